@@ -1,0 +1,22 @@
+"""BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bertscore_onnx.errors import BertScoreOnnxError
+    from bertscore_onnx.scorer import BERTScorer, score
+    from bertscore_onnx.scores import Scores
+
+__all__ = ["BERTScorer", "BertScoreOnnxError", "Scores", "__version__", "score"]
+
+__version__ = "0.1.0"
+
+_HOMES = {"BERTScorer": "scorer", "BertScoreOnnxError": "errors", "Scores": "scores", "score": "scorer"}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that importing the package costs next to nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,36 @@
+"""Plans batches: short with short and long with long, each at most so many tokens once padded.
+
+A batch of n sequences whose longest has t tokens costs n × t padded tokens, whatever the others need. Sorting by
+length keeps that near the true number, and capping it, rather than the number of sequences, makes a run of short
+texts need as much memory as a run of long ones.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_BATCH_TOKENS = 1024
+"""Padded tokens a run of the model; `benchmarks/batch_tokens.py` measures what a machine likes best."""
+
+
+def plan_batches(
+    lengths: NDArray[np.int64], max_tokens: int = MAX_BATCH_TOKENS, max_items: int | None = None
+) -> Iterator[NDArray[np.int64]]:
+    """Group items of similar length, the longest first, so that memory peaks at the start.
+
+    Args:
+        lengths: tokens of each item, (items,), each at least 1.
+        max_tokens: the most padded tokens in a batch; a longer item makes a batch of its own.
+        max_items: the most items in a batch.
+
+    Yields:
+        Indices into `lengths`, by descending length; each index occurs in exactly one batch.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        size = max(1, max_tokens // int(lengths[order[start]]))
+        end = start + (size if max_items is None else min(size, max_items))
+        yield order[start:end]
+        start = end

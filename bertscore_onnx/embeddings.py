@@ -1,0 +1,49 @@
+"""A ragged table of token embeddings: one row a token, the tokens of a text side by side."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEmbeddings:
+    """The unit token embeddings of some texts, without padding."""
+
+    vectors: NDArray[np.float32]
+    """Unit vectors, (tokens, hidden)."""
+
+    ids: NDArray[np.int64]
+    """The vocabulary id of each token, (tokens,)."""
+
+    starts: NDArray[np.int64]
+    """The row at which each text begins, (texts,)."""
+
+    lengths: NDArray[np.int64]
+    """How many tokens each text has, special tokens included, (texts,)."""
+
+    def padded(
+        self, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
+        """Lay out some of the texts as one padded batch.
+
+        Args:
+            texts: which texts, in which order, (batch,).
+            token_weights: the weight of each vocabulary id, (vocab_size,).
+
+        Returns:
+            Embeddings (batch, tokens, hidden), weights (batch, tokens) with 0 on padding, and the mask of the real
+            tokens (batch, tokens).
+        """
+        lengths = self.lengths[texts]  # (batch,)
+        column = np.arange(lengths.max())  # (tokens,)
+        mask = column < lengths[:, None]  # (batch, tokens)
+        rows = np.where(mask, self.starts[texts][:, None] + column, 0)  # (batch, tokens)
+        weights = np.where(mask, token_weights[self.ids[rows]], np.float32(0))  # (batch, tokens)
+        return self.vectors[rows], weights, mask
+
+    def count(self, tokens: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count the marked tokens of each text; (tokens,) to (texts,)."""
+        before: NDArray[np.int64] = np.concatenate(([0], np.cumsum(tokens)))  # (tokens + 1,)
+        counts: NDArray[np.int64] = before[self.starts + self.lengths] - before[self.starts]
+        return counts

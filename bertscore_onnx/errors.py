@@ -1,0 +1,118 @@
+"""Every error the library raises on purpose, in one tree.
+
+BertScoreOnnxError
+├── InputError (ValueError)             texts, files or options that cannot be scored
+│   ├── InputTypeError (TypeError)      … because they are of the wrong type
+│   └── IdfError                        … because they leave every idf weight at zero, or undefined
+├── UnknownModelError (LookupError)     no such model in the catalogue or among the bundles
+├── UnknownLayerError (LookupError)     the model has no such layer, or no layer was chosen
+├── BaselineError (LookupError)         no baseline to rescale with
+├── BundleError (ValueError)            a bundle that cannot be trusted
+│   ├── BundleNotFoundError (FileNotFoundError)
+│   ├── ManifestError                   bertscore.json is not JSON, or not a manifest
+│   ├── FormatVersionError              written by another generation of this library
+│   ├── UnsafePathError                 names a file outside its own folder
+│   ├── DigestError                     a file is not the one that was exported
+│   ├── TokenizerError                  tokenizer.json is not a tokenizer
+│   ├── GraphError                      the graph is not the one the manifest describes
+│   └── GoldenScoreError                the bundle no longer gives the scores it was exported with
+├── MissingExtraError (ModuleNotFoundError)  an optional dependency is not installed
+├── DeviceError (RuntimeError)          the device asked for cannot run the model
+├── EncodingError (RuntimeError)        the model gave something that is not a token vector
+├── ClosedError (RuntimeError)          the scorer was closed
+└── ExportError (RuntimeError)          a model cannot be exported
+    ├── UnsupportedFamilyError          no family of the export's table covers it
+    └── VerificationError               the exported bundle does not give the model's own scores
+"""
+
+
+class BertScoreOnnxError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class InputError(BertScoreOnnxError, ValueError):
+    """Texts, files or options cannot be scored as given."""
+
+
+class InputTypeError(InputError, TypeError):
+    """A text or an option is of the wrong type."""
+
+
+class IdfError(InputError):
+    """The idf table would leave weights undefined, or all at zero."""
+
+
+class UnknownModelError(BertScoreOnnxError, LookupError):
+    """No model of this name is in the catalogue or among the exported bundles."""
+
+
+class UnknownLayerError(BertScoreOnnxError, LookupError):
+    """The model has no such layer, or nothing says which layer to take."""
+
+
+class BaselineError(BertScoreOnnxError, LookupError):
+    """No baseline exists for this model, layer and language."""
+
+
+class BundleError(BertScoreOnnxError, ValueError):
+    """A bundle cannot be used."""
+
+
+class BundleNotFoundError(BundleError, FileNotFoundError):
+    """No bundle lies where one was expected, or one of its files is missing."""
+
+
+class ManifestError(BundleError):
+    """The manifest is not JSON, or lacks or misstates a field."""
+
+
+class FormatVersionError(BundleError):
+    """The bundle was written in a format that this version does not read."""
+
+
+class UnsafePathError(BundleError):
+    """The manifest or the graph names a file outside the bundle's own folder."""
+
+
+class DigestError(BundleError):
+    """A file's SHA-256 differs from the one in the manifest."""
+
+
+class TokenizerError(BundleError):
+    """The bundle's `tokenizer.json` cannot be loaded."""
+
+
+class GraphError(BundleError):
+    """The graph's inputs or output are not those the manifest describes."""
+
+
+class GoldenScoreError(BundleError):
+    """The golden sentences no longer get the scores they had at export."""
+
+
+class MissingExtraError(BertScoreOnnxError, ModuleNotFoundError):
+    """An optional dependency is needed and not installed."""
+
+
+class DeviceError(BertScoreOnnxError, RuntimeError):
+    """The device asked for cannot run the model."""
+
+
+class EncodingError(BertScoreOnnxError, RuntimeError):
+    """The model gave something other than finite token vectors."""
+
+
+class ClosedError(BertScoreOnnxError, RuntimeError):
+    """The scorer was used after it was closed."""
+
+
+class ExportError(BertScoreOnnxError, RuntimeError):
+    """A model cannot be exported."""
+
+
+class UnsupportedFamilyError(ExportError):
+    """No row of the export's table of families covers the model."""
+
+
+class VerificationError(ExportError):
+    """The exported bundle does not give the scores of the model it came from."""

@@ -1,0 +1,34 @@
+"""Where bundles live: `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+MANIFEST = "bertscore.json"
+"""The file that makes a folder a bundle."""
+
+
+def home() -> Path:
+    """Return the folder under which bundles are exported and looked up; it need not exist yet."""
+    named = os.environ.get("BERTSCORE_ONNX_HOME")
+    if named:
+        return Path(named).expanduser()
+    import platformdirs  # costs start-up time and is needed only here
+
+    return platformdirs.user_cache_path("bertscore-onnx", appauthor=False)
+
+
+def bundle_folder(model_id: str, num_layers: int, tokenizer_mode: str, precision: str) -> Path:
+    """Return the place of one bundle: a folder per model, and in it one per layer, tokenizer mode and precision."""
+    return _model_folder(model_id) / f"layer-{num_layers}-{tokenizer_mode}-{precision}"
+
+
+def bundles_here(model_id: str | None = None) -> Iterator[Path]:
+    """Yield the folders of the bundles under the home folder, of one model or of all, sorted."""
+    pattern = f"*/{MANIFEST}" if model_id else f"*/*/{MANIFEST}"
+    root = _model_folder(model_id) if model_id else home() / "bundles"
+    yield from sorted(manifest.parent for manifest in root.glob(pattern) if not manifest.parent.name.startswith("."))
+
+
+def _model_folder(model_id: str) -> Path:
+    return home() / "bundles" / model_id.replace("/", "--")

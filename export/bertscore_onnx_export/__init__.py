@@ -1,0 +1,1 @@
+"""The build-time half of bertscore-onnx: exports a transformer, cut at its layer, into a bundle (extra `export`)."""

@@ -1,0 +1,27 @@
+"""Where a model comes from, and how to say that it cannot be had."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A model of the Hub, or a local folder."""
+
+    name_or_path: str
+    """A Hub id, or a folder written by `save_pretrained`."""
+
+    revision: str | None = None
+    """A branch, tag or commit of the Hub; None for the default branch."""
+
+    @property
+    def model_id(self) -> str:
+        """The name the model goes by: the Hub's, or that of the folder."""
+        path = Path(self.name_or_path)
+        return path.resolve().name if path.is_dir() else self.name_or_path
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message; those of transformers run to a page."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,157 @@
+"""Turns a tokenizer of transformers into `tokenizer.json` and text steps that give the same ids."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
+from transformers import AutoTokenizer, GPT2Tokenizer, PreTrainedTokenizerBase, RobertaTokenizer
+
+from bertscore_onnx.bundle import TOKENIZER_FILE, TokenizerMode
+from bertscore_onnx.errors import ExportError, VerificationError
+from bertscore_onnx.text_steps import BasicTokenize, PrefixSpace, TextStep
+from bertscore_onnx.tokenization import TextTokenizer
+from bertscore_onnx_export.sample_texts import AWKWARD_TEXTS, PLAIN_TEXTS
+from bertscore_onnx_export.source import Source, first_line
+
+UNSTATED_LENGTH = 1_000_000
+"""A tokenizer that states a longer maximum states none (transformers writes 1e30)."""
+
+SlowConversion = Callable[[PreTrainedTokenizerBase, Tokenizer], list[TextStep]]
+"""Makes the stock conversion of a slow tokenizer exact: changes it in place and returns the steps before it."""
+
+
+def wordpiece(slow: PreTrainedTokenizerBase, converted: Tokenizer) -> list[TextStep]:
+    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a step."""
+    basic = slow.basic_tokenizer
+    converted.normalizer = normalizers.Sequence([])
+    converted.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    accents = basic.strip_accents is not False if basic.do_lower_case else bool(basic.strip_accents)
+    return [
+        BasicTokenize(lowercase=basic.do_lower_case, strip_accents=accents, split_chinese=basic.tokenize_chinese_chars)
+    ]
+
+
+def byte_bpe(slow: PreTrainedTokenizerBase, converted: Tokenizer) -> list[TextStep]:
+    """Put the space before the first word by hand; byte-level BPE's own option adds it after special tokens too."""
+    converted.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return [PrefixSpace()] if _takes_prefix_space(slow) else []
+
+
+def sentencepiece(slow: PreTrainedTokenizerBase, converted: Tokenizer) -> list[TextStep]:
+    """Keep the stock conversion."""
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerFacts:
+    """What the manifest says of a tokenizer."""
+
+    steps: list[TextStep]
+    max_length: int | None
+    pad_id: int
+    empty_ids: list[int]
+    zero_weight_ids: list[int]
+    differences: int
+    """How many of `AWKWARD_TEXTS` get other ids than from the original."""
+
+
+def write_tokenizer(
+    source: Source, mode: TokenizerMode, convert: SlowConversion, max_positions: int | None, folder: Path
+) -> TokenizerFacts:
+    """Write `tokenizer.json` into a folder and compare it with the original.
+
+    Args:
+        source: the model.
+        mode: which of the two tokenizers of transformers to reproduce.
+        convert: the family's way from the slow tokenizer.
+        max_positions: the most tokens the model itself can take; None for no bound.
+        folder: where to write.
+
+    Raises:
+        ExportError: the model has no such tokenizer.
+        VerificationError: the ids of plain texts differ.
+    """
+    original = load_tokenizer(source, mode)
+    steps: list[TextStep] = []
+    if mode == "slow":
+        converted = _load(source, use_fast=True, from_slow=True).backend_tokenizer
+        steps = convert(original, converted)
+    else:
+        converted = original.backend_tokenizer
+    converted.no_padding()
+    converted.no_truncation()
+    path = folder / TOKENIZER_FILE
+    converted.save(str(path))
+    max_length = _max_length(original, max_positions)
+    empty_ids = list(original.build_inputs_with_special_tokens([]))
+    written = TextTokenizer(path, steps=steps, max_length=max_length, empty_ids=empty_ids)
+    if different := _differences(original, written, max_length, PLAIN_TEXTS):
+        raise VerificationError(
+            f"The exported tokenizer gives other ids than the {mode} one of {source.name_or_path} for {different[0]!r}."
+        )
+    return TokenizerFacts(
+        steps=steps,
+        max_length=max_length,
+        pad_id=original.pad_token_id or 0,
+        empty_ids=empty_ids,
+        zero_weight_ids=sorted({original.cls_token_id, original.sep_token_id} - {None}),
+        differences=len(_differences(original, written, max_length, AWKWARD_TEXTS)),
+    )
+
+
+def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:
+    """Load the tokenizer that a bundle reproduces.
+
+    Raises:
+        ExportError: there is none of this mode.
+    """
+    tokenizer = _load(source, use_fast=mode == "fast")
+    if tokenizer.is_fast != (mode == "fast"):
+        other = "slow" if mode == "fast" else "fast"
+        raise ExportError(
+            f"{source.name_or_path} has no {mode} tokenizer (or lacks its vocabulary files). Export it with "
+            f"`--tokenizer-mode {other}`."
+        )
+    return tokenizer
+
+
+def original_ids(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int | None) -> list[int]:
+    """Encode a text as bert-score does (`utils.py:sent_encode`)."""
+    text = text.strip()
+    if not text:
+        return list(tokenizer.build_inputs_with_special_tokens([]))
+    options = {"add_prefix_space": True} if _takes_prefix_space(tokenizer) else {}
+    bound = {"max_length": max_length, "truncation": True} if max_length else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(tokenizer.encode(text, add_special_tokens=True, **bound, **options))
+
+
+def _load(source: Source, **options: Any) -> PreTrainedTokenizerBase:
+    try:
+        return AutoTokenizer.from_pretrained(source.name_or_path, revision=source.revision, **options)
+    except (OSError, ValueError, ImportError, TypeError) as error:
+        raise ExportError(f"Cannot load the tokenizer of {source.name_or_path!r}: {first_line(error)}") from error
+
+
+def _takes_prefix_space(tokenizer: PreTrainedTokenizerBase) -> bool:
+    return isinstance(tokenizer, GPT2Tokenizer | RobertaTokenizer)
+
+
+def _max_length(tokenizer: PreTrainedTokenizerBase, max_positions: int | None) -> int | None:
+    """Return the tighter of the tokenizer's bound and the model's."""
+    stated = tokenizer.model_max_length if tokenizer.model_max_length < UNSTATED_LENGTH else None
+    return min((bound for bound in (stated, max_positions) if bound is not None), default=None)
+
+
+def _differences(
+    original: PreTrainedTokenizerBase, written: TextTokenizer, max_length: int | None, texts: Sequence[str]
+) -> list[str]:
+    return [
+        text
+        for text, ids in zip(texts, written(texts), strict=True)
+        if ids.tolist() != original_ids(original, text, max_length)
+    ]

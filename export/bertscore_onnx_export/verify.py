@@ -1,0 +1,57 @@
+"""Proves a bundle: PyTorch and the runtime must give the golden pairs the same scores."""
+
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from bertscore_onnx.bundle import GoldenPair
+from bertscore_onnx.errors import VerificationError
+from bertscore_onnx.golden import golden_difference
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx_export.sample_texts import GOLDEN_PAIRS
+from bertscore_onnx_export.tokenizers import original_ids
+
+TOLERANCE = 1e-5
+"""The most a score may differ in fp32."""
+
+
+def score_golden_pairs(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_length: int | None
+) -> list[GoldenPair]:
+    """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3)."""
+
+    def embed(text: str) -> tuple[torch.Tensor, torch.Tensor]:
+        ids = torch.tensor([original_ids(tokenizer, text, max_length)])
+        vectors = model(ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0]  # (tokens, hidden)
+        special = torch.tensor([tokenizer.cls_token_id or -1, tokenizer.sep_token_id or -1])
+        weights = (~torch.isin(ids[0], special)).float()  # (tokens,)
+        return vectors / vectors.norm(dim=-1, keepdim=True), weights / weights.sum()
+
+    pairs = []
+    with torch.no_grad():
+        for candidate, reference in GOLDEN_PAIRS:
+            candidate_vectors, candidate_weights = embed(candidate)
+            reference_vectors, reference_weights = embed(reference)
+            similarity = candidate_vectors @ reference_vectors.T  # (cand_tokens, ref_tokens)
+            precision = float(similarity.max(dim=1).values @ candidate_weights)
+            recall = float(similarity.max(dim=0).values @ reference_weights)
+            f1 = 2 * precision * recall / (precision + recall)
+            pairs.append(GoldenPair(candidate, reference, precision, recall, f1))
+    return pairs
+
+
+def verify_bundle(folder: Path) -> float:
+    """Score a bundle's golden pairs with the runtime; return the largest absolute difference.
+
+    Raises:
+        VerificationError: it is more than `TOLERANCE`.
+    """
+    with BERTScorer(folder, device="cpu", verify=True) as scorer:
+        difference = golden_difference(scorer)
+    if difference > TOLERANCE:
+        raise VerificationError(
+            f"The exported graph differs from the PyTorch model by {difference:.1e} on the golden pairs; at most "
+            f"{TOLERANCE:.0e} is accepted. The bundle was not kept."
+        )
+    return difference
