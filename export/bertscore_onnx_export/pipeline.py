@@ -94,7 +94,7 @@ def export_model(
             baselines=catalogue.baselines(source.model_id, num_layers),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
-            golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts.max_length),
+            golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts),
         )
         write_manifest(folder, manifest)
         verify_bundle(folder)
