@@ -35,9 +35,10 @@ def main() -> None:
             rates[limit].append(tokens / (time.perf_counter() - start))
     best = max(statistics.median(rate) for rate in rates.values())
     for limit, rate in rates.items():
-        median = statistics.median(rate)
+        median, slowest, fastest = statistics.median(rate), min(rate), max(rate)
         print(
-            f"{limit:6} tokens a run: {median:8.0f} tokens/s, {median / best:.2f} (rounds {min(rate) / best:.2f} to {max(rate) / best:.2f})"
+            f"{limit:6} tokens a run: {median:8.0f} tokens/s, {median / best:.2f} of the best "
+            f"(rounds {slowest / best:.2f} to {fastest / best:.2f})"
         )
 
 
