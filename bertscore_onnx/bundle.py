@@ -63,6 +63,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     num_layers: Count
     """The layer the tokens are taken from; 0 is the embeddings."""
 
+    all_layers: bool
+    """Whether the graph gives every layer up to that one, and scores come for each."""
+
     precision: Precision
     """The arithmetic of the graph."""
 
@@ -70,7 +73,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The graph's inputs, each int64 (batch, tokens)."""
 
     output: str
-    """The graph's output: unit token vectors, float32 (batch, tokens, hidden)."""
+    """The graph's output: unit token vectors, float32 (batch, tokens, hidden).
+
+    With `all_layers` it has a first axis more, the layers.
+    """
 
     hidden_size: Size
     vocab_size: Size
@@ -95,8 +101,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokenizer_differences: Count
     """How many of the export's awkward texts get other ids than from the original tokenizer."""
 
-    baselines: dict[str, Baseline]
-    """Language to the baseline of this layer."""
+    baselines: dict[str, list[Baseline]]
+    """Language to the baseline of each layer of the output."""
 
     exported_with: dict[str, str]
     """The versions of the packages that made the bundle."""
@@ -108,6 +114,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above; it identifies the bundle."""
+
+    @property
+    def layers(self) -> range:
+        """The layers of the graph's output."""
+        return range(0 if self.all_layers else self.num_layers, self.num_layers + 1)
 
     @property
     def special_ids(self) -> list[int]:
