@@ -12,12 +12,13 @@ import gzip
 import json
 import os
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
+from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx_export.pipeline import export_model
 
 pytestmark = [pytest.mark.hub, pytest.mark.filterwarnings("default")]
 
@@ -33,8 +34,7 @@ def given(variable):
 
 
 def load_json(variable):
-    with open(given(variable), encoding="utf-8") as file:
-        return json.load(file)
+    return json.loads(Path(given(variable)).read_bytes())
 
 
 @pytest.fixture(scope="session", autouse=True)
