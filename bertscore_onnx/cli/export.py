@@ -2,6 +2,7 @@
 
 import shlex
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from bertscore_onnx.cli.messages import tell
 from bertscore_onnx.cli.stages import Stages
 from bertscore_onnx.errors import MissingExtraError
 
-_EXTRA = ("onnx", "optimum", "torch", "transformers")
+_EXTRA = ("torch", "transformers", "optimum", "onnx")
 
 
 class _Mode(StrEnum):
@@ -43,18 +44,14 @@ def export(
 
     `score` then uses the bundle without PyTorch. Only the export needs it: the extra `export`.
     """
+    _check_extra()
     try:
         from bertscore_onnx_export.pipeline import STAGES, export_model
         from bertscore_onnx_export.quiet import quiet_libraries
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in _EXTRA:
+        if _package(error.name) not in _EXTRA:
             raise
-        raise MissingExtraError(
-            f"Exporting needs {package}, which is not installed. Install it with "
-            "`pip install 'bertscore-onnx[export,cpu]'`; scoring does without it.",
-            name=package,
-        ) from error
+        raise _missing(_package(error.name)) from error
     quiet_libraries()
     with Stages(STAGES) as stages:
         folder = export_model(
@@ -68,3 +65,22 @@ def export(
         )
     print(folder)
     tell(f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE")
+
+
+def _check_extra() -> None:
+    """Look for the packages before any is imported: transformers does without torch until it is used."""
+    for package in _EXTRA:
+        if find_spec(package) is None:
+            raise _missing(package)
+
+
+def _package(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
+def _missing(package: str) -> MissingExtraError:
+    return MissingExtraError(
+        f"Exporting needs {package}, which is not installed, or not in full. Install it with "
+        "`pip install 'bertscore-onnx[export,cpu]'`; scoring does without it.",
+        name=package,
+    )
