@@ -32,11 +32,25 @@ def test_a_bundle_that_is_there_is_kept(run, tiny_model, installed_bundle):
     assert last == f"Error: {installed_bundle} is there already. Pass --force to replace it."
 
 
-def test_force_replaces_a_bundle(run, tiny_model, tmp_path):
-    (tmp_path / "bundle").mkdir()
-    result = run("export", "--model", tiny_model, "-l", 1, "--output", tmp_path / "bundle", "--force")
+def test_force_replaces_a_bundle(run, tiny_model, installed_bundle):
+    result = run("export", "--model", tiny_model, "-l", 1, "--output", installed_bundle, "--force")
     assert result.exit_code == 0
-    assert open_bundle(tmp_path / "bundle").manifest.num_layers == 1
+    assert open_bundle(installed_bundle).manifest.num_layers == 1
+
+
+def test_force_does_not_replace_what_is_no_bundle(run, tiny_model, write, tmp_path):
+    keepsake = write("keepsake.txt", "mine")
+    result = run("export", "--model", tiny_model, "-l", 1, "--output", tmp_path, "--force")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == (
+        f"Error: {tmp_path} is there already and is no bundle. Name a folder that is new or empty."
+    )
+    assert keepsake.read_text() == "mine"
+
+
+def test_an_empty_folder_is_filled(run, tiny_model, tmp_path):
+    result = run("export", "--model", tiny_model, "-l", 1, "--output", tmp_path)
+    assert (result.exit_code, result.stdout) == (0, f"{tmp_path}\n")
 
 
 def test_errors_start_a_line(run, tiny_model, tmp_path):
