@@ -8,6 +8,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub
 os.environ["BERTSCORE_ONNX_HOME"] = tempfile.mkdtemp(prefix="bertscore-onnx-tests-")
 
 import pytest
+from minilm import model_folder
 
 WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"
 
@@ -50,3 +51,17 @@ def tiny_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     from bertscore_onnx_export.pipeline import export_model
 
     return export_model(str(tiny_model), num_layers=2, output=tmp_path_factory.mktemp("bundles") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The pretrained MiniLM, a BERT of six layers, saved by transformers."""
+    return model_folder()
+
+
+@pytest.fixture(scope="session")
+def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of MiniLM at layer 4."""
+    from bertscore_onnx_export.pipeline import export_model
+
+    return export_model(str(minilm), num_layers=4, output=tmp_path_factory.mktemp("bundles") / "minilm")

@@ -15,7 +15,7 @@ from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx.home import MANIFEST, bundle_folder
 from bertscore_onnx_export.families import Family, family_of
-from bertscore_onnx_export.graph import INPUTS, OUTPUT, write_graph
+from bertscore_onnx_export.graph import OUTPUT, write_graph
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.tokenizers import load_tokenizer, write_tokenizer
 from bertscore_onnx_export.truncate import load_config, load_cut
@@ -68,7 +68,7 @@ def export_model(
     model = load_cut(source, config, family, num_layers)
     with _folder_to_be(target, force=force) as folder:
         report("Writing the graph")
-        write_graph(model, folder)
+        inputs = write_graph(model, folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
         facts = write_tokenizer(source, tokenizer_mode, family.convert_tokenizer, _positions(config, family), folder)
         report("Verifying against PyTorch")
@@ -79,7 +79,7 @@ def export_model(
             family=family.name,
             num_layers=num_layers,
             precision="fp32",
-            inputs=INPUTS,
+            inputs=inputs,
             output=OUTPUT,
             hidden_size=config.hidden_size,
             vocab_size=config.vocab_size,
@@ -93,7 +93,7 @@ def export_model(
             baselines=catalogue.baselines(source.model_id, num_layers),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
-            golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts.max_length),
+            golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts),
         )
         write_manifest(folder, manifest)
         verify_bundle(folder)
