@@ -70,7 +70,7 @@ def export_model(
         report("Writing the graph")
         inputs = write_graph(model, folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
-        facts = write_tokenizer(source, tokenizer_mode, family.convert_tokenizer, _positions(config, family), folder)
+        facts = write_tokenizer(source, tokenizer_mode, _positions(config, family), folder)
         report("Verifying against PyTorch")
         manifest = Manifest(
             format_version=FORMAT_VERSION,
@@ -88,7 +88,7 @@ def export_model(
             zero_weight_ids=facts.zero_weight_ids,
             empty_ids=facts.empty_ids,
             tokenizer_mode=tokenizer_mode,
-            text_steps=facts.steps,
+            recipe=facts.recipe,
             tokenizer_differences=facts.differences,
             baselines=catalogue.baselines(source.model_id, num_layers),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
