@@ -46,8 +46,8 @@ class _Report:
 
     versions: dict[str, str]
     onnxruntime_wheels: dict[str, str]
-    providers: list[str]
-    """In ONNX Runtime's order; none where it is not installed."""
+    providers: dict[str, str | None]
+    """The execution providers that ONNX Runtime offers, and why one does not work; None where it does."""
 
     onnxruntime_error: str | None
     cpu_features: list[str] | None
@@ -61,14 +61,14 @@ class _Report:
 
     @property
     def healthy(self) -> bool:
-        parts = [self.onnxruntime_error, *(bundle.error for bundle in self.bundles), self.trial and self.trial.error]
-        return not any(parts)
+        errors = [self.onnxruntime_error, self.trial and self.trial.error]
+        return not any([*errors, *self.providers.values(), *(bundle.error for bundle in self.bundles)])
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
     """Tell what this machine offers, and try it.
 
-    Exits with 1 where ONNX Runtime is missing or a bundle here cannot be used.
+    Exits with 1 where ONNX Runtime is missing, or what it offers or a bundle here does not work.
     """
     report = _examine()
     if as_json:
@@ -80,12 +80,13 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
 
 
 def _examine() -> _Report:
-    from bertscore_onnx.device import installed_wheels, load_onnxruntime, usable_cpus
+    from bertscore_onnx.cli.probe import probe_providers
+    from bertscore_onnx.device import installed_wheels, usable_cpus
     from bertscore_onnx.home import bundles_here, home
 
-    providers, onnxruntime_error = [], None
+    providers, onnxruntime_error = {}, None
     try:
-        providers = list(load_onnxruntime().get_available_providers())
+        providers = {name: error and one_line(error) for name, error in probe_providers().items()}
     except ImportError as error:  # a MissingExtraError, or a shared library that cannot be loaded
         onnxruntime_error = one_line(error)
     bundles = [_examine_bundle(folder) for folder in bundles_here()]
@@ -150,7 +151,7 @@ def _describe(report: _Report) -> list[tuple[str, str]]:
     return [
         *report.versions.items(),
         ("onnxruntime", report.onnxruntime_error or " and ".join(wheels) or "not installed by pip"),
-        ("providers", " ".join(report.providers) or "-"),
+        *(("provider", f"{name}: {error or 'works'}") for name, error in report.providers.items()),
         ("CPU features", features),
         ("usable CPUs", str(report.usable_cpus)),
         ("home", report.home),

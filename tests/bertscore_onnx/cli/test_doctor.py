@@ -2,7 +2,10 @@
 
 import json
 import platform
+import re
+from importlib.resources import files
 
+import onnx
 import pytest
 
 from bertscore_onnx import __version__
@@ -21,7 +24,29 @@ def test_tells_versions_and_places(run, home):
     assert lines["bertscore-onnx"] == __version__
     assert lines["python"] == platform.python_version()
     assert lines["home"] == str(home)
-    assert "CPUExecutionProvider" in lines["providers"]
+
+
+def test_runs_a_matrix_product_on_every_provider(run, home):
+    assert re.search(r"^provider +CPUExecutionProvider: works$", run("doctor").stdout, re.MULTILINE)
+
+
+def test_a_provider_that_does_not_work_exits_1_after_the_report(run, home, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.cli.probe.probe_providers", lambda: {"CUDAExecutionProvider": "no driver"})
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "CUDAExecutionProvider: no driver" in result.stdout
+
+
+def test_the_probe_is_the_product_of_two_matrices():
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["a", "b"], ["product"])],
+        "probe",
+        [value("a", 1, ["rows", "inner"]), value("b", 1, ["inner", "columns"])],
+        [value("product", 1, ["rows", "columns"])],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    assert files("bertscore_onnx.cli").joinpath("probe.onnx").read_bytes() == model.SerializeToString()
 
 
 def test_runs_a_bundle(run, installed_bundle):
@@ -58,12 +83,12 @@ def test_missing_onnxruntime_exits_1_after_the_report(run, installed_bundle, mon
     def fail():
         raise MissingExtraError("ONNX Runtime is not installed.")
 
-    monkeypatch.setattr("bertscore_onnx.device.load_onnxruntime", fail)
+    monkeypatch.setattr("bertscore_onnx.cli.probe.load_onnxruntime", fail)
     result = run("doctor", "--json")
     report = json.loads(result.stdout)
     assert result.exit_code == 1
     assert report["onnxruntime_error"] == "ONNX Runtime is not installed."
-    assert (report["providers"], report["trial"]) == ([], None)
+    assert (report["providers"], report["trial"]) == ({}, None)
 
 
 @pytest.mark.parametrize(
