@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bertscore_onnx.errors import UnsupportedFamilyError
-from bertscore_onnx_export.tokenizers import SlowConversion, byte_bpe, sentencepiece, wordpiece
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +13,6 @@ class Family:
 
     name: str
     """Its name in the catalogue and in manifests."""
-
-    convert_tokenizer: SlowConversion
-    """How its slow tokenizer becomes a `tokenizer.json` with the same ids."""
 
     reserved_positions: Callable[[Any], int] = lambda config: 0
     """Positions of the configuration that no token can have."""
@@ -34,12 +30,12 @@ def _before_first_position(config: Any) -> int:
 
 
 FAMILIES: Mapping[str, Family] = {
-    "albert": Family("albert", sentencepiece, model_arguments=_NO_POOLER),
-    "bert": Family("bert", wordpiece, model_arguments=_NO_POOLER),
-    "distilbert": Family("distilbert", wordpiece),
-    "electra": Family("electra", wordpiece),
-    "roberta": Family("roberta", byte_bpe, _before_first_position, _NO_POOLER),
-    "xlm-roberta": Family("xlm-roberta", sentencepiece, _before_first_position, _NO_POOLER),
+    "albert": Family("albert", model_arguments=_NO_POOLER),
+    "bert": Family("bert", model_arguments=_NO_POOLER),
+    "distilbert": Family("distilbert"),
+    "electra": Family("electra"),
+    "roberta": Family("roberta", _before_first_position, _NO_POOLER),
+    "xlm-roberta": Family("xlm-roberta", _before_first_position, _NO_POOLER),
 }
 """By the `model_type` of a configuration of transformers."""
 

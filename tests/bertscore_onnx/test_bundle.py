@@ -65,7 +65,7 @@ def test_a_manifest_that_is_no_manifest_is_refused(bundle, content):
         ("golden", None),
         ("zero_weight_ids", [-1]),
         ("empty_ids", []),
-        ("text_steps", [{"type": "magic"}]),
+        ("recipe", {"text_steps": [{"type": "magic"}]}),
     ],
 )
 def test_a_misstated_field_is_named(bundle, field, value):
