@@ -1,11 +1,37 @@
 """What each architecture needs to be exported exactly, as one table; a new family is a new row."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bertscore_onnx.errors import UnsupportedFamilyError
+from transformers import PreTrainedModel
+
 from bertscore_onnx_export.tokenizers import SlowConversion, byte_bpe, sentencepiece, wordpiece
+from bertscore_onnx_export.window_attention import use_band_attention
+
+
+def as_configured(config: Any) -> int | None:
+    """Return the number of positions that the configuration gives; None where it gives none, or -1 as XLNet does."""
+    positions = getattr(config, "max_position_embeddings", None)
+    return positions if positions and positions > 0 else None
+
+
+def after_padding(config: Any) -> int:
+    """RoBERTa counts positions from the padding id plus one."""
+    return int(config.max_position_embeddings) - int(config.pad_token_id) - 1
+
+
+def _of_encoder(config: Any) -> int:
+    return int(config.max_encoder_position_embeddings)
+
+
+def _unbounded(config: Any) -> None:
+    return None
+
+
+def _absolute_only(config: Any) -> int | None:
+    """DeBERTa's relative positions have no bound; only its first version can have absolute ones beside them."""
+    return as_configured(config) if config.position_biased_input else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,42 +44,67 @@ class Family:
     convert_tokenizer: SlowConversion
     """How its slow tokenizer becomes a `tokenizer.json` with the same ids."""
 
-    reserved_positions: Callable[[Any], int] = lambda config: 0
-    """Positions of the configuration that no token can have."""
+    max_tokens: Callable[[Any], int | None] = as_configured
+    """The most tokens that a model can take, by its configuration; None: no bound."""
 
     model_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of its model class that leave out what does not reach the token vectors."""
 
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What to set in its configuration so that it exports."""
+
+    adapt: Callable[[PreTrainedModel], None] = lambda model: None
+    """Turns a loaded model into an equal one that exports."""
+
+    padding: bool = True
+    """Whether padding leaves the vectors of the real tokens alone."""
+
+    also: tuple[str, ...] = ()
+    """Other names that the catalogue has for models of this architecture."""
+
+    proved: bool = True
+    """Whether tests hold it to bert-score's own vectors."""
+
 
 _NO_POOLER = {"add_pooling_layer": False}
 
-
-def _before_first_position(config: Any) -> int:
-    """RoBERTa counts positions from the padding id plus one."""
-    return int(config.pad_token_id) + 1
-
-
 FAMILIES: Mapping[str, Family] = {
     "albert": Family("albert", sentencepiece, model_arguments=_NO_POOLER),
-    "bert": Family("bert", wordpiece, model_arguments=_NO_POOLER),
+    "bart": Family("bart", byte_bpe),
+    "bert": Family("bert", wordpiece, model_arguments=_NO_POOLER, also=("bort",)),
+    # Past 704 tokens bert-score starts block-sparse, then goes full with the first short batch, for good.
+    "big_bird": Family(
+        "bigbird", sentencepiece, model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}
+    ),
+    "blenderbot": Family("blenderbot", byte_bpe),
+    "blenderbot-small": Family("blenderbot-small", byte_bpe),
+    "camembert": Family("camembert", sentencepiece, after_padding, _NO_POOLER),
+    "convbert": Family("convbert", wordpiece, padding=False),  # its convolutions reach into the padding
+    "deberta": Family("deberta", byte_bpe, _absolute_only),
+    "deberta-v2": Family("deberta-v2", sentencepiece, _absolute_only),
     "distilbert": Family("distilbert", wordpiece),
     "electra": Family("electra", wordpiece),
-    "roberta": Family("roberta", byte_bpe, _before_first_position, _NO_POOLER),
-    "xlm-roberta": Family("xlm-roberta", sentencepiece, _before_first_position, _NO_POOLER),
+    "led": Family("led", byte_bpe, _of_encoder, adapt=use_band_attention),
+    "longformer": Family("longformer", byte_bpe, after_padding, _NO_POOLER, adapt=use_band_attention),
+    "mbart": Family("mbart", sentencepiece, also=("mbart50",)),
+    "modernbert": Family("modernbert", byte_bpe, settings={"reference_compile": False}),
+    "mpnet": Family("mpnet", wordpiece, after_padding, _NO_POOLER),
+    "mt5": Family("mt5", sentencepiece, _unbounded),
+    "pegasus": Family("pegasus", sentencepiece),
+    "prophetnet": Family("prophetnet", wordpiece, _unbounded),  # tokens past its positions share the last one
+    "roberta": Family("roberta", byte_bpe, after_padding, _NO_POOLER, also=("bertweet",)),
+    "squeezebert": Family("squeezebert", wordpiece),
+    "t5": Family("t5", sentencepiece, _unbounded, also=("byt5",)),
+    "xlm": Family("xlm", byte_bpe),
+    "xlm-prophetnet": Family("xlm-prophetnet", sentencepiece, _unbounded),  # as prophetnet
+    "xlm-roberta": Family("xlm-roberta", sentencepiece, after_padding, _NO_POOLER),
+    "xlnet": Family("xlnet", sentencepiece),
 }
 """By the `model_type` of a configuration of transformers."""
 
+_UNKNOWN = Family("", sentencepiece, proved=False)
+
 
 def family_of(config: Any) -> Family:
-    """Return the row for a configuration of transformers.
-
-    Raises:
-        UnsupportedFamilyError: there is none.
-    """
-    try:
-        return FAMILIES[config.model_type]
-    except KeyError:
-        raise UnsupportedFamilyError(
-            f"Models of the type {config.model_type!r} cannot be exported by this version; it knows "
-            f"{', '.join(sorted(FAMILIES))}."
-        ) from None
+    """Return the row for a configuration of transformers, or an unproved one that assumes nothing special."""
+    return FAMILIES.get(config.model_type) or replace(_UNKNOWN, name=config.model_type)
