@@ -26,6 +26,7 @@ from bertscore_onnx.text_steps import TextStep
 
 FORMAT_VERSION = 1
 GRAPH_FILE = "model.onnx"
+DATA_FILE = "model.onnx.data"
 TOKENIZER_FILE = "tokenizer.json"
 
 TokenizerMode = Literal["slow", "fast"]
@@ -105,6 +106,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every other file of the bundle and its SHA-256."""
 
     golden: list[GoldenPair]
+
+    padding: bool = True
+    """Whether texts may be padded to the length of others. Where padding changes the vectors of the real tokens, a
+    batch holds texts of one length only."""
 
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above; it identifies the bundle."""

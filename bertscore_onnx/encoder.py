@@ -67,7 +67,7 @@ class Encoder:
         vectors = np.empty((lengths.sum(), self._manifest.hidden_size), dtype=np.float32)  # (tokens, hidden)
         ids = np.empty(lengths.sum(), dtype=np.int64)  # (tokens,)
         filled = 0
-        for batch in plan_batches(lengths, max_tokens, max_items):
+        for batch in plan_batches(lengths, max_tokens, max_items, padding=self._manifest.padding):
             input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
             output = self._run(input_ids, mask)  # (batch, tokens, hidden)
             end = filled + lengths[batch].sum()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from transformers import PreTrainedModel
+from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
 
 from bertscore_onnx_export.tokenizers import SlowConversion, byte_bpe, sentencepiece, wordpiece
 from bertscore_onnx_export.window_attention import use_band_attention
@@ -34,6 +34,10 @@ def _absolute_only(config: Any) -> int | None:
     return as_configured(config) if config.position_biased_input else None
 
 
+def _drop_blocks(model: Any, num_layers: int) -> None:
+    model.encoder.block = model.encoder.block[:num_layers]
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """One architecture."""
@@ -53,8 +57,14 @@ class Family:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What to set in its configuration so that it exports."""
 
-    adapt: Callable[[PreTrainedModel], None] = lambda model: None
-    """Turns a loaded model into an equal one that exports."""
+    loader: Any = AutoModel
+    """The class of transformers that finds and loads the model's class."""
+
+    least_layers: int = 0
+    """The fewest layers that its class can be built with; `adapt` has to drop them where fewer are wanted."""
+
+    adapt: Callable[[PreTrainedModel, int], None] = lambda model, num_layers: None
+    """Turns a loaded model into an equal one that exports, and has this number of layers."""
 
     padding: bool = True
     """Whether padding leaves the vectors of the real tokens alone."""
@@ -67,6 +77,9 @@ class Family:
 
 
 _NO_POOLER = {"add_pooling_layer": False}
+_T5 = Family(
+    "t5", sentencepiece, _unbounded, loader=AutoModelForTextEncoding, least_layers=1, adapt=_drop_blocks, also=("byt5",)
+)
 
 FAMILIES: Mapping[str, Family] = {
     "albert": Family("albert", sentencepiece, model_arguments=_NO_POOLER),
@@ -89,12 +102,12 @@ FAMILIES: Mapping[str, Family] = {
     "mbart": Family("mbart", sentencepiece, also=("mbart50",)),
     "modernbert": Family("modernbert", byte_bpe, settings={"reference_compile": False}),
     "mpnet": Family("mpnet", wordpiece, after_padding, _NO_POOLER),
-    "mt5": Family("mt5", sentencepiece, _unbounded),
+    "mt5": replace(_T5, name="mt5", also=()),
     "pegasus": Family("pegasus", sentencepiece),
     "prophetnet": Family("prophetnet", wordpiece, _unbounded),  # tokens past its positions share the last one
     "roberta": Family("roberta", byte_bpe, after_padding, _NO_POOLER, also=("bertweet",)),
     "squeezebert": Family("squeezebert", wordpiece),
-    "t5": Family("t5", sentencepiece, _unbounded, also=("byt5",)),
+    "t5": _T5,
     "xlm": Family("xlm", byte_bpe),
     "xlm-prophetnet": Family("xlm-prophetnet", sentencepiece, _unbounded),  # as prophetnet
     "xlm-roberta": Family("xlm-roberta", sentencepiece, after_padding, _NO_POOLER),

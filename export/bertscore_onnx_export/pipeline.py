@@ -4,9 +4,9 @@ import contextlib
 import importlib.metadata
 import logging
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from bertscore_onnx import catalogue
 from bertscore_onnx.bundle import FORMAT_VERSION, Manifest, TokenizerMode, write_manifest
@@ -15,10 +15,11 @@ from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx.home import bundle_folder
 from bertscore_onnx_export.families import Family, family_of
-from bertscore_onnx_export.graph import INPUTS, OUTPUT, write_graph
+from bertscore_onnx_export.graph import OUTPUT, write_graph
+from bertscore_onnx_export.positions import max_tokens
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.tokenizers import load_tokenizer, write_tokenizer
-from bertscore_onnx_export.truncate import load_config, load_cut
+from bertscore_onnx_export.truncate import count_layers, load_config, load_cut
 from bertscore_onnx_export.verify import score_golden_pairs, verify_bundle
 
 _log = logging.getLogger(__name__)
@@ -55,23 +56,30 @@ def export_model(
     Raises:
         UnsupportedFamilyError, UnknownLayerError, VerificationError, ExportError: the model cannot be exported.
         MissingExtraError: ONNX Runtime, which verifies the bundle, is not installed.
+
+    Warns:
+        UserWarning: the model is of an architecture that no test holds to bert-score.
     """
     load_onnxruntime()  # fail before the work rather than after it
     source = Source(name_or_path, revision)
     report(f"Loading the configuration of {name_or_path}")
     config = load_config(source)
     family = family_of(config)
+    if not family.proved:
+        _warn_of_unproved(family)
     num_layers = _choose_layer(source, num_layers)
     target = output or bundle_folder(source.model_id, num_layers, tokenizer_mode, "fp32")
     if target.exists() and not force:
         raise ExportError(f"{target} is there already. Pass --force to replace it.")
-    report(f"Loading the weights, {num_layers} of {config.num_hidden_layers} layers")
+    report(f"Loading the weights, {num_layers} of {count_layers(config)} layers")
     model = load_cut(source, config, family, num_layers)
     with _folder_to_be(target, force=force) as folder:
         report("Writing the graph")
-        write_graph(model, folder)
+        inputs = write_graph(model, folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
-        facts = write_tokenizer(source, tokenizer_mode, family.convert_tokenizer, _positions(config, family), folder)
+        facts = write_tokenizer(
+            source, tokenizer_mode, family.convert_tokenizer, max_tokens(model, config, family), folder
+        )
         report("Verifying against PyTorch")
         manifest = Manifest(
             format_version=FORMAT_VERSION,
@@ -80,7 +88,7 @@ def export_model(
             family=family.name,
             num_layers=num_layers,
             precision="fp32",
-            inputs=INPUTS,
+            inputs=inputs,
             output=OUTPUT,
             hidden_size=config.hidden_size,
             vocab_size=config.vocab_size,
@@ -94,6 +102,7 @@ def export_model(
             baselines=catalogue.baselines(source.model_id, num_layers),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
+            padding=family.padding,
             golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts.max_length),
         )
         write_manifest(folder, manifest)
@@ -113,10 +122,13 @@ def _choose_layer(source: Source, num_layers: int | None) -> int:
     return entry.num_layers
 
 
-def _positions(config: Any, family: Family) -> int | None:
-    """Return how many tokens the model has positions for; None where it has no limit."""
-    positions = getattr(config, "max_position_embeddings", None)
-    return None if positions is None else int(positions) - family.reserved_positions(config)
+def _warn_of_unproved(family: Family) -> None:
+    warnings.warn(
+        f"No test compares models of the type {family.name!r} with bert-score, and no layer was tuned for them. The "
+        "export is verified against PyTorch as ever; see that the scores make sense.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import copy
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModel, PreTrainedModel
+from transformers import AutoConfig, PreTrainedModel
 
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
 from bertscore_onnx_export.families import Family
@@ -73,18 +73,18 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
         raise UnknownLayerError(
             f"{source.name_or_path} has {layers} layers; num_layers must be from 0 to that, not {num_layers}."
         )
-    cut = _cut(config, num_layers)
+    cut = _cut(config, max(num_layers, family.least_layers))
     for name, value in family.settings.items():
         setattr(cut, name, value)
     try:
-        model: PreTrainedModel = AutoModel.from_pretrained(
+        model: PreTrainedModel = family.loader.from_pretrained(
             source.name_or_path, revision=source.revision, config=cut, dtype=torch.float32, **family.model_arguments
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise ExportError(f"Cannot load the weights of {source.name_or_path!r}: {first_line(error)}") from error
     if hasattr(model, "encoder") and hasattr(model, "decoder"):
         model = model.encoder
-    family.adapt(model)
+    family.adapt(model, num_layers)
     return model.eval()
 
 

@@ -36,10 +36,10 @@ class _BandAttention(nn.Module):
 
     def _heads(self, vectors: Tensor) -> Tensor:
         """Split vectors, (batch, tokens, hidden), among the heads, (batch, heads, tokens, hidden / heads)."""
-        return vectors.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
 
 
-def use_band_attention(model: PreTrainedModel) -> None:
+def use_band_attention(model: PreTrainedModel, num_layers: int) -> None:
     """Replace every window attention of a Longformer or an LED encoder, and its padding to whole windows."""
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
