@@ -16,7 +16,7 @@ from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx.home import bundle_folder
 from bertscore_onnx_export.families import Family, family_of
 from bertscore_onnx_export.graph import OUTPUT, write_graph
-from bertscore_onnx_export.positions import max_tokens
+from bertscore_onnx_export.probing import max_tokens, takes_padding
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.tokenizers import load_tokenizer, write_tokenizer
 from bertscore_onnx_export.truncate import count_layers, load_config, load_cut
@@ -102,7 +102,7 @@ def export_model(
             baselines=catalogue.baselines(source.model_id, num_layers),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
-            padding=family.padding,
+            padding=takes_padding(model, family),
             golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts.max_length),
         )
         write_manifest(folder, manifest)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModel
 
-LAYERS = 4
+LAYERS = 3
 POSITIONS = 48
 VOCABULARY = 120
 FIRST_ORDINARY_ID = 10
@@ -49,8 +49,6 @@ _BART = {
     "pad_token_id": 1,
     "bos_token_id": 0,
     "eos_token_id": 2,
-    "forced_eos_token_id": 2,
-    "decoder_start_token_id": 2,
 }
 _T5 = {
     "vocab_size": VOCABULARY,
@@ -90,7 +88,6 @@ def _without(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "albert": ("albert", _BERT | {"embedding_size": 16}),
-    "albert-groups": ("albert", _BERT | {"embedding_size": 16, "num_hidden_groups": 2}),
     "bart": ("bart", _BART),
     "bert": ("bert", _BERT),
     "bert-relative-key": ("bert", _BERT | {"position_embedding_type": "relative_key"}),
@@ -128,10 +125,10 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         | {
             "max_encoder_position_embeddings": POSITIONS,
             "max_decoder_position_embeddings": POSITIONS,
-            "attention_window": [8, 4, 8, 16],
+            "attention_window": [8, 4, 16],
         },
     ),
-    "longformer": ("longformer", _ROBERTA | {"attention_window": [8, 4, 8, 16]}),
+    "longformer": ("longformer", _ROBERTA | {"attention_window": [8, 4, 16]}),
     "mbart": ("mbart", _BART | {"scale_embedding": True}),
     "modernbert": (
         "modernbert",
@@ -149,7 +146,7 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "mt5": ("mt5", _T5 | {"feed_forward_proj": "gated-gelu"}),
     "pegasus": (
         "pegasus",
-        _BART | {"pad_token_id": 0, "eos_token_id": 1, "forced_eos_token_id": 1, "scale_embedding": True},
+        _BART | {"pad_token_id": 0, "eos_token_id": 1, "scale_embedding": True},
     ),
     "prophetnet": ("prophetnet", _PROPHETNET | {"pad_token_id": 0}),
     "roberta": ("roberta", _ROBERTA),
