@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bertscore_onnx import catalogue
-from bertscore_onnx.bundle import FORMAT_VERSION, Manifest, TokenizerMode, write_manifest
+from bertscore_onnx.bundle import FORMAT_VERSION, GRAPH_FILE, Manifest, TokenizerMode, write_manifest
 from bertscore_onnx.device import load_onnxruntime
 from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx.home import bundle_folder
 from bertscore_onnx_export.families import Family, family_of
 from bertscore_onnx_export.graph import OUTPUT, write_graph
-from bertscore_onnx_export.probing import max_tokens, takes_padding
+from bertscore_onnx_export.probing import max_tokens, takes_padding, verify_vectors
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.tokenizers import load_tokenizer, write_tokenizer
 from bertscore_onnx_export.truncate import count_layers, load_config, load_cut
@@ -76,6 +76,9 @@ def export_model(
     with _folder_to_be(target, force=force) as folder:
         report("Writing the graph")
         inputs = write_graph(model, folder)
+        padding = takes_padding(model, family)
+        if not family.proved:
+            verify_vectors(model, folder / GRAPH_FILE, padding=padding)
         report(f"Converting the {tokenizer_mode} tokenizer")
         facts = write_tokenizer(
             source, tokenizer_mode, family.convert_tokenizer, max_tokens(model, config, family), folder
@@ -102,7 +105,7 @@ def export_model(
             baselines=catalogue.baselines(source.model_id, num_layers),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
-            padding=takes_padding(model, family),
+            padding=padding,
             golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts.max_length),
         )
         write_manifest(folder, manifest)
