@@ -55,9 +55,7 @@ def choose_baselines(
 def rescale_layers(scores: Scores, baselines: Sequence[Baseline]) -> Scores:
     """Rescale scores, (layers, candidates), with the baseline of each layer."""
     precision, recall, f1 = np.array([[*astuple(baseline)] for baseline in baselines]).T[:, :, None]  # (layers, 1) each
-    return Scores(
-        rescale(scores.P, precision), rescale(scores.R, recall), rescale(scores.F, f1), scores.best_reference
-    )
+    return Scores(rescale(scores.P, precision), rescale(scores.R, recall), rescale(scores.F, f1), scores.best_reference)
 
 
 def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:

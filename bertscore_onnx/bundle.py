@@ -26,6 +26,7 @@ from bertscore_onnx.recipe import Recipe
 
 FORMAT_VERSION = 1
 GRAPH_FILE = "model.onnx"
+DATA_FILE = "model.onnx.data"
 TOKENIZER_FILE = "tokenizer.json"
 
 TokenizerMode = Literal["slow", "fast"]
@@ -40,9 +41,12 @@ class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     candidate: str
     reference: str
-    precision: float
-    recall: float
-    f1: float
+
+    precision: list[float]
+    """For each layer of the output; likewise `recall` and `f1`."""
+
+    recall: list[float]
+    f1: list[float]
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +116,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     golden: list[GoldenPair]
 
+    padding: bool = True
+    """Whether texts may be padded to the length of others. Where padding changes the vectors of the real tokens, a
+    batch holds texts of one length only."""
+
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above; it identifies the bundle."""
 
@@ -178,12 +186,13 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
     return Bundle(folder, manifest)
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(path: str | PathLike[str]) -> Manifest:
     """Read and check the manifest alone.
 
     Raises:
         BundleNotFoundError, ManifestError, FormatVersionError, DigestError: as `open_bundle` says.
     """
+    folder = Path(path)
     file = folder / MANIFEST
     try:
         content = file.read_bytes()

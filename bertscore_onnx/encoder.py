@@ -68,7 +68,7 @@ class Encoder:
         vectors = np.empty((layers, lengths.sum(), self._manifest.hidden_size), np.float32)  # (layers, tokens, hidden)
         ids = np.empty(lengths.sum(), dtype=np.int64)  # (tokens,)
         filled = 0
-        for batch in plan_batches(lengths, max_tokens, max_items):
+        for batch in plan_batches(lengths, max_tokens, max_items, padding=self._manifest.padding):
             input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
             output = self._run(input_ids, mask)  # (layers, batch, tokens, hidden)
             end = filled + lengths[batch].sum()
@@ -126,10 +126,7 @@ class Encoder:
         shape = outputs[manifest.output]
         expected = [*self._layers_axis(), "batch", "tokens", manifest.hidden_size]
         if len(shape) != len(expected) or (shape[:-3], shape[-1]) != (expected[:-3], expected[-1]):
-            raise GraphError(
-                f"The graph gives vectors of shape {shape}; expected {expected}. "
-                "Export the model again."
-            )
+            raise GraphError(f"The graph gives vectors of shape {shape}; expected {expected}. Export the model again.")
 
 
 def _create_session(bundle: Bundle, device: object, num_threads: int) -> Any:

@@ -15,7 +15,7 @@ def find_bundle(
     *,
     lang: str | None = None,
     num_layers: int | None = None,
-    all_layers: bool = False,
+    all_layers: bool | None = False,
     tokenizer_mode: TokenizerMode = "slow",
     verify: bool = False,
 ) -> Bundle:
@@ -25,7 +25,7 @@ def find_bundle(
         model_type: a catalogue name, a Hub id, or the path of a bundle; None for the language's default model.
         lang: a language code; needed where there is no `model_type`.
         num_layers: the layer; None for the bundle's own, or the catalogue's. No matter with `all_layers`.
-        all_layers: whether a bundle of every layer is wanted.
+        all_layers: whether a bundle of every layer is wanted; None for no matter, where a path is given.
         tokenizer_mode: which tokenizer's ids, where a name is given.
         verify: read every file for its digest.
 
@@ -45,7 +45,8 @@ def find_bundle(
         raise UnknownLayerError(f"num_layers is {num_layers}; expected 0 (the embeddings) or more.")
     if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it takes any string
         bundle = open_bundle(model_type, verify=verify)
-        _check_layers(bundle, num_layers, all_layers=all_layers)
+        if all_layers is not None:
+            _check_layers(bundle, num_layers, all_layers=all_layers)
         return bundle
     if all_layers:
         folder = _existing(model_type, Variant(None, tokenizer_mode))
