@@ -108,8 +108,9 @@ def _existing(name: str, variant: Variant) -> Path:
         command += f" --num-layers {variant.num_layers}"
     if variant.tokenizer_mode != "slow":
         command += f" --tokenizer-mode {variant.tokenizer_mode}"
+    which = "with all layers" if variant.num_layers is None else f"at layer {variant.num_layers}"
     raise BundleNotFoundError(
-        f"{name} is not exported yet as {variant.folder_name} (there is no {folder}).{here and f' Here are: {here}.'} "
+        f"{name} {which} is not exported yet (there is no {folder}).{here and f' Here are: {here}.'} "
         f"Run `{command}`; that takes the extra `export`, once, on any machine."
     )
 

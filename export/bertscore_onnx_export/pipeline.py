@@ -78,7 +78,9 @@ def export_model(
     variant = Variant(None if all_layers else num_layers, tokenizer_mode)
     target = output or bundle_folder(source.model_id, variant)
     _check_target(target, force=force)
-    report(f"Loading the weights, {num_layers} of {layers} layers")
+    report(
+        f"Loading the weights up to layer {num_layers} of {layers}" if num_layers < layers else "Loading the weights"
+    )
     model = load_cut(source, config, family, num_layers)
     if all_layers:
         stack_hidden_states(model)
@@ -139,19 +141,13 @@ def _choose_layer(source: Source, num_layers: int | None, layers: int) -> int:
             f"The catalogue has no layer for {source.model_id}; choose one with --num-layers. It has {layers}, and "
             "about two thirds of the way up is usual."
         )
-    if not 0 <= chosen <= layers:
-        raise UnknownLayerError(
-            f"{source.model_id} has {layers} layers; num_layers must be from 0 to that, not {chosen}."
-        )
     return chosen
 
 
 def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:
     """Return the catalogue's baselines, of the languages that have one for each layer."""
     rows = [catalogue.baselines(model_id, layer) for layer in layers]
-    return {
-        language: [row[language] for row in rows] for language in rows[0] if all(language in row for row in rows)
-    }
+    return {language: [row[language] for row in rows] for language in rows[0] if all(language in row for row in rows)}
 
 
 def _warn_of_unproved(family: Family) -> None:
