@@ -78,9 +78,7 @@ def export_model(
     variant = Variant(None if all_layers else num_layers, tokenizer_mode)
     target = output or bundle_folder(source.model_id, variant)
     _check_target(target, force=force)
-    report(
-        f"Loading the weights up to layer {num_layers} of {layers}" if num_layers < layers else "Loading the weights"
-    )
+    report(f"Loading the weights up to layer {num_layers}")
     model = load_cut(source, config, family, num_layers)
     if all_layers:
         stack_hidden_states(model)
