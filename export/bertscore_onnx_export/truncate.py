@@ -112,8 +112,8 @@ def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
     missing = sorted(name for name in learnt & {*found["missing_keys"]} if not name.startswith(_NOT_ENCODING))
     if missing:
         warnings.warn(
-            f"{source.name_or_path} has no weights for {', '.join(missing)}; they were drawn at random, and so are the "
-            "scores, if they depend on them.",
+            f"{source.name_or_path} lacks {len(missing)} weights, {missing[0]} for one; they were drawn at random, and "
+            "so are the scores, if they depend on them.",
             UserWarning,
             stacklevel=3,
         )
