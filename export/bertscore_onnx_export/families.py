@@ -34,6 +34,7 @@ def _absolute_only(config: Any) -> int | None:
 
 
 def _drop_blocks(model: Any, num_layers: int) -> None:
+    """T5's class looks for a weight of its layers, and so cannot be built without any."""
     model.encoder.block = model.encoder.block[:num_layers]
 
 
@@ -48,7 +49,7 @@ class Family:
     """The most tokens that a model can take, by its configuration; None: no bound."""
 
     model_arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of its model class that leave out what does not reach the token vectors."""
+    """Arguments to load it with: what to leave out since no token vector depends on it, which code to run."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What to set in its configuration so that it exports."""
@@ -92,7 +93,11 @@ FAMILIES: Mapping[str, Family] = {
     "led": Family("led", _of_encoder, adapt=use_band_attention),
     "longformer": Family("longformer", after_padding, _NO_POOLER, adapt=use_band_attention),
     "mbart": Family("mbart", also=("mbart50",)),
-    "modernbert": Family("modernbert", settings={"reference_compile": False}),
+    "modernbert": Family(
+        "modernbert",
+        model_arguments={"attn_implementation": "sdpa"},  # its class takes flash attention where that is installed
+        settings={"reference_compile": False},
+    ),
     "mpnet": Family("mpnet", after_padding, _NO_POOLER),
     "mt5": replace(_T5, name="mt5", also=()),
     "pegasus": Family("pegasus"),

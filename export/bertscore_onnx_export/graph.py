@@ -23,7 +23,7 @@ OPSET = 17
 
 LARGE = 1_500_000_000
 """Bytes of weights from which they are streamed into a file of their own. For 1.3 GB the usual export peaks at 5.8 GB,
-the streamed one at 2.4 GB; past 2 GB a graph in one file cannot be."""
+the streamed one at 2.0 GB; past 2 GB a graph in one file cannot be."""
 
 SPARE = 100_000_000
 """Bytes of disk an export needs beyond its weights."""

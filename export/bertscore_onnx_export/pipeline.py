@@ -64,7 +64,7 @@ def export_model(
         MissingExtraError: ONNX Runtime, which verifies the bundle, is not installed.
 
     Warns:
-        UserWarning: the model is of an architecture that no test holds to bert-score.
+        UserWarning: the model is of an architecture that no test holds to bert-score, or lacks some of its weights.
     """
     load_onnxruntime()  # fail before the work rather than after it
     source = Source(name_or_path, revision, name)
@@ -117,6 +117,7 @@ def export_model(
             golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts),
         )
         write_manifest(folder, manifest)
+        del model  # make room for the runtime's own copy
         verify_bundle(folder)
     return target
 

@@ -2,11 +2,13 @@
 
 import contextlib
 import copy
+import warnings
 from typing import Any
 
 import torch
 from transformers import AutoConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
+from transformers.utils import logging
 
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
 from bertscore_onnx_export.families import Family
@@ -20,6 +22,9 @@ _DECODER_LAYER_COUNTS = ("decoder_layers", "num_decoder_layers")
 
 _PER_LAYER = ("attention_window", "layer_types")
 """Settings that may be lists with an item for each layer."""
+
+_NOT_ENCODING = ("decoder.", "pooler.")
+"""What the names of weights begin with that no token vector depends on."""
 
 
 def load_config(source: Source) -> Any:
@@ -68,6 +73,9 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
         UnknownLayerError: the model has fewer layers.
         UnsupportedFamilyError: the model cannot be cut by its configuration.
         ExportError: the weights cannot be loaded.
+
+    Warns:
+        UserWarning: some weights are not there, and were drawn at random.
     """
     layers = count_layers(config)
     if not 0 <= num_layers <= layers:
@@ -78,9 +86,7 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
     for name, value in family.settings.items():
         setattr(cut, name, value)
     try:
-        model: PreTrainedModel = family.loader.from_pretrained(
-            source.name_or_path, revision=source.revision, config=cut, dtype=torch.float32, **family.model_arguments
-        )
+        model = _load(source, cut, family)
     except (OSError, ValueError, RuntimeError) as error:
         raise ExportError(f"Cannot load the weights of {source.name_or_path!r}: {first_line(error)}") from error
     if hasattr(model, "encoder") and hasattr(model, "decoder"):
@@ -102,6 +108,32 @@ def stack_hidden_states(model: PreTrainedModel) -> None:
         return BaseModelOutput(last_hidden_state=torch.stack(states))
 
     model.forward = stacked
+
+
+def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()  # it lists every weight of the layers left out
+    try:
+        model, found = family.loader.from_pretrained(
+            source.name_or_path,
+            revision=source.revision,
+            config=config,
+            dtype=torch.float32,
+            output_loading_info=True,
+            **family.model_arguments,
+        )
+    finally:
+        logging.set_verbosity(level)
+    learnt = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    missing = sorted(name for name in learnt & {*found["missing_keys"]} if not name.startswith(_NOT_ENCODING))
+    if missing:
+        warnings.warn(
+            f"{source.name_or_path} lacks {len(missing)} weights, {missing[0]} for one; they were drawn at random, and "
+            "so are the scores, if they depend on them.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return model
 
 
 def _cut(config: Any, num_layers: int) -> Any:

@@ -65,7 +65,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
 def test_graph_gives_the_vectors_of_bert_score(name: str, num_layers: int, models: Models, tmp_path: Path) -> None:
     graph, family, longest = export(models(name), num_layers, tmp_path)
     reference = reference_model(models(name), num_layers)
-    for real_lengths in ([1], [7], [9, 4], [longest, longest // 2]):
+    for real_lengths in ([1], [7], [9, 4], [longest, longest // 2]):  # short first: then bert-score's BigBird is full
         if not family.padding:
             real_lengths = [max(real_lengths)] * len(real_lengths)
         ids, mask = token_ids(real_lengths, reference.config.pad_token_id)

@@ -12,6 +12,7 @@ from bertscore_onnx_export import graph
 from bertscore_onnx_export.families import family_of
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.truncate import load_config, load_cut
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig
 
 from bertscore_onnx import __version__
@@ -99,6 +100,15 @@ def test_a_model_that_cannot_be_cut_by_its_configuration_is_not_supported(tmp_pa
     AutoConfig.for_model("funnel", block_sizes=[2, 2]).save_pretrained(tmp_path / "funnel")
     with pytest.raises(UnsupportedFamilyError, match="'funnel' cannot be cut"):
         export(tmp_path / "funnel", 1, tmp_path / "graph")
+
+
+def test_missing_weights_are_named(tmp_path: Path) -> None:
+    save_tiny_model(*SETTINGS["bert"], tmp_path / "bert")
+    weights = load_file(tmp_path / "bert" / "model.safetensors")
+    del weights["encoder.layer.0.output.dense.bias"], weights["encoder.layer.2.output.dense.bias"]
+    save_file(weights, tmp_path / "bert" / "model.safetensors", metadata={"format": "pt"})
+    with pytest.warns(UserWarning, match=r"lacks 1 weights, encoder\.layer\.0\.output\.dense\.bias for one"):
+        export(tmp_path / "bert", 1, tmp_path / "graph")
 
 
 def export(model: Path, num_layers: int, folder: Path) -> list[str]:
