@@ -22,7 +22,7 @@ from bertscore_onnx.errors import (
     UnsafePathError,
 )
 from bertscore_onnx.home import MANIFEST
-from bertscore_onnx.text_steps import TextStep
+from bertscore_onnx.recipe import Recipe
 
 FORMAT_VERSION = 1
 GRAPH_FILE = "model.onnx"
@@ -90,8 +90,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokenizer_mode: TokenizerMode
     """Which of the two tokenizers of transformers the ids are those of."""
 
-    text_steps: list[TextStep]
-    """What happens to a text before `tokenizer.json` sees it, in this order."""
+    recipe: Recipe | None
+    """How texts become ids, as far as `tokenizer.json` does not say; None in the fast mode."""
 
     tokenizer_differences: Count
     """How many of the export's awkward texts get other ids than from the original tokenizer."""

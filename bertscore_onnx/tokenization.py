@@ -1,8 +1,8 @@
 """Texts to token ids, the ids that the model's own tokenizer gives.
 
-`tokenizer.json` expresses most of a tokenizer of transformers; the rest are steps on the text before it, listed in
-the bundle's manifest. As in bert-score (`utils.py:sent_encode`) white space at both ends goes first, and what exceeds
-the maximum length is cut off at the right.
+`tokenizer.json` expresses most of a tokenizer of transformers; the rest is the recipe in the bundle's manifest. As in
+bert-score (`utils.py:sent_encode`) white space at both ends goes first, and what exceeds the maximum length is cut off
+at the right.
 """
 
 import re
@@ -15,7 +15,8 @@ from tokenizers import Tokenizer
 
 from bertscore_onnx.bundle import Bundle
 from bertscore_onnx.errors import TokenizerError
-from bertscore_onnx.text_steps import TextStep
+from bertscore_onnx.recipe import Recipe, bind_cut, bind_steps
+from bertscore_onnx.sentencepiece import SentencePieceEncoder
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -23,14 +24,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class TextTokenizer:
     """The tokenizer of one bundle; its settings never change, so threads may share it."""
 
-    def __init__(
-        self, path: Path, *, steps: Sequence[TextStep], max_length: int | None, empty_ids: Sequence[int]
-    ) -> None:
+    def __init__(self, path: Path, *, recipe: Recipe | None, max_length: int | None, empty_ids: Sequence[int]) -> None:
         """Load a tokenizer.
 
         Args:
             path: a `tokenizer.json`.
-            steps: what happens to a text before, in this order.
+            recipe: what it cannot express; None where it says all.
             max_length: the most tokens of a text, special tokens included; None for no bound.
             empty_ids: the ids of an empty text.
 
@@ -38,16 +37,9 @@ class TextTokenizer:
             TokenizerError: the file is not a tokenizer.
         """
         try:
-            self._tokenizer = Tokenizer.from_file(str(path))
+            self._encode = _FastEncoder(path, max_length) if recipe is None else _SlowEncoder(path, recipe, max_length)
         except Exception as error:  # the package raises nothing more special
             raise TokenizerError(f"{path} is not a tokenizer: {error}. Export the model again.") from error
-        self._tokenizer.no_padding()
-        if max_length is None:
-            self._tokenizer.no_truncation()
-        else:
-            self._tokenizer.enable_truncation(max_length)
-        special_tokens = [token.content for token in self._tokenizer.get_added_tokens_decoder().values()]
-        self._steps = [step.bind(special_tokens) for step in steps]
         self._empty_ids = np.array(empty_ids, dtype=np.int64)
 
     @classmethod
@@ -56,7 +48,7 @@ class TextTokenizer:
         manifest = bundle.manifest
         return cls(
             bundle.tokenizer_path,
-            steps=manifest.text_steps,
+            recipe=manifest.recipe,
             max_length=manifest.max_length,
             empty_ids=manifest.empty_ids,
         )
@@ -70,13 +62,65 @@ class TextTokenizer:
         Returns:
             For each text its ids, special tokens included, (tokens,); at least one.
         """
-        prepared = [self._prepare(text) for text in texts]
-        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in self._tokenizer.encode_batch_fast(prepared)]
-        return [found if text else self._empty_ids for text, found in zip(prepared, ids, strict=True)]
+        stripped = [_SURROGATE.sub("\ufffd", text.strip()) for text in texts]
+        found = iter(self._encode([text for text in stripped if text]))
+        return [np.array(next(found), dtype=np.int64) if text else self._empty_ids for text in stripped]
 
-    def _prepare(self, text: str) -> str:
-        text = _SURROGATE.sub("\ufffd", text.strip())
-        if text:
-            for step in self._steps:
-                text = step(text)
-        return text
+
+class _FastEncoder:
+    """A tokenizer that `tokenizer.json` says all of."""
+
+    def __init__(self, path: Path, max_length: int | None) -> None:
+        self._tokenizer = _load(path)
+        if max_length is not None:
+            self._tokenizer.enable_truncation(max_length)
+
+    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
+
+
+class _SlowEncoder:
+    """A tokenizer that has a recipe."""
+
+    def __init__(self, path: Path, recipe: Recipe, max_length: int | None) -> None:
+        self._prepare_text = bind_steps(recipe.text_steps, recipe.special_tokens)
+        self._cut = bind_cut(recipe.special_tokens)
+        self._prepare_segment = bind_steps(recipe.segment_steps, recipe.special_tokens)
+        if recipe.sentencepiece is None:
+            self._tokenizer = _load(path)
+            self._look_up = self._look_up_together
+        else:
+            self._sentencepiece = SentencePieceEncoder(path, recipe.sentencepiece)
+            self._look_up = self._look_up_one_by_one
+        self._before, self._after, self._after_once = recipe.before, recipe.after, recipe.after_once
+        self._room = None if max_length is None else max(max_length - len(recipe.before) - len(recipe.after), 0)
+
+    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
+        cut = [self._cut(self._prepare_text(text)) for text in texts]
+        segments = [self._prepare_segment(piece) for pieces in cut for piece in pieces if isinstance(piece, str)]
+        found = iter(self._look_up(segments))
+        return [
+            self._framed([token for piece in pieces for token in ([piece] if isinstance(piece, int) else next(found))])
+            for pieces in cut
+        ]
+
+    def _look_up_together(self, segments: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(segments, add_special_tokens=False)]
+
+    def _look_up_one_by_one(self, segments: Sequence[str]) -> list[list[int]]:
+        return [self._sentencepiece(segment) for segment in segments]
+
+    def _framed(self, ids: list[int]) -> list[int]:
+        """Cut ids to their length and put the special tokens around them."""
+        kept = ids[: self._room]
+        if self._after_once and kept[len(kept) - len(self._after) :] == self._after:
+            return self._before + kept
+        return self._before + kept + self._after
+
+
+def _load(path: Path) -> Tokenizer:
+    """Load a `tokenizer.json` that neither pads nor cuts."""
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer

@@ -6,7 +6,6 @@ from typing import Any
 
 from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
 
-from bertscore_onnx_export.tokenizers import SlowConversion, byte_bpe, sentencepiece, wordpiece
 from bertscore_onnx_export.window_attention import use_band_attention
 
 
@@ -46,9 +45,6 @@ class Family:
     name: str
     """Its name in the catalogue and in manifests."""
 
-    convert_tokenizer: SlowConversion
-    """How its slow tokenizer becomes a `tokenizer.json` with the same ids."""
-
     max_tokens: Callable[[Any], int | None] = as_configured
     """The most tokens that a model can take, by its configuration; None: no bound."""
 
@@ -78,51 +74,46 @@ class Family:
 
 
 _NO_POOLER = {"add_pooling_layer": False}
-_T5 = Family(
-    "t5", sentencepiece, _unbounded, loader=AutoModelForTextEncoding, least_layers=1, adapt=_drop_blocks, also=("byt5",)
-)
+_T5 = Family("t5", _unbounded, loader=AutoModelForTextEncoding, least_layers=1, adapt=_drop_blocks, also=("byt5",))
 
 FAMILIES: Mapping[str, Family] = {
-    "albert": Family("albert", sentencepiece, model_arguments=_NO_POOLER),
-    "bart": Family("bart", byte_bpe),
-    "bert": Family("bert", wordpiece, model_arguments=_NO_POOLER, also=("bort",)),
+    "albert": Family("albert", model_arguments=_NO_POOLER),
+    "bart": Family("bart"),
+    "bert": Family("bert", model_arguments=_NO_POOLER, also=("bort",)),
     # Past 704 tokens bert-score starts block-sparse, then goes full with the first short batch, for good.
-    "big_bird": Family(
-        "bigbird", sentencepiece, model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}
-    ),
-    "blenderbot": Family("blenderbot", byte_bpe),
-    "blenderbot-small": Family("blenderbot-small", byte_bpe),
-    "camembert": Family("camembert", sentencepiece, after_padding, _NO_POOLER),
-    "convbert": Family("convbert", wordpiece, padding=False),  # its convolutions reach into the padding
-    "deberta": Family("deberta", byte_bpe, _absolute_only),
-    "deberta-v2": Family("deberta-v2", sentencepiece, _absolute_only),
-    "distilbert": Family("distilbert", wordpiece),
-    "electra": Family("electra", wordpiece),
-    "led": Family("led", byte_bpe, _of_encoder, adapt=use_band_attention),
-    "longformer": Family("longformer", byte_bpe, after_padding, _NO_POOLER, adapt=use_band_attention),
-    "mbart": Family("mbart", sentencepiece, also=("mbart50",)),
+    "big_bird": Family("bigbird", model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}),
+    "blenderbot": Family("blenderbot"),
+    "blenderbot-small": Family("blenderbot-small"),
+    "camembert": Family("camembert", after_padding, _NO_POOLER),
+    "convbert": Family("convbert", padding=False),  # its convolutions reach into the padding
+    "deberta": Family("deberta", _absolute_only),
+    "deberta-v2": Family("deberta-v2", _absolute_only),
+    "distilbert": Family("distilbert"),
+    "electra": Family("electra"),
+    "led": Family("led", _of_encoder, adapt=use_band_attention),
+    "longformer": Family("longformer", after_padding, _NO_POOLER, adapt=use_band_attention),
+    "mbart": Family("mbart", also=("mbart50",)),
     "modernbert": Family(
         "modernbert",
-        byte_bpe,
         model_arguments={"attn_implementation": "sdpa"},  # its class takes flash attention where that is installed
         settings={"reference_compile": False},
     ),
-    "mpnet": Family("mpnet", wordpiece, after_padding, _NO_POOLER),
+    "mpnet": Family("mpnet", after_padding, _NO_POOLER),
     "mt5": replace(_T5, name="mt5", also=()),
-    "pegasus": Family("pegasus", sentencepiece),
-    "prophetnet": Family("prophetnet", wordpiece, _unbounded),  # tokens past its positions share the last one
-    "roberta": Family("roberta", byte_bpe, after_padding, _NO_POOLER, also=("bertweet",)),
-    "squeezebert": Family("squeezebert", wordpiece),
+    "pegasus": Family("pegasus"),
+    "prophetnet": Family("prophetnet", _unbounded),  # tokens past its positions share the last one
+    "roberta": Family("roberta", after_padding, _NO_POOLER, also=("bertweet",)),
+    "squeezebert": Family("squeezebert"),
     "t5": _T5,
     "umt5": replace(_T5, name="umt5", also=(), proved=False),  # bert-score loads it as a T5, which it is not
-    "xlm": Family("xlm", byte_bpe),
-    "xlm-prophetnet": Family("xlm-prophetnet", sentencepiece, _unbounded),  # as prophetnet
-    "xlm-roberta": Family("xlm-roberta", sentencepiece, after_padding, _NO_POOLER),
-    "xlnet": Family("xlnet", sentencepiece),
+    "xlm": Family("xlm"),
+    "xlm-prophetnet": Family("xlm-prophetnet", _unbounded),  # as prophetnet
+    "xlm-roberta": Family("xlm-roberta", after_padding, _NO_POOLER),
+    "xlnet": Family("xlnet"),
 }
 """By the `model_type` of a configuration of transformers."""
 
-_UNKNOWN = Family("", sentencepiece, proved=False)
+_UNKNOWN = Family("", proved=False)
 
 
 def family_of(config: Any) -> Family:

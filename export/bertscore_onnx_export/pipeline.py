@@ -13,7 +13,7 @@ from bertscore_onnx.bundle import FORMAT_VERSION, GRAPH_FILE, Manifest, Tokenize
 from bertscore_onnx.device import load_onnxruntime
 from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import ExportError, UnknownLayerError
-from bertscore_onnx.home import bundle_folder
+from bertscore_onnx.home import MANIFEST, bundle_folder
 from bertscore_onnx_export.families import Family, family_of
 from bertscore_onnx_export.graph import OUTPUT, write_graph
 from bertscore_onnx_export.probing import max_tokens, takes_padding, verify_vectors
@@ -65,14 +65,13 @@ def export_model(
     report(f"Loading the configuration of {name_or_path}")
     config = load_config(source)
     family = family_of(config)
-    if not family.proved:
-        _warn_of_unproved(family)
     num_layers = _choose_layer(source, num_layers)
     target = output or bundle_folder(source.model_id, num_layers, tokenizer_mode, "fp32")
-    if target.exists() and not force:
-        raise ExportError(f"{target} is there already. Pass --force to replace it.")
+    _check_target(target, force=force)
     report(f"Loading the weights, {num_layers} of {count_layers(config)} layers")
     model = load_cut(source, config, family, num_layers)
+    if not family.proved:
+        _warn_of_unproved(family)
     with _folder_to_be(target, force=force) as folder:
         report("Writing the graph")
         inputs = write_graph(model, folder)
@@ -80,9 +79,7 @@ def export_model(
         if not family.proved:
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
         report(f"Converting the {tokenizer_mode} tokenizer")
-        facts = write_tokenizer(
-            source, tokenizer_mode, family.convert_tokenizer, max_tokens(model, config, family), folder
-        )
+        facts = write_tokenizer(source, tokenizer_mode, max_tokens(model, config, family), folder)
         report("Verifying against PyTorch")
         manifest = Manifest(
             format_version=FORMAT_VERSION,
@@ -100,18 +97,28 @@ def export_model(
             zero_weight_ids=facts.zero_weight_ids,
             empty_ids=facts.empty_ids,
             tokenizer_mode=tokenizer_mode,
-            text_steps=facts.steps,
+            recipe=facts.recipe,
             tokenizer_differences=facts.differences,
             baselines=catalogue.baselines(source.model_id, num_layers),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
             padding=padding,
-            golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts.max_length),
+            golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts),
         )
         write_manifest(folder, manifest)
         del model  # make room for the runtime's own copy
         verify_bundle(folder)
     return target
+
+
+def _check_target(target: Path, *, force: bool) -> None:
+    """Raise an ExportError where something stands that must not be replaced: all but a bundle, even by force."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not (target / MANIFEST).is_file():
+        raise ExportError(f"{target} is there already and is no bundle. Name a folder that is new or empty.")
+    if not force:
+        raise ExportError(f"{target} is there already. Pass --force to replace it.")
 
 
 def _choose_layer(source: Source, num_layers: int | None) -> int:

@@ -1,55 +1,34 @@
 """Turns a tokenizer of transformers into `tokenizer.json` and text steps that give the same ids."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer, normalizers, pre_tokenizers
-from transformers import AutoTokenizer, GPT2Tokenizer, PreTrainedTokenizerBase, RobertaTokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerBase
 
 from bertscore_onnx.bundle import TOKENIZER_FILE, TokenizerMode
 from bertscore_onnx.errors import ExportError, VerificationError
-from bertscore_onnx.text_steps import BasicTokenize, PrefixSpace, TextStep
+from bertscore_onnx.recipe import Recipe, SpecialToken
+from bertscore_onnx.text_steps import Lowercase
 from bertscore_onnx.tokenization import TextTokenizer
+from bertscore_onnx_export.conversions import Converted, convert
+from bertscore_onnx_export.conversions.byte_bpe import takes_prefix_space
 from bertscore_onnx_export.sample_texts import AWKWARD_TEXTS, PLAIN_TEXTS
 from bertscore_onnx_export.source import Source, first_line
 
 UNSTATED_LENGTH = 1_000_000
 """A tokenizer that states a longer maximum states none (transformers writes 1e30)."""
 
-SlowConversion = Callable[[PreTrainedTokenizerBase, Tokenizer], list[TextStep]]
-"""Makes the stock conversion of a slow tokenizer exact: changes it in place and returns the steps before it."""
-
-
-def wordpiece(slow: PreTrainedTokenizerBase, converted: Tokenizer) -> list[TextStep]:
-    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a step."""
-    basic = slow.basic_tokenizer
-    converted.normalizer = normalizers.Sequence([])
-    converted.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    accents = basic.strip_accents is not False if basic.do_lower_case else bool(basic.strip_accents)
-    return [
-        BasicTokenize(lowercase=basic.do_lower_case, strip_accents=accents, split_chinese=basic.tokenize_chinese_chars)
-    ]
-
-
-def byte_bpe(slow: PreTrainedTokenizerBase, converted: Tokenizer) -> list[TextStep]:
-    """Put the space before the first word by hand; byte-level BPE's own option adds it after special tokens too."""
-    converted.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return [PrefixSpace()] if _takes_prefix_space(slow) else []
-
-
-def sentencepiece(slow: PreTrainedTokenizerBase, converted: Tokenizer) -> list[TextStep]:
-    """Keep the stock conversion."""
-    return []
-
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFacts:
     """What the manifest says of a tokenizer."""
 
-    steps: list[TextStep]
+    recipe: Recipe | None
+    """What `tokenizer.json` cannot express; None in the fast mode."""
+
     max_length: int | None
     pad_id: int
     empty_ids: list[int]
@@ -58,15 +37,12 @@ class TokenizerFacts:
     """How many of `AWKWARD_TEXTS` get other ids than from the original."""
 
 
-def write_tokenizer(
-    source: Source, mode: TokenizerMode, convert: SlowConversion, max_positions: int | None, folder: Path
-) -> TokenizerFacts:
+def write_tokenizer(source: Source, mode: TokenizerMode, max_positions: int | None, folder: Path) -> TokenizerFacts:
     """Write `tokenizer.json` into a folder and compare it with the original.
 
     Args:
         source: the model.
         mode: which of the two tokenizers of transformers to reproduce.
-        convert: the family's way from the slow tokenizer.
         max_positions: the most tokens the model itself can take; None for no bound.
         folder: where to write.
 
@@ -75,25 +51,25 @@ def write_tokenizer(
         VerificationError: the ids of plain texts differ.
     """
     original = load_tokenizer(source, mode)
-    steps: list[TextStep] = []
+    recipe = None
     if mode == "slow":
-        converted = _load(source, use_fast=True, from_slow=True).backend_tokenizer
-        steps = convert(original, converted)
+        converted = convert(original)
+        tokenizer, recipe = converted.tokenizer, _recipe(original, converted)
     else:
-        converted = original.backend_tokenizer
-    converted.no_padding()
-    converted.no_truncation()
+        tokenizer = original.backend_tokenizer
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
     path = folder / TOKENIZER_FILE
-    converted.save(str(path))
+    tokenizer.save(str(path))
     max_length = _max_length(original, max_positions)
     empty_ids = list(original.build_inputs_with_special_tokens([]))
-    written = TextTokenizer(path, steps=steps, max_length=max_length, empty_ids=empty_ids)
+    written = TextTokenizer(path, recipe=recipe, max_length=max_length, empty_ids=empty_ids)
     if different := _differences(original, written, max_length, PLAIN_TEXTS):
         raise VerificationError(
             f"The exported tokenizer gives other ids than the {mode} one of {source.name_or_path} for {different[0]!r}."
         )
     return TokenizerFacts(
-        steps=steps,
+        recipe=recipe,
         max_length=max_length,
         pad_id=original.pad_token_id or 0,
         empty_ids=empty_ids,
@@ -123,7 +99,7 @@ def original_ids(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int 
     text = text.strip()
     if not text:
         return list(tokenizer.build_inputs_with_special_tokens([]))
-    options = {"add_prefix_space": True} if _takes_prefix_space(tokenizer) else {}
+    options = {"add_prefix_space": True} if takes_prefix_space(tokenizer) else {}
     bound = {"max_length": max_length, "truncation": True} if max_length else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -137,8 +113,40 @@ def _load(source: Source, **options: Any) -> PreTrainedTokenizerBase:
         raise ExportError(f"Cannot load the tokenizer of {source.name_or_path!r}: {first_line(error)}") from error
 
 
-def _takes_prefix_space(tokenizer: PreTrainedTokenizerBase) -> bool:
-    return isinstance(tokenizer, GPT2Tokenizer | RobertaTokenizer)
+_MARK = -1
+"""An id that no token has."""
+
+
+def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> Recipe:
+    """Add to a conversion what slow tokenizers of all kinds have in common."""
+    framed = slow.build_inputs_with_special_tokens([_MARK])
+    place = framed.index(_MARK)
+    before, after = framed[:place], framed[place + 1 :]
+    lowercase = getattr(slow, "do_lower_case", False)
+    return Recipe(
+        text_steps=[*converted.text_steps, *([Lowercase()] if lowercase else [])],
+        special_tokens=[
+            SpecialToken(
+                content=token.content,
+                id=slow.convert_tokens_to_ids(token.content),
+                lstrip=token.lstrip,
+                rstrip=token.rstrip,
+            )
+            for token in slow.added_tokens_decoder.values()
+        ],
+        segment_steps=converted.segment_steps,
+        sentencepiece=converted.sentencepiece,
+        before=before,
+        after=after,
+        after_once=bool(after) and _ends_once(slow, after),
+    )
+
+
+def _ends_once(slow: PreTrainedTokenizer, after: list[int]) -> bool:
+    """Tell whether a text that ends with the last special tokens gets no second ones."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(slow.build_inputs_with_special_tokens([_MARK, *after]))[1:] == after
 
 
 def _max_length(tokenizer: PreTrainedTokenizerBase, max_positions: int | None) -> int | None:

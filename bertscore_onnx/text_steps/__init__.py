@@ -1,0 +1,14 @@
+"""What happens to a text before its words are looked up: the parts of a tokenizer that `tokenizer.json` cannot express.
+
+Each step is a record in the bundle's manifest. The slow tokenizers of transformers are Python, and so follow Python's
+own Unicode tables; the `tokenizers` package has older ones, and differs on characters assigned since.
+"""
+
+from bertscore_onnx.text_steps.basic_tokenize import BasicTokenize
+from bertscore_onnx.text_steps.clean_quotes import CleanQuotes
+from bertscore_onnx.text_steps.lowercase import Lowercase
+from bertscore_onnx.text_steps.prefix_space import PrefixSpace
+
+TextStep = BasicTokenize | CleanQuotes | Lowercase | PrefixSpace
+
+__all__ = ["BasicTokenize", "CleanQuotes", "Lowercase", "PrefixSpace", "TextStep"]

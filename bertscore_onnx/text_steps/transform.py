@@ -1,0 +1,35 @@
+"""What all steps are made of: functions from text to text, and two ways to build them."""
+
+import re
+from collections.abc import Callable, Sequence
+
+Transform = Callable[[str], str]
+
+
+class CharacterMap(dict[int, str]):
+    """A table for `str.translate` that works out each character when it first occurs."""
+
+    def __init__(self, replace: Transform) -> None:
+        self._replace = replace
+
+    def __missing__(self, code_point: int) -> str:
+        return self.setdefault(code_point, self._replace(chr(code_point)))
+
+
+def alternatives(literals: Sequence[str]) -> re.Pattern[str]:
+    """Return the pattern, one group, that finds any of some strings, the longest that begins at a place."""
+    return re.compile("(" + "|".join(map(re.escape, sorted(literals, key=len, reverse=True))) + ")")
+
+
+def outside(literals: Sequence[str], transform: Transform) -> Transform:
+    """Apply a function only to what stands between certain literal strings."""
+    if not literals:
+        return transform
+    pattern = alternatives(literals)
+
+    def apply(text: str) -> str:
+        pieces = pattern.split(text)  # the literals stand at the odd places
+        pieces[::2] = map(transform, pieces[::2])
+        return "".join(pieces)
+
+    return apply

@@ -1,0 +1,31 @@
+"""What a conversion makes of a slow tokenizer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizer
+
+from bertscore_onnx.sentencepiece import SentencePiece
+from bertscore_onnx.text_steps import TextStep
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A tokenizer without its special tokens, which the recipe handles for all kinds alike."""
+
+    tokenizer: Tokenizer
+    """What becomes `tokenizer.json`: it maps a prepared stretch of text to ids."""
+
+    segment_steps: list[TextStep] = field(default_factory=list)
+    """What happens to a stretch between special tokens before."""
+
+    text_steps: list[TextStep] = field(default_factory=list)
+    """What happens to a whole text first."""
+
+    sentencepiece: SentencePiece | None = None
+    """How the pieces are chosen, where not by the `tokenizers` package."""
+
+
+SlowConversion = Callable[[PreTrainedTokenizer], Converted]
+"""Reads a slow tokenizer's own tables."""

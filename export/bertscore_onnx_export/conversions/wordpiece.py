@@ -1,0 +1,26 @@
+"""WordPiece: BERT and its kin."""
+
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizer
+
+from bertscore_onnx.text_steps import BasicTokenize
+from bertscore_onnx_export.conversions.converted import Converted
+
+
+def wordpiece(slow: PreTrainedTokenizer) -> Converted:
+    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a step."""
+    pieces = slow.wordpiece_tokenizer
+    tokenizer = Tokenizer(
+        models.WordPiece(
+            dict(slow.vocab), unk_token=pieces.unk_token, max_input_chars_per_word=pieces.max_input_chars_per_word
+        )
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    if not slow.do_basic_tokenize:
+        return Converted(tokenizer)
+    basic = slow.basic_tokenizer
+    accents = basic.strip_accents is not False if basic.do_lower_case else bool(basic.strip_accents)
+    step = BasicTokenize(
+        lowercase=basic.do_lower_case, strip_accents=accents, split_chinese=basic.tokenize_chinese_chars
+    )
+    return Converted(tokenizer, [step])
