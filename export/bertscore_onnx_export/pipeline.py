@@ -71,8 +71,6 @@ def export_model(
     report(f"Loading the configuration of {name_or_path}")
     config = load_config(source)
     family = family_of(config)
-    if not family.proved:
-        _warn_of_unproved(family)
     layers = count_layers(config)
     num_layers = layers if all_layers else _choose_layer(source, num_layers, layers)
     variant = Variant(None if all_layers else num_layers, tokenizer_mode)
@@ -80,6 +78,8 @@ def export_model(
     _check_target(target, force=force)
     report(f"Loading the weights up to layer {num_layers}")
     model = load_cut(source, config, family, num_layers)
+    if not family.proved:
+        _warn_of_unproved(family)
     if all_layers:
         stack_hidden_states(model)
     with _folder_to_be(target, force=force) as folder:

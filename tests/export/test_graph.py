@@ -13,7 +13,6 @@ from bertscore_onnx_export.families import family_of
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.truncate import load_config, load_cut
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig
 
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle import FORMAT_VERSION, Bundle, Manifest
@@ -94,12 +93,6 @@ def test_a_model_that_fails_when_it_is_traced_is_not_supported(tmp_path: Path) -
     save_tiny_model(*SETTINGS["deberta-v3"], tmp_path / "deberta")
     with pytest.raises(UnsupportedFamilyError, match="'deberta-v2' cannot be exported at 0 layers: UnboundLocalError"):
         export(tmp_path / "deberta", 0, tmp_path / "graph")
-
-
-def test_a_model_that_cannot_be_cut_by_its_configuration_is_not_supported(tmp_path: Path) -> None:
-    AutoConfig.for_model("funnel", block_sizes=[2, 2]).save_pretrained(tmp_path / "funnel")
-    with pytest.raises(UnsupportedFamilyError, match="'funnel' cannot be cut"):
-        export(tmp_path / "funnel", 1, tmp_path / "graph")
 
 
 def test_missing_weights_are_named(tmp_path: Path) -> None:

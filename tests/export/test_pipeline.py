@@ -5,10 +5,10 @@ import pytest
 import torch
 from bertscore_onnx_export.graph import write_graph
 from bertscore_onnx_export.pipeline import STAGES, export_model
-from transformers import BertConfig, GPT2Config
+from transformers import BertConfig, FunnelConfig
 
 from bertscore_onnx.bundle import open_bundle
-from bertscore_onnx.errors import ExportError, UnknownLayerError, VerificationError
+from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
 
 
 def test_the_manifest_says_what_was_exported(tiny_model, tiny_bundle):
@@ -103,9 +103,9 @@ def test_a_folder_without_weights_is_refused(tmp_path):
         export_model(str(tmp_path), num_layers=1)
 
 
-def test_a_family_outside_the_table_is_warned_of(tmp_path):
-    GPT2Config().save_pretrained(tmp_path)
-    with pytest.warns(UserWarning, match="No test compares models of the type 'gpt2'"), pytest.raises(ExportError):
+def test_a_family_that_cannot_be_cut_is_refused(tmp_path):
+    FunnelConfig(block_sizes=[2, 2]).save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedFamilyError, match="'funnel' cannot be cut at a layer"):
         export_model(str(tmp_path), num_layers=1)
 
 
