@@ -3,7 +3,7 @@
 The `tokenizers` package has this model too, but adds scores in double precision, where SentencePiece rounds each sum
 to single precision; between cuts of nearly equal score (`!!!!!`) the two then choose differently. It also takes a
 literal `<0x41>` for a byte, and knows no user-defined pieces. (Kudo 2018, https://arxiv.org/abs/1804.10959; the search
-is the Viterbi of sentencepiece's `unigram_model.cc:EncodeOptimized`.)
+is a Viterbi as in sentencepiece 0.2.3; 0.2.1 compared sums before rounding them, and so breaks some ties otherwise.)
 """
 
 import base64
@@ -22,7 +22,6 @@ from bertscore_onnx.punctuation import split_punctuation
 SPACE = "▁"
 
 _UNKNOWN_PENALTY = 10.0
-_USER_DEFINED_SCORE = -0.1
 
 _CLOSE = 2.0**-5
 """Scores nearer than this may change places by rounding, if a word and the sum before it keep below these bounds:"""
@@ -48,7 +47,7 @@ class SentencePiece(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """The ids that no text can have: control pieces, bytes, special tokens."""
 
     user_defined_ids: Ids
-    """The pieces that are cut out before all others."""
+    """The pieces whose characters the character table leaves alone."""
 
     byte_ids: Ids
     """The ids of the 256 bytes, where they stand for unknown characters; else empty."""
@@ -96,7 +95,7 @@ class SentencePieceEncoder:
         user_defined = {file.model.vocab[index][0] for index in options.user_defined_ids}
         self._options = options
         self._ids = {piece: index for index, piece, _ in vocab}
-        self._scores = {piece: score for _, piece, score in vocab} | dict.fromkeys(user_defined, _USER_DEFINED_SCORE)
+        self._scores = {piece: score for _, piece, score in vocab}
         lowest = min(score for piece, score in self._scores.items() if piece not in user_defined)
         self._unknown_score = array("f", [lowest - _UNKNOWN_PENALTY])[0]
         self._longest: dict[str, int] = {}
