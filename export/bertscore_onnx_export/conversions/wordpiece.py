@@ -4,7 +4,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizer
 
 from bertscore_onnx.text_steps import BasicTokenize
-from bertscore_onnx_export.conversions.converted import Converted
+from bertscore_onnx_export.conversions.converted import Converted, without_holes
 
 
 def wordpiece(slow: PreTrainedTokenizer) -> Converted:
@@ -12,7 +12,9 @@ def wordpiece(slow: PreTrainedTokenizer) -> Converted:
     pieces = slow.wordpiece_tokenizer
     tokenizer = Tokenizer(
         models.WordPiece(
-            dict(slow.vocab), unk_token=pieces.unk_token, max_input_chars_per_word=pieces.max_input_chars_per_word
+            without_holes(slow.vocab),
+            unk_token=pieces.unk_token,
+            max_input_chars_per_word=pieces.max_input_chars_per_word,
         )
     )
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
