@@ -67,7 +67,7 @@ def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple
         listed = slow.encoder.get(name_of(symbol))
         vocab[symbol] = next(unlisted) if listed is None else listed
     if len(set(vocab.values())) < len(vocab):
-        raise ExportError("Two pieces of the vocabulary have the same id.")
+        raise ExportError("Two pieces of the vocabulary have the same id; it cannot be reproduced in the slow mode.")
     tokenizer = Tokenizer(
         models.BPE(without_holes(vocab), merges, unk_token=str(slow.unk_token), end_of_word_suffix=_END)
     )
