@@ -45,6 +45,11 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sentencepiece: SentencePiece | None
     """How the pieces of `tokenizer.json` are chosen, where not by the `tokenizers` package."""
 
+    unlisted_from: Id | None
+    """The first id of `tokenizer.json` that the model has not; it and those after it count as unknown."""
+
+    unknown_id: Id
+
     before: list[Id]
     """The ids in front of every text."""
 

@@ -3,7 +3,7 @@
 The `tokenizers` package has this model too, but adds scores in double precision, where SentencePiece rounds each sum
 to single precision; between cuts of nearly equal score (`!!!!!`) the two then choose differently. It also takes a
 literal `<0x41>` for a byte, and knows no user-defined pieces. (Kudo 2018, https://arxiv.org/abs/1804.10959; the search
-is the Viterbi of sentencepiece's `unigram_model.cc:EncodeOptimized`.)
+is a Viterbi as in sentencepiece 0.2.3; 0.2.1 compared sums before rounding them, and so breaks some ties otherwise.)
 """
 
 import base64
@@ -16,13 +16,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from bertscore_onnx.charsmap import Charsmap, read_charsmap
+from bertscore_onnx.charsmap import Charsmap
 from bertscore_onnx.punctuation import split_punctuation
 
 SPACE = "▁"
 
 _UNKNOWN_PENALTY = 10.0
-_USER_DEFINED_SCORE = -0.1
 
 _CLOSE = 2.0**-5
 """Scores nearer than this may change places by rounding, if a word and the sum before it keep below these bounds:"""
@@ -48,7 +47,7 @@ class SentencePiece(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """The ids that no text can have: control pieces, bytes, special tokens."""
 
     user_defined_ids: Ids
-    """The pieces that are cut out before all others."""
+    """The pieces whose characters the character table leaves alone."""
 
     byte_ids: Ids
     """The ids of the 256 bytes, where they stand for unknown characters; else empty."""
@@ -77,6 +76,7 @@ class _Cut:
 
     pieces: list[str]
     scores: list[float]
+    ids: list[int]
     is_settled: bool
     """Whether no rounding can change it."""
 
@@ -96,14 +96,14 @@ class SentencePieceEncoder:
         user_defined = {file.model.vocab[index][0] for index in options.user_defined_ids}
         self._options = options
         self._ids = {piece: index for index, piece, _ in vocab}
-        self._scores = {piece: score for _, piece, score in vocab} | dict.fromkeys(user_defined, _USER_DEFINED_SCORE)
+        self._scores = {piece: score for _, piece, score in vocab}
         lowest = min(score for piece, score in self._scores.items() if piece not in user_defined)
         self._unknown_score = array("f", [lowest - _UNKNOWN_PENALTY])[0]
         self._longest: dict[str, int] = {}
         for piece in self._scores:
             self._longest[piece[0]] = max(self._longest.get(piece[0], 0), len(piece))
         blob = base64.b64decode(file.normalizer["precompiled_charsmap"]) if file.normalizer else b""
-        self._replace = Charsmap(read_charsmap(blob), untouched=user_defined)
+        self._replace = Charsmap(blob, untouched=user_defined)
         keeps_words = SPACE in self._ids and not any(SPACE in piece[1:] for piece in self._scores)
         self._word = re.compile(f"{SPACE}?[^{SPACE}]*" if keeps_words else ".+", re.DOTALL)
         self._known: dict[str, _Cut] = {}
@@ -111,7 +111,7 @@ class SentencePieceEncoder:
     def __call__(self, text: str) -> list[int]:
         """Return the ids of a text, without special tokens."""
         parts = split_punctuation(text) if self._options.split_punctuation else [text]
-        return [piece_id for part in parts for piece in self._pieces(part) for piece_id in self._ids_of(piece)]
+        return [piece_id for part in parts for cut in self._cuts(part) for piece_id in cut.ids]
 
     def normalise(self, text: str) -> str:
         """Return a text as the model sees it, its spaces made visible."""
@@ -123,18 +123,19 @@ class SentencePieceEncoder:
         visible = (SPACE if self._options.add_dummy_prefix else "") + replaced.replace(" ", SPACE)
         return visible.rstrip(SPACE) if self._options.remove_extra_whitespaces else visible
 
-    def _pieces(self, text: str) -> Iterator[str]:
+    def _cuts(self, text: str) -> Iterator[_Cut]:
+        """Cut a text word by word; no piece reaches into the next."""
         total = array("f", [0.0])  # rounds whatever is put in, as SentencePiece's own sums are
         for word in self._word.findall(self.normalise(text)):
-            cut = self._known.get(word) if total[0] > -_SUM_BOUND else None
+            is_bounded = total[0] > -_SUM_BOUND
+            cut = self._known.get(word) if is_bounded else None
             if cut is None:
                 cut = self._search(word, total[0])
-                if cut.is_settled and total[0] > -_SUM_BOUND:
+                if cut.is_settled and is_bounded:
                     self._remember(word, cut)
             for score in cut.scores:
                 total[0] += score
-            for piece in cut.pieces:
-                yield from self._without_comma(piece)
+            yield cut
 
     def _remember(self, word: str, cut: _Cut) -> None:
         if len(self._known) >= _MEMORY:
@@ -190,17 +191,18 @@ class SentencePieceEncoder:
             else:
                 pieces.append(piece)
             end = start
-        return _Cut(pieces[::-1], scores[::-1], is_settled)
+        pieces.reverse()
+        ids = [piece_id for piece in pieces for part in self._parts(piece) for piece_id in self._ids_of(part)]
+        return _Cut(pieces, scores[::-1], ids, is_settled)
 
-    def _without_comma(self, piece: str) -> Iterator[str]:
+    def _parts(self, piece: str) -> list[str]:
+        """Return a piece, or what it is cut into where its comma is to stand alone."""
         if not (self._options.split_number_comma and piece.endswith(",") and piece[-2:-1].isdigit()):
-            yield piece
-            return
-        again = list(self._pieces(piece[:-1].replace(SPACE, "")))
+            return [piece]
+        again = [part for cut in self._cuts(piece[:-1].replace(SPACE, "")) for part in cut.pieces]
         if not piece.startswith(SPACE) and again[0].startswith(SPACE):
             again[0] = again[0][1:]
-        yield from filter(None, again)
-        yield ","
+        return [*filter(None, again), ","]
 
     def _ids_of(self, piece: str) -> list[int]:
         found = self._ids.get(piece)

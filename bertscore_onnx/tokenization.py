@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from bertscore_onnx.bundle import Bundle
-from bertscore_onnx.errors import TokenizerError
+from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError
 from bertscore_onnx.recipe import Recipe, bind_cut, bind_steps
 from bertscore_onnx.sentencepiece import SentencePieceEncoder
 
@@ -38,6 +38,8 @@ class TextTokenizer:
         """
         try:
             self._encode = _FastEncoder(path, max_length) if recipe is None else _SlowEncoder(path, recipe, max_length)
+        except BertScoreOnnxError:
+            raise
         except Exception as error:  # the package raises nothing more special
             raise TokenizerError(f"{path} is not a tokenizer: {error}. Export the model again.") from error
         self._empty_ids = np.array(empty_ids, dtype=np.int64)
@@ -92,6 +94,7 @@ class _SlowEncoder:
         else:
             self._sentencepiece = SentencePieceEncoder(path, recipe.sentencepiece)
             self._look_up = self._look_up_one_by_one
+        self._unlisted_from, self._unknown_id = recipe.unlisted_from, recipe.unknown_id
         self._before, self._after, self._after_once = recipe.before, recipe.after, recipe.after_once
         self._room = None if max_length is None else max(max_length - len(recipe.before) - len(recipe.after), 0)
 
@@ -105,7 +108,10 @@ class _SlowEncoder:
         ]
 
     def _look_up_together(self, segments: Sequence[str]) -> list[list[int]]:
-        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(segments, add_special_tokens=False)]
+        found = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(segments, add_special_tokens=False)]
+        if (bound := self._unlisted_from) is None:
+            return found
+        return [[one if one < bound else self._unknown_id for one in ids] for ids in found]
 
     def _look_up_one_by_one(self, segments: Sequence[str]) -> list[list[int]]:
         return [self._sentencepiece(segment) for segment in segments]

@@ -7,8 +7,19 @@ own Unicode tables; the `tokenizers` package has older ones, and differs on char
 from bertscore_onnx.text_steps.basic_tokenize import BasicTokenize
 from bertscore_onnx.text_steps.clean_quotes import CleanQuotes
 from bertscore_onnx.text_steps.lowercase import Lowercase
+from bertscore_onnx.text_steps.moses import Moses
 from bertscore_onnx.text_steps.prefix_space import PrefixSpace
+from bertscore_onnx.text_steps.separate_words import SeparateDialogue, SeparateWords
 
-TextStep = BasicTokenize | CleanQuotes | Lowercase | PrefixSpace
+TextStep = BasicTokenize | CleanQuotes | Lowercase | Moses | PrefixSpace | SeparateDialogue | SeparateWords
 
-__all__ = ["BasicTokenize", "CleanQuotes", "Lowercase", "PrefixSpace", "TextStep"]
+__all__ = [
+    "BasicTokenize",
+    "CleanQuotes",
+    "Lowercase",
+    "Moses",
+    "PrefixSpace",
+    "SeparateDialogue",
+    "SeparateWords",
+    "TextStep",
+]

@@ -62,7 +62,7 @@ def write_tokenizer(source: Source, mode: TokenizerMode, max_positions: int | No
     path = folder / TOKENIZER_FILE
     tokenizer.save(str(path))
     max_length = _max_length(original, max_positions)
-    empty_ids = list(original.build_inputs_with_special_tokens([]))
+    empty_ids = list(original.build_inputs_with_special_tokens([])) or [original.pad_token_id]
     written = TextTokenizer(path, recipe=recipe, max_length=max_length, empty_ids=empty_ids)
     if different := _differences(original, written, max_length, PLAIN_TEXTS):
         raise VerificationError(
@@ -98,7 +98,7 @@ def original_ids(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int 
     """Encode a text as bert-score does (`utils.py:sent_encode`)."""
     text = text.strip()
     if not text:
-        return list(tokenizer.build_inputs_with_special_tokens([]))
+        return list(tokenizer.build_inputs_with_special_tokens([])) or [tokenizer.pad_token_id]
     options = {"add_prefix_space": True} if takes_prefix_space(tokenizer) else {}
     bound = {"max_length": max_length, "truncation": True} if max_length else {}
     with warnings.catch_warnings():
@@ -136,6 +136,8 @@ def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> Recipe:
         ],
         segment_steps=converted.segment_steps,
         sentencepiece=converted.sentencepiece,
+        unlisted_from=converted.unlisted_from,
+        unknown_id=slow.unk_token_id,
         before=before,
         after=after,
         after_once=bool(after) and _ends_once(slow, after),

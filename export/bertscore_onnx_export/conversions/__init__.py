@@ -6,16 +6,21 @@ from transformers import PreTrainedTokenizer
 
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx_export.conversions.byte_bpe import byte_bpe
+from bertscore_onnx_export.conversions.bytes_ import bytes_
 from bertscore_onnx_export.conversions.converted import Converted, SlowConversion
 from bertscore_onnx_export.conversions.unigram import cleaned_unigram, deberta_unigram, t5_unigram, unigram
+from bertscore_onnx_export.conversions.word_bpe import bertweet, blenderbot_small, xlm
 from bertscore_onnx_export.conversions.wordpiece import wordpiece
 
 CONVERSIONS: Mapping[str, SlowConversion] = {
     "AlbertTokenizer": cleaned_unigram,
     "BartTokenizer": byte_bpe,
     "BertTokenizer": wordpiece,
+    "BertweetTokenizer": bertweet,
     "BigBirdTokenizer": unigram,
+    "BlenderbotSmallTokenizer": blenderbot_small,
     "BlenderbotTokenizer": byte_bpe,
+    "ByT5Tokenizer": bytes_,
     "ConvBertTokenizer": wordpiece,
     "DebertaTokenizer": byte_bpe,
     "DebertaV2Tokenizer": deberta_unigram,
@@ -34,6 +39,7 @@ CONVERSIONS: Mapping[str, SlowConversion] = {
     "T5Tokenizer": t5_unigram,
     "XLMProphetNetTokenizer": unigram,
     "XLMRobertaTokenizer": unigram,
+    "XLMTokenizer": xlm,
     "XLNetTokenizer": cleaned_unigram,
 }
 """By the class of the slow tokenizer, which says more than a model's type: BERTweet is of the type `roberta`."""

@@ -4,13 +4,13 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Tokenizer, PreTrainedTokenizer, RobertaTokenizer
 
 from bertscore_onnx.text_steps import PrefixSpace
-from bertscore_onnx_export.conversions.converted import Converted
+from bertscore_onnx_export.conversions.converted import Converted, without_holes
 
 
 def byte_bpe(slow: PreTrainedTokenizer) -> Converted:
     """Put the space before the first word by hand; byte-level BPE's own option adds it after special tokens too."""
     merges = sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__)
-    tokenizer = Tokenizer(models.BPE(slow.encoder, merges, unk_token=str(slow.unk_token)))
+    tokenizer = Tokenizer(models.BPE(without_holes(slow.encoder), merges, unk_token=str(slow.unk_token)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     prefix = takes_prefix_space(slow) or slow.add_prefix_space
     return Converted(tokenizer, text_steps=[PrefixSpace()] if prefix else [])

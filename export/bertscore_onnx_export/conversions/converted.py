@@ -1,6 +1,6 @@
 """What a conversion makes of a slow tokenizer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tokenizers import Tokenizer
@@ -26,6 +26,15 @@ class Converted:
     sentencepiece: SentencePiece | None = None
     """How the pieces are chosen, where not by the `tokenizers` package."""
 
+    unlisted_from: int | None = None
+    """The first id that only `tokenizer.json` has: its pieces are unknown to the model."""
+
 
 SlowConversion = Callable[[PreTrainedTokenizer], Converted]
 """Reads a slow tokenizer's own tables."""
+
+
+def without_holes(vocab: Mapping[str, int]) -> dict[str, int]:
+    """Name the ids that a vocabulary skips, or the `tokenizers` package complains; no word begins with a space."""
+    taken = set(vocab.values())
+    return {f" {index}": index for index in range(max(taken)) if index not in taken} | dict(vocab)

@@ -4,17 +4,14 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizer
 
 from bertscore_onnx.text_steps import BasicTokenize
-from bertscore_onnx_export.conversions.converted import Converted
+from bertscore_onnx_export.conversions.converted import Converted, without_holes
 
 
 def wordpiece(slow: PreTrainedTokenizer) -> Converted:
     """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a step."""
     pieces = slow.wordpiece_tokenizer
-    tokenizer = Tokenizer(
-        models.WordPiece(
-            dict(slow.vocab), unk_token=pieces.unk_token, max_input_chars_per_word=pieces.max_input_chars_per_word
-        )
-    )
+    vocab, longest = without_holes(slow.vocab), pieces.max_input_chars_per_word
+    tokenizer = Tokenizer(models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     if not slow.do_basic_tokenize:
         return Converted(tokenizer)

@@ -1,0 +1,97 @@
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from bertscore_onnx.errors import TokenizerError
+from bertscore_onnx.recipe import Recipe, SpecialToken
+from bertscore_onnx.text_steps import Lowercase
+from bertscore_onnx.tokenization import TextTokenizer
+
+VOCAB = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3, "b": 4, "c": 5}
+RECIPE = Recipe(
+    text_steps=[],
+    special_tokens=[SpecialToken(content="[SEP]", id=2)],
+    segment_steps=[],
+    sentencepiece=None,
+    unlisted_from=None,
+    unknown_id=0,
+    before=[1],
+    after=[2],
+    after_once=False,
+)
+
+
+def saved(folder: Path) -> Path:
+    tokenizer = Tokenizer(models.WordLevel(VOCAB, "[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 1)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder / "tokenizer.json"
+
+
+def ids(folder: Path, text: str, *, max_length: int | None = None, **changes: Any) -> list[int]:
+    recipe = msgspec.structs.replace(RECIPE, **changes)
+    tokenizer = TextTokenizer(saved(folder), recipe=recipe, max_length=max_length, empty_ids=[1, 2])
+    return list(tokenizer([text])[0])
+
+
+def test_special_tokens_go_around_a_text(tmp_path: Path) -> None:
+    assert ids(tmp_path, " a b ") == [1, 3, 4, 2]
+
+
+def test_literal_special_tokens_are_cut_out(tmp_path: Path) -> None:
+    assert ids(tmp_path, "a[SEP]b") == [1, 3, 2, 4, 2]
+
+
+def test_a_long_text_keeps_its_special_tokens(tmp_path: Path) -> None:
+    assert ids(tmp_path, "a b c", max_length=4) == [1, 3, 4, 2]
+
+
+def test_a_last_special_token_is_not_repeated_when_told(tmp_path: Path) -> None:
+    assert ids(tmp_path, "a[SEP]") == [1, 3, 2, 2]
+    assert ids(tmp_path, "a[SEP]", after_once=True) == [1, 3, 2]
+    assert ids(tmp_path, "a", after_once=True) == [1, 3, 2]
+
+
+def test_ids_beyond_the_models_own_count_as_unknown(tmp_path: Path) -> None:
+    assert ids(tmp_path, "a b c", unlisted_from=4) == [1, 3, 0, 0, 2]
+
+
+def test_steps_come_first(tmp_path: Path) -> None:
+    assert ids(tmp_path, "A [SEP] B", text_steps=[Lowercase()]) == [1, 3, 2, 4, 2]
+
+
+def test_an_empty_text_has_the_given_ids(tmp_path: Path) -> None:
+    assert ids(tmp_path, " \n") == [1, 2]
+
+
+def test_a_lone_surrogate_is_a_replacement_character(tmp_path: Path) -> None:
+    assert ids(tmp_path, "a \ud800") == [1, 3, 0, 2]
+
+
+def test_texts_keep_their_order(tmp_path: Path) -> None:
+    tokenizer = TextTokenizer(saved(tmp_path), recipe=RECIPE, max_length=None, empty_ids=[1, 2])
+
+    assert [list(found) for found in tokenizer(["a", "", "[SEP]", "b c"])] == [
+        [1, 3, 2],
+        [1, 2],
+        [1, 2, 2],
+        [1, 4, 5, 2],
+    ]
+
+
+def test_without_a_recipe_the_file_says_all(tmp_path: Path) -> None:
+    tokenizer = TextTokenizer(saved(tmp_path), recipe=None, max_length=2, empty_ids=[1])
+
+    assert [list(found) for found in tokenizer(["a b", ""])] == [[1, 3], [1]]
+
+
+@pytest.mark.parametrize("recipe", [None, RECIPE])
+def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, recipe: Recipe | None) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+
+    with pytest.raises(TokenizerError, match="Export the model again"):
+        TextTokenizer(tmp_path / "tokenizer.json", recipe=recipe, max_length=None, empty_ids=[1])
