@@ -27,6 +27,8 @@ def bundles_here(model_id: str | None = None) -> Iterator[Path]:
     """Yield the folders of the bundles under the home folder, of one model or of all, sorted."""
     pattern = f"*/{MANIFEST}" if model_id else f"*/*/{MANIFEST}"
     root = _model_folder(model_id) if model_id else home() / "bundles"
+    if not os.path.isdir(root):  # unlike Path, it takes any name
+        return
     yield from sorted(manifest.parent for manifest in root.glob(pattern) if not manifest.parent.name.startswith("."))
 
 

@@ -87,7 +87,7 @@ def _describe(value: object) -> str:
 
 
 def _hint(value: object) -> str:
-    if isinstance(value, os.PathLike) or (isinstance(value, str) and len(value) < 4096 and _is_file(value)):
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and os.path.isfile(value)):
         return " It names a file: read its lines first, or use `bertscore-onnx score -c FILE -r FILE`."
     if isinstance(value, str):
         return " Put a single text into a list."
@@ -96,10 +96,3 @@ def _hint(value: object) -> str:
     if value is None or isinstance(value, float):
         return " Drop missing texts, or make them empty strings."
     return ""
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return os.path.isfile(name)
-    except ValueError:  # an embedded NUL
-        return False

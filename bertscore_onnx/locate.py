@@ -1,5 +1,6 @@
 """Finds the bundle that a model's name, language or path means."""
 
+import os
 from pathlib import Path
 
 from bertscore_onnx import catalogue
@@ -39,7 +40,7 @@ def find_bundle(
     model_type = str(model_type)
     if num_layers is not None and num_layers < 0:
         raise UnknownLayerError(f"num_layers is {num_layers}; expected 0 (the embeddings) or more.")
-    if (Path(model_type) / MANIFEST).is_file():
+    if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it takes any string
         bundle = open_bundle(model_type, verify=verify)
         if num_layers not in (None, bundle.manifest.num_layers):
             raise UnknownLayerError(
@@ -80,13 +81,12 @@ def _folder_of(name: str, num_layers: int | None, tokenizer_mode: TokenizerMode)
 
 
 def _explain_unknown(name: str) -> None:
-    path = Path(name)
-    if (path / "config.json").is_file():
+    if os.path.isfile(os.path.join(name, "config.json")):
         raise BundleNotFoundError(
             f"{name} holds a transformers model, not a bundle. Run `bertscore-onnx export --model {name} "
             "--num-layers N --output BUNDLE` and score with BUNDLE."
         )
-    if path.exists():
+    if os.path.exists(name):
         raise BundleNotFoundError(f"{name} is no bundle: it has no {MANIFEST}.")
     known = [*catalogue.entries(), *installed_models()]
     raise UnknownModelError(

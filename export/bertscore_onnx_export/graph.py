@@ -31,11 +31,14 @@ class _TokenEncoderConfig(TextEncoderOnnxConfig):  # type: ignore[misc] # optimu
         return {"last_hidden_state": {0: "batch", 1: "tokens"}}
 
 
-def write_graph(model: PreTrainedModel, folder: Path) -> None:
+def write_graph(model: PreTrainedModel, folder: Path) -> list[str]:
     """Export a cut model to `model.onnx` in a folder.
 
     The output is `token_embeddings`, (batch, tokens, hidden), each vector divided by its L2 norm as bert-score does
     (`utils.py:greedy_cos_idf`).
+
+    Returns:
+        The graph's inputs; without a layer of attention there is no mask among them.
     """
     path = folder / GRAPH_FILE
     with warnings.catch_warnings():
@@ -44,6 +47,7 @@ def write_graph(model: PreTrainedModel, folder: Path) -> None:
     graph = onnx.load(path, load_external_data=False)
     _normalise_output(graph, model.config.hidden_size)
     onnx.save(graph, path)
+    return [node.name for node in graph.graph.input]
 
 
 def _normalise_output(model: Any, hidden_size: int) -> None:

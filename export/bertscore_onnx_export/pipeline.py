@@ -13,9 +13,9 @@ from bertscore_onnx.bundle import FORMAT_VERSION, Manifest, TokenizerMode, write
 from bertscore_onnx.device import load_onnxruntime
 from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import ExportError, UnknownLayerError
-from bertscore_onnx.home import bundle_folder
+from bertscore_onnx.home import MANIFEST, bundle_folder
 from bertscore_onnx_export.families import Family, family_of
-from bertscore_onnx_export.graph import INPUTS, OUTPUT, write_graph
+from bertscore_onnx_export.graph import OUTPUT, write_graph
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.tokenizers import load_tokenizer, write_tokenizer
 from bertscore_onnx_export.truncate import load_config, load_cut
@@ -63,13 +63,12 @@ def export_model(
     family = family_of(config)
     num_layers = _choose_layer(source, num_layers)
     target = output or bundle_folder(source.model_id, num_layers, tokenizer_mode, "fp32")
-    if target.exists() and not force:
-        raise ExportError(f"{target} is there already. Pass --force to replace it.")
+    _check_target(target, force=force)
     report(f"Loading the weights, {num_layers} of {config.num_hidden_layers} layers")
     model = load_cut(source, config, family, num_layers)
     with _folder_to_be(target, force=force) as folder:
         report("Writing the graph")
-        write_graph(model, folder)
+        inputs = write_graph(model, folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
         facts = write_tokenizer(source, tokenizer_mode, _positions(config, family), folder)
         report("Verifying against PyTorch")
@@ -80,7 +79,7 @@ def export_model(
             family=family.name,
             num_layers=num_layers,
             precision="fp32",
-            inputs=INPUTS,
+            inputs=inputs,
             output=OUTPUT,
             hidden_size=config.hidden_size,
             vocab_size=config.vocab_size,
@@ -94,11 +93,21 @@ def export_model(
             baselines=catalogue.baselines(source.model_id, num_layers),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
-            golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts.max_length),
+            golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts),
         )
         write_manifest(folder, manifest)
         verify_bundle(folder)
     return target
+
+
+def _check_target(target: Path, *, force: bool) -> None:
+    """Raise an ExportError where something stands that must not be replaced: all but a bundle, even by force."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not (target / MANIFEST).is_file():
+        raise ExportError(f"{target} is there already and is no bundle. Name a folder that is new or empty.")
+    if not force:
+        raise ExportError(f"{target} is there already. Pass --force to replace it.")
 
 
 def _choose_layer(source: Source, num_layers: int | None) -> int:

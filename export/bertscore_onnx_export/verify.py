@@ -7,25 +7,21 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertscore_onnx.bundle import GoldenPair
 from bertscore_onnx.errors import VerificationError
-from bertscore_onnx.golden import golden_difference
+from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx_export.sample_texts import GOLDEN_PAIRS
-from bertscore_onnx_export.tokenizers import original_ids
-
-TOLERANCE = 1e-5
-"""The most a score may differ in fp32."""
+from bertscore_onnx_export.tokenizers import TokenizerFacts, original_ids
 
 
 def score_golden_pairs(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_length: int | None
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, facts: TokenizerFacts
 ) -> list[GoldenPair]:
     """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3)."""
 
     def embed(text: str) -> tuple[torch.Tensor, torch.Tensor]:
-        ids = torch.tensor([original_ids(tokenizer, text, max_length)])
+        ids = torch.tensor([original_ids(tokenizer, text, facts.max_length)])
         vectors = model(ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0]  # (tokens, hidden)
-        special = torch.tensor([tokenizer.cls_token_id or -1, tokenizer.sep_token_id or -1])
-        weights = (~torch.isin(ids[0], special)).float()  # (tokens,)
+        weights = (~torch.isin(ids[0], torch.tensor(facts.zero_weight_ids))).float()  # (tokens,)
         return vectors / vectors.norm(dim=-1, keepdim=True), weights / weights.sum()
 
     pairs = []
@@ -45,13 +41,13 @@ def verify_bundle(folder: Path) -> float:
     """Score a bundle's golden pairs with the runtime; return the largest absolute difference.
 
     Raises:
-        VerificationError: it is more than `TOLERANCE`.
+        VerificationError: it is more than `GOLDEN_TOLERANCE`.
     """
     with BERTScorer(folder, device="cpu", verify=True) as scorer:
         difference = golden_difference(scorer)
-    if difference > TOLERANCE:
+    if difference > GOLDEN_TOLERANCE:
         raise VerificationError(
             f"The exported graph differs from the PyTorch model by {difference:.1e} on the golden pairs; at most "
-            f"{TOLERANCE:.0e} is accepted. The bundle was not kept."
+            f"{GOLDEN_TOLERANCE:.0e} is accepted. The bundle was not kept."
         )
     return difference

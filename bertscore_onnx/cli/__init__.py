@@ -1,0 +1,60 @@
+"""The command line: `bertscore-onnx score`, `export`, `models`, `inspect` and `doctor`.
+
+Results go to standard output, everything else to standard error. The exit status is 0, 1 for an error of ours, 2 for
+wrong usage and 130 after Ctrl-C.
+"""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from bertscore_onnx import __version__
+from bertscore_onnx.cli import doctor, export, inspect, models, score
+from bertscore_onnx.cli.messages import PlainMessages, tell
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    cls=PlainMessages,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),  # bert-score spells options with underscores
+    },
+)
+for _command in (score.score, export.export, models.models, inspect.inspect, doctor.doctor):
+    app.command()(_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"bertscore-onnx {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time."""
+
+
+def main() -> None:
+    """Run the command line; what the system refuses, such as writing to a full disk, is told in one line."""
+    try:
+        try:
+            app()
+        finally:
+            print(end="", flush=True)
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # the reader of `… | head -1` went away, and knows it
+            tell(f"Error: {error}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at exit
+        sys.exit(1)

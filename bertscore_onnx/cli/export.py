@@ -1,0 +1,86 @@
+"""`bertscore-onnx export`: makes a bundle of a model."""
+
+import shlex
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bertscore_onnx.cli.messages import tell
+from bertscore_onnx.cli.stages import Stages
+from bertscore_onnx.errors import MissingExtraError
+
+_EXTRA = ("torch", "transformers", "optimum", "onnx")
+
+
+class _Mode(StrEnum):
+    SLOW = "slow"
+    FAST = "fast"
+
+
+def export(
+    model: Annotated[
+        str,
+        typer.Option(
+            "-m", "--model", metavar="MODEL", help="A model's name, or a folder that `save_pretrained` wrote."
+        ),
+    ],
+    num_layers: Annotated[
+        int | None,
+        typer.Option("-l", "--num-layers", metavar="N", min=0, help="The layer to cut at.  [default: the catalogue's]"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The bundle's folder.  [default: its place in the home folder]")
+    ] = None,
+    tokenizer_mode: Annotated[
+        _Mode, typer.Option(help="Whose ids to reproduce: those of the slow or of the fast tokenizer.")
+    ] = _Mode.SLOW,
+    revision: Annotated[str | None, typer.Option(metavar="REV", help="A branch, tag or commit of the Hub.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is there already.")] = False,
+) -> None:
+    """Make a bundle of a model.
+
+    `score` then uses the bundle without PyTorch. Only the export needs it: the extra `export`.
+    """
+    _check_extra()
+    try:
+        from bertscore_onnx_export.pipeline import STAGES, export_model
+        from bertscore_onnx_export.quiet import quiet_libraries
+    except ModuleNotFoundError as error:
+        if _package(error.name) not in _EXTRA:
+            raise
+        raise _missing(_package(error.name)) from error
+    quiet_libraries()
+    with Stages(STAGES) as stages:
+        folder = export_model(
+            model,
+            num_layers=num_layers,
+            output=output,
+            tokenizer_mode="fast" if tokenizer_mode is _Mode.FAST else "slow",
+            revision=revision,
+            force=force,
+            report=stages.begin,
+        )
+    print(folder)
+    tell(f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE")
+
+
+def _check_extra() -> None:
+    """Look for the packages before any is imported: transformers does without torch until it is used."""
+    for package in _EXTRA:
+        if find_spec(package) is None:
+            raise _missing(package)
+
+
+def _package(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
+def _missing(package: str) -> MissingExtraError:
+    return MissingExtraError(
+        f"Exporting needs {package}, which is not installed, or not in full. Install it with "
+        "`pip install 'bertscore-onnx[export,cpu]'`; scoring does without it.",
+        name=package,
+    )

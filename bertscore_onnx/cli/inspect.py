@@ -1,0 +1,71 @@
+"""`bertscore-onnx inspect`: shows what a bundle is, and proves that it still gives its scores."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bertscore_onnx.cli.tables import print_table
+from bertscore_onnx.errors import GoldenScoreError
+
+if TYPE_CHECKING:
+    from bertscore_onnx.bundle import Bundle
+
+
+def inspect(
+    bundle: Annotated[str, typer.Argument(help="The path of a bundle, or a model's name, as `score` takes it.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda where it is offered]")
+    ] = None,
+) -> None:
+    """Show a bundle and prove its scores.
+
+    Reads all its files for their digests, and recomputes the scores that it was exported with.
+    """
+    import msgspec
+
+    from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference
+    from bertscore_onnx.locate import find_bundle
+    from bertscore_onnx.scorer import BERTScorer
+
+    found = find_bundle(bundle, verify=True)
+    if not as_json:
+        print_table(_describe(found))
+    with BERTScorer(found.path, device=device) as scorer:
+        difference = golden_difference(scorer)
+        provider = scorer.provider
+    if as_json:
+        golden = {"largest_difference": difference, "tolerance": GOLDEN_TOLERANCE, "provider": provider}
+        manifest = msgspec.to_builtins(found.manifest)
+        print(json.dumps({"path": str(found.path), "manifest": manifest, "golden": golden}, allow_nan=False))
+    else:
+        pairs = len(found.manifest.golden)
+        print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")
+    if difference > GOLDEN_TOLERANCE:
+        raise GoldenScoreError(
+            f"The golden scores of {found.path} differ by {difference:.1e} on {provider}; at most "
+            f"{GOLDEN_TOLERANCE:.0e} is expected. Export the model again, or try another device with --device."
+        )
+
+
+def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
+    """Return what the manifest says, as names and values."""
+    manifest = bundle.manifest
+    return [
+        ("path", str(bundle.path)),
+        ("model", manifest.model_id),
+        ("revision", manifest.revision or "-"),
+        ("family", manifest.family),
+        ("layer", str(manifest.num_layers)),
+        ("precision", manifest.precision),
+        ("hidden size", str(manifest.hidden_size)),
+        ("vocabulary", f"{manifest.vocab_size} ids"),
+        ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
+        ("graph", f"{', '.join(manifest.inputs)} → {manifest.output}"),
+        ("tokenizer", f"{manifest.tokenizer_mode}; {manifest.tokenizer_differences} awkward texts get other ids"),
+        ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
+        ("exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())),
+        *((name, f"sha256 {digest}, as exported") for name, digest in manifest.files.items()),
+        ("bundle", f"sha256 {manifest.digest}, format version {manifest.format_version}"),
+    ]

@@ -1,0 +1,35 @@
+"""Tries each execution provider on a matrix product, the graph of `probe.onnx`."""
+
+from importlib.resources import files
+
+import numpy as np
+
+from bertscore_onnx.device import CPU, CUDA, load_onnxruntime
+
+
+def probe_providers() -> dict[str, str | None]:
+    """Run a matrix product on the providers that scoring may use.
+
+    Returns:
+        For each of them that ONNX Runtime offers, why it does not work; None where it does.
+    """
+    offered = load_onnxruntime().get_available_providers()
+    return {provider: _probe(provider) for provider in (CUDA, CPU) if provider in offered}
+
+
+def _probe(provider: str) -> str | None:
+    onnxruntime = load_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    if provider == CUDA and hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls()
+    graph = files("bertscore_onnx.cli").joinpath("probe.onnx").read_bytes()
+    matrix = np.array([[1, 2], [3, 4]], dtype=np.float32)
+    try:
+        session = onnxruntime.InferenceSession(graph, options, providers=[provider])
+        if session.get_providers()[0] != provider:
+            return f"ONNX Runtime fell back to {session.get_providers()[0]}; its CUDA libraries may be missing"
+        product = session.run(None, {"a": matrix, "b": matrix})[0]
+    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
+        return str(error)
+    return None if np.array_equal(product, matrix @ matrix) else f"a matrix product came out as {product.tolist()}"

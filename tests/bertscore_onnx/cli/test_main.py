@@ -1,0 +1,95 @@
+"""What all commands have in common: help, version, exit status, and the two standard streams."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from bertscore_onnx import __version__
+
+COMMANDS = ("score", "export", "models", "inspect", "doctor")
+EXTRAS = ("torch", "transformers", "optimum", "onnx", "onnxruntime")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([command, "--help"] for command in COMMANDS)])
+def test_help_needs_no_extra(run_process, arguments):
+    result = run_process(*arguments, blocked=(*EXTRAS, "numpy", "tokenizers"))
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.startswith(b"Usage: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_lists_the_command(run, command):
+    assert f"\n  {command} " in run("--help").stdout
+
+
+def test_the_version_is_printed(run):
+    assert run("--version").stdout == f"bertscore-onnx {__version__}\n"
+
+
+def test_no_command_is_wrong_usage(run):
+    assert run().exit_code == 2
+
+
+def test_an_unknown_command_is_wrong_usage(run):
+    result = run("scroe")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "No such command 'scroe'" in result.stderr
+
+
+def test_log_messages_are_one_line_of_standard_error(run, monkeypatch, home):
+    monkeypatch.setattr("bertscore_onnx.home.bundles_here", lambda: logging.getLogger("any").warning("of\nthis") or [])
+    result = run("models", "roberta-base")
+    assert result.stderr == "Warning: of this\n"
+
+
+def test_an_interrupt_exits_130_without_a_traceback(run, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bertscore_onnx.cli.score.read_parallel", interrupt)
+    result = run("score", "-m", "x", "-c", "a", "-r", "b")
+    assert (result.exit_code, result.output) == (130, "")
+
+
+def test_errors_have_no_traceback(run_process):
+    result = run_process("score", "-m", "no-such-model", "-c", "-", "-r", __file__, stdin=b"one\n")
+    assert (result.returncode, result.stdout) == (1, b"")
+    assert result.stderr.startswith(b"Error: Standard input has 1 lines and ")
+    assert result.stderr.count(b"\n") == 1
+
+
+def test_without_onnxruntime_the_extra_is_named(run_process, tiny_bundle, write):
+    arguments = ("score", "-m", tiny_bundle, "-c", "-", "-r", write("references.txt", "a cat\n"))
+    result = run_process(*arguments, stdin=b"the cat\n", blocked=EXTRAS)
+    assert result.returncode == 1
+    assert result.stderr.startswith(b"Error: ONNX Runtime is not installed.")
+    assert result.stderr.count(b"\n") == 1
+
+
+def test_scores_of_a_process_without_torch(run_process, tiny_bundle, write):
+    arguments = ("score", "-m", tiny_bundle, "-c", "-", "-r", write("references.txt", "the cat\n"))
+    result = run_process(*arguments, stdin=b"the cat\n", blocked=EXTRAS[:-1])
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.endswith(b" P: 1.000000 R: 1.000000 F1: 1.000000\n")
+
+
+@pytest.mark.parametrize("arguments", [["models"], ["models", "--json"], ["score", "--help"]])
+def test_a_reader_that_goes_away_causes_no_traceback(run_until_first_line, arguments):
+    first, stderr, _ = run_until_first_line(*arguments)
+    assert first
+    assert stderr == b""
+
+
+def test_a_reader_that_goes_away_early_exits_1(run_until_first_line, tiny_bundle, write):
+    texts = write("texts.txt", "the cat\n" * 10_000)
+    first, stderr, status = run_until_first_line("score", "-m", tiny_bundle, "-c", texts, "-r", texts, "-s")
+    assert first == b"1.000000\t1.000000\t1.000000\n"
+    assert (status, stderr) == (1, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_told_in_one_line(run_process):
+    with Path("/dev/full").open("wb") as full:
+        result = run_process("models", stdout=full)
+    assert (result.returncode, result.stderr) == (1, b"Error: [Errno 28] No space left on device\n")

@@ -1,0 +1,83 @@
+import importlib.metadata
+import os
+import sys
+
+import pytest
+
+from bertscore_onnx import device
+from bertscore_onnx.errors import DeviceError, InputError, MissingExtraError
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Import onnxruntime anew in this test."""
+    device.load_onnxruntime.cache_clear()
+    yield monkeypatch
+    monkeypatch.undo()
+    device.load_onnxruntime.cache_clear()
+
+
+@pytest.fixture
+def offers_cuda(fresh):
+    """Let the installed onnxruntime say that it can use CUDA."""
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [device.CUDA, device.CPU])
+
+
+def test_a_missing_onnxruntime_is_answered_with_the_extras(fresh):
+    fresh.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtraError, match=r"bertscore-onnx\[cpu\].*bertscore-onnx\[gpu\]"):
+        device.load_onnxruntime()
+
+
+def test_two_wheels_are_warned_of(fresh):
+    fresh.setattr(importlib.metadata, "version", lambda name: "1.0")
+    with pytest.warns(RuntimeWarning, match="pip uninstall -y onnxruntime onnxruntime-gpu"):
+        device.load_onnxruntime()
+
+
+def test_without_a_name_cuda_comes_first_and_the_cpu_after_it(offers_cuda):
+    assert [name for name, _ in device.choose_providers(None)] == [device.CUDA, device.CPU]
+
+
+def test_a_named_device_has_no_substitute(offers_cuda):
+    assert device.choose_providers("cpu") == [("CPUExecutionProvider", {})]
+    assert device.choose_providers("cuda:1") == [("CUDAExecutionProvider", {"device_id": 1, "use_tf32": 0})]
+
+
+def test_cuda_without_a_cuda_wheel_is_refused():
+    with pytest.raises(DeviceError, match=r"offers only .*CPUExecutionProvider"):
+        device.choose_providers("cuda")
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", 3])
+def test_an_unknown_device_is_refused(name):
+    with pytest.raises(InputError, match='expected "cpu", "cuda" or "cuda:N"'):
+        device.choose_providers(name)
+
+
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        ({"cpu.max": "150000 100000"}, 2),
+        ({"cpu.max": "max 100000"}, None),
+        ({"cpu.max": "10000 100000"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 4),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        ({}, None),
+    ],
+)
+def test_a_containers_quota_is_read_in_cpus(tmp_path, files, quota):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    assert device._cgroup_quota(tmp_path) == quota
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no CPU affinity")
+def test_the_affinity_bounds_the_cpus():
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert device.usable_cpus() == 1
+    finally:
+        os.sched_setaffinity(0, before)

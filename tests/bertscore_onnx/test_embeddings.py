@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+
+from bertscore_onnx.embeddings import TokenEmbeddings
+
+
+@pytest.fixture
+def embeddings():
+    """Two texts: ids [7, 8] in the rows 1 and 2, id [9] in row 0."""
+    return TokenEmbeddings(
+        vectors=np.float32([[9, 9], [7, 7], [8, 8]]),
+        ids=np.array([9, 7, 8]),
+        starts=np.array([1, 0]),
+        lengths=np.array([2, 1]),
+    )
+
+
+def test_texts_are_laid_out_side_by_side(embeddings):
+    vectors, weights, mask = embeddings.padded(np.array([1, 0]), np.arange(10, dtype=np.float32))
+    assert mask.tolist() == [[True, False], [True, True]]
+    assert weights.tolist() == [[9, 0], [7, 8]]
+    assert vectors[mask].tolist() == [[9, 9], [7, 7], [8, 8]]
+
+
+def test_a_batch_is_as_long_as_its_longest_text(embeddings):
+    vectors, _, _ = embeddings.padded(np.array([1, 1]), np.ones(10, dtype=np.float32))
+    assert vectors.shape == (2, 1, 2)
+
+
+def test_tokens_are_counted_by_text(embeddings):
+    assert embeddings.count(embeddings.ids > 7).tolist() == [1, 1]

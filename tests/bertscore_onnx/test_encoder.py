@@ -1,0 +1,132 @@
+import msgspec
+import numpy as np
+import onnx
+import pytest
+
+from bertscore_onnx.bundle import Bundle, open_bundle
+from bertscore_onnx.device import CPU, CUDA
+from bertscore_onnx.encoder import Encoder
+from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError
+
+SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3])]
+
+
+@pytest.fixture(scope="module")
+def bundle(tiny_bundle):
+    return open_bundle(tiny_bundle)
+
+
+@pytest.fixture
+def encoder(bundle):
+    return Encoder(bundle, device="cpu")
+
+
+@pytest.fixture
+def with_graph(bundle, tmp_path):
+    """Return a function that gives the bundle another graph: `change` is applied to the ONNX model."""
+
+    def build(change):
+        graph = onnx.load(bundle.graph_path)
+        change(graph.graph)
+        onnx.save(graph, tmp_path / "model.onnx")
+        return Bundle(tmp_path, bundle.manifest)
+
+    return build
+
+
+def text_vectors(embeddings, text):
+    start = embeddings.starts[text]
+    return embeddings.vectors[start : start + embeddings.lengths[text]]
+
+
+def test_every_token_gets_a_unit_vector(encoder):
+    embeddings = encoder.encode(SEQUENCES)
+    assert embeddings.vectors.shape == (13, 32)
+    assert np.linalg.norm(embeddings.vectors, axis=1) == pytest.approx(np.ones(13), abs=1e-6)
+
+
+def test_the_table_keeps_each_texts_ids_together(encoder):
+    embeddings = encoder.encode(SEQUENCES)
+    for text, ids in enumerate(SEQUENCES):
+        start = embeddings.starts[text]
+        assert embeddings.ids[start : start + len(ids)].tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize("options", [{"max_tokens": 1}, {"max_tokens": 6}, {"max_items": 1}])
+def test_batches_do_not_change_vectors(encoder, options):
+    together, apart = encoder.encode(SEQUENCES), encoder.encode(SEQUENCES, **options)
+    for text in range(len(SEQUENCES)):
+        assert np.abs(text_vectors(together, text) - text_vectors(apart, text)).max() < 1e-5
+
+
+def test_progress_adds_up_to_all_texts(encoder):
+    steps = []
+    encoder.encode(SEQUENCES, max_tokens=6, advance=steps.append)
+    assert len(steps) > 1
+    assert sum(steps) == len(SEQUENCES)
+
+
+def test_nothing_encodes_to_nothing(encoder):
+    assert encoder.encode([]).vectors.shape == (0, 32)
+
+
+def test_a_closed_encoder_says_so(encoder):
+    encoder.close()
+    with pytest.raises(ClosedError, match="was closed"):
+        encoder.encode(SEQUENCES)
+
+
+def test_weights_that_give_no_finite_vectors_are_noticed(with_graph):
+    def poison(graph):
+        for tensor in graph.initializer:
+            if len(tensor.dims) == 2:
+                array = onnx.numpy_helper.to_array(tensor)
+                tensor.CopyFrom(onnx.numpy_helper.from_array(np.full_like(array, np.nan), tensor.name))
+
+    with pytest.raises(EncodingError, match="infinite or undefined vectors on CPUExecutionProvider"):
+        Encoder(with_graph(poison), device="cpu").encode(SEQUENCES)
+
+
+def test_an_input_that_the_manifest_does_not_name_is_refused(with_graph):
+    with pytest.raises(GraphError, match=r"takes the inputs \['input_ids', 'attention_mask', 'extra'\]"):
+        Encoder(with_graph(lambda graph: graph.input.append(input_named("extra"))), device="cpu")
+
+
+def test_an_input_that_the_graph_lacks_is_refused(bundle):
+    manifest = msgspec.structs.replace(bundle.manifest, inputs=["input_ids", "attention_mask", "token_type_ids"])
+    with pytest.raises(GraphError, match="token_type_ids"):
+        Encoder(Bundle(bundle.path, manifest), device="cpu")
+
+
+def test_an_output_of_another_name_is_refused(bundle):
+    manifest = msgspec.structs.replace(bundle.manifest, output="hidden")
+    with pytest.raises(GraphError, match=r"gives \['token_embeddings'\], not 'hidden'"):
+        Encoder(Bundle(bundle.path, manifest), device="cpu")
+
+
+def test_another_hidden_size_is_refused(bundle):
+    manifest = msgspec.structs.replace(bundle.manifest, hidden_size=64)
+    with pytest.raises(GraphError, match=r"expected \(batch, tokens, 64\)"):
+        Encoder(Bundle(bundle.path, manifest), device="cpu")
+
+
+def test_a_file_that_is_no_graph_is_refused(bundle, tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"no graph")
+    with pytest.raises(DeviceError, match="cannot run"):
+        Encoder(Bundle(tmp_path, bundle.manifest), device="cpu")
+
+
+def test_a_device_asked_for_by_name_is_never_replaced(bundle, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.encoder.choose_providers", lambda device: [(CUDA, {})])
+    with pytest.raises(DeviceError, match="CUDAExecutionProvider cannot run"):
+        Encoder(bundle, device="cuda")
+
+
+def test_without_a_name_the_cpu_takes_over_and_this_is_logged(bundle, monkeypatch, caplog):
+    monkeypatch.setattr("bertscore_onnx.encoder.choose_providers", lambda device: [(CUDA, {}), (CPU, {})])
+    assert Encoder(bundle).provider == CPU
+    assert "CUDAExecutionProvider cannot be used" in caplog.text
+
+
+def input_named(name):
+    return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])

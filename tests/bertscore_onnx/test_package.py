@@ -1,0 +1,46 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+import bertscore_onnx
+
+HEAVY = ["torch", "transformers", "optimum", "onnx"]
+
+
+def run(code):
+    """Run code in a Python of its own and return what it prints, as JSON."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_exported_members():
+    assert bertscore_onnx.__all__ == ["BERTScorer", "BertScoreOnnxError", "Scores", "__version__", "score"]
+    for name in bertscore_onnx.__all__:
+        assert getattr(bertscore_onnx, name) is not None
+
+
+def test_an_unknown_member_is_refused():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        bertscore_onnx.nothing  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    loaded = run("import bertscore_onnx, sys, json; print(json.dumps(sorted(sys.modules)))")
+    assert not {*loaded} & {*HEAVY, "onnxruntime", "numpy", "tokenizers", "typer"}
+
+
+def test_importing_the_scorer_does_not_import_onnxruntime():
+    loaded = run("from bertscore_onnx import BERTScorer; import sys, json; print(json.dumps(sorted(sys.modules)))")
+    assert not {*loaded} & {*HEAVY, "onnxruntime"}
+
+
+def test_scoring_imports_no_framework(tiny_bundle):
+    loaded = run(
+        "from bertscore_onnx import score; import sys, json\n"
+        f"score(['a cat'], ['the cat'], {str(tiny_bundle)!r})\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    assert "onnxruntime" in loaded
+    assert not {*loaded} & {*HEAVY}

@@ -1,0 +1,239 @@
+import threading
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer, score
+from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError
+
+CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
+REFERENCES = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
+
+
+@pytest.fixture(scope="module")
+def scorer(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        yield scorer
+
+
+@pytest.fixture
+def baseline_path(tmp_path):
+    path = tmp_path / "baseline.tsv"
+    path.write_text("LAYER,P,R,F\n2,0.1,0.2,0.3\n")
+    return path
+
+
+def largest_difference(one, other):
+    return max(np.abs(a - b).max() for a, b in zip(one, other, strict=True))
+
+
+def test_scores_unpack_as_three_single_precision_arrays(scorer):
+    precision, recall, f1 = scorer.score(CANDIDATES, REFERENCES)
+    assert [array.dtype for array in (precision, recall, f1)] == [np.float32] * 3
+    assert [array.shape for array in (precision, recall, f1)] == [(3,)] * 3
+
+
+def test_a_text_matches_itself_perfectly(scorer):
+    for array in scorer.score(CANDIDATES, CANDIDATES):
+        assert array == pytest.approx(np.ones(3), abs=1e-6)
+
+
+def test_swapping_sides_swaps_precision_and_recall(scorer):
+    forward, backward = scorer.score(CANDIDATES, REFERENCES), scorer.score(REFERENCES, CANDIDATES)
+    assert largest_difference(forward, (backward.R, backward.P, backward.F)) < 1e-6
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_scores_do_not_depend_on_the_batch(scorer, batch_size):
+    expected = scorer.score(CANDIDATES, REFERENCES)
+    assert largest_difference(scorer.score(CANDIDATES, REFERENCES, batch_size=batch_size), expected) < 1e-5
+
+
+def test_scores_do_not_depend_on_the_order(scorer):
+    expected = scorer.score(CANDIDATES, REFERENCES)
+    backwards = scorer.score(CANDIDATES[::-1], REFERENCES[::-1])
+    assert largest_difference([array[::-1] for array in backwards], expected) < 1e-5
+
+
+def test_the_best_reference_counts(scorer):
+    scores = scorer.score(CANDIDATES[:1], [[REFERENCES[2], CANDIDATES[0]]])
+    assert scores.F[0] == pytest.approx(1, abs=1e-6)
+    assert scores.best_reference.tolist() == [1]
+
+
+def test_nothing_scores_as_nothing(scorer):
+    assert [array.shape for array in scorer.score([], [])] == [(0,)] * 3
+
+
+@pytest.mark.parametrize("empty", ["", "   ", "\n\t", "\u3000", "\u200b", "\0", "[SEP]"])
+def test_a_side_without_words_scores_zero_with_one_warning(scorer, empty):
+    with pytest.warns(UserWarning, match="2 pairs score 0 because a side is empty"):
+        scores = scorer.score([empty, "a cat", "a cat"], ["a cat", empty, "a cat"])
+    assert [array[:2].tolist() for array in scores] == [[0, 0]] * 3
+    assert scores.F[2] == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\0", "a\0b", chr(0xD800), "a \udfff cat", "\ufffd", "x" * 1_000_000, "cat " * 250_000, "🐈" * 100_000, "\u0301"],
+)
+@pytest.mark.filterwarnings("ignore:.*pairs score 0:UserWarning")
+def test_strange_text_never_crashes_and_never_gives_nan(scorer, text):
+    assert np.isfinite(scorer.score([text, "a cat"], ["the cat", text])).all()
+
+
+def test_text_is_cut_at_the_maximum_length(scorer):
+    long = scorer.score(["cat " * 30 + "dog " * 100], ["the cat"])
+    longer = scorer.score(["cat " * 30 + "tree " * 1000], ["the cat"])
+    assert largest_difference(long, longer) == 0
+
+
+def test_idf_comes_from_the_references_of_the_call(tiny_bundle):
+    with BERTScorer(tiny_bundle, idf=True) as scorer, BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as ready:
+        assert largest_difference(scorer.score(CANDIDATES, REFERENCES), ready.score(CANDIDATES, REFERENCES)) == 0
+
+
+def test_computed_idf_replaces_that_of_the_references(tiny_bundle):
+    with BERTScorer(tiny_bundle, idf=True) as scorer:
+        before = scorer.score(CANDIDATES, REFERENCES)
+        scorer.compute_idf(["the cat sat on the mat", "a red dog"])
+        assert largest_difference(before, scorer.score(CANDIDATES, REFERENCES)) > 1e-3
+
+
+def test_a_ready_idf_table_gives_the_scores_of_its_sentences(tiny_bundle):
+    from bertscore_onnx.weighting import TokenWeights
+
+    with BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as scorer:
+        weights = scorer._weights
+        assert isinstance(weights, TokenWeights)
+        table = dict(enumerate(weights.table.tolist()))
+        expected = scorer.score(CANDIDATES, REFERENCES)
+    with BERTScorer(tiny_bundle, idf=table) as scorer:
+        assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) < 1e-6
+
+
+def test_idf_with_one_reference_is_refused(tiny_bundle):
+    with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="at least two different"):
+        scorer.score(["a cat"], ["the cat"])
+
+
+def test_a_text_of_weightless_tokens_scores_zero_with_a_warning(tiny_bundle):
+    with (
+        BERTScorer(tiny_bundle, idf=True) as scorer,
+        pytest.warns(UserWarning, match="1 pairs score 0 because every token of a side weighs 0"),
+    ):
+        scores = scorer.score(["the", "a dog"], ["the cat", "the dog"])
+    assert [array[0] for array in scores] == [0, 0, 0]
+    assert scores.F[1] > 0
+
+
+def test_idf_sentences_without_idf_are_warned_of(tiny_bundle):
+    with pytest.warns(UserWarning, match="no effect without idf=True"):
+        BERTScorer(tiny_bundle, idf_sents=REFERENCES).close()
+
+
+def test_scores_are_rescaled_with_a_file(tiny_bundle, baseline_path, scorer):
+    raw = scorer.score(CANDIDATES, REFERENCES)
+    with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as rescaling:
+        scores = rescaling.score(CANDIDATES, REFERENCES)
+    for array, before, baseline in zip(scores, raw, (0.1, 0.2, 0.3), strict=True):
+        assert array == pytest.approx((before - baseline) / (1 - baseline), abs=1e-6)
+
+
+def test_several_references_are_compared_before_rescaling(tiny_bundle, baseline_path, scorer):
+    references = [[REFERENCES[0], REFERENCES[1]]]
+    raw = scorer.score(CANDIDATES[:1], references)
+    with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as rescaling:
+        assert pytest.approx((raw.P - 0.1) / 0.9, abs=1e-6) == rescaling.score(CANDIDATES[:1], references).P
+
+
+@pytest.mark.parametrize("lang", ["en", None])
+def test_rescaling_without_a_baseline_is_refused(tiny_bundle, lang):
+    with pytest.raises(BaselineError, match="baseline"):
+        BERTScorer(tiny_bundle, lang=lang, rescale_with_baseline=True)
+
+
+def test_the_signature_states_what_can_change_a_digit(tiny_bundle, baseline_path, scorer):
+    digest = scorer.manifest.digest[:12]
+    assert scorer.signature == (
+        f"bertscore-onnx|model:tiny-bert|layer:2|idf:no|rescale:no|tokenizer:slow|precision:fp32|bundle:{digest}|"
+        "version:0.1.0"
+    )
+    with BERTScorer(tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path) as other:
+        assert "|idf:references|rescale:file-" in other.signature
+
+
+def test_the_signature_comes_with_the_scores_on_request(scorer):
+    scores, signature = scorer.score(CANDIDATES, REFERENCES, return_hash=True)
+    assert (len(scores), signature) == (3, scorer.hash)
+
+
+def test_a_progress_bar_goes_to_standard_error(scorer, capsys):
+    scorer.score(CANDIDATES, REFERENCES, verbose=True)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "6/6" in captured.err
+
+
+def test_the_function_scores_like_the_class(tiny_bundle, scorer):
+    assert largest_difference(score(CANDIDATES, REFERENCES, tiny_bundle), scorer.score(CANDIDATES, REFERENCES)) == 0
+
+
+def test_the_function_takes_the_arguments_of_bert_score(tiny_bundle):
+    scores, signature = score(
+        CANDIDATES,
+        REFERENCES,
+        model_type=str(tiny_bundle),
+        num_layers=2,
+        verbose=False,
+        idf=True,
+        device="cpu",
+        batch_size=64,
+        nthreads=1,
+        all_layers=False,
+        lang="en",
+        return_hash=True,
+        rescale_with_baseline=False,
+        baseline_path=None,
+        use_fast_tokenizer=False,
+    )
+    assert len(scores) == 3
+    assert "idf:references" in signature
+
+
+@pytest.mark.parametrize("option", [{"batch_size": 0}, {"nthreads": 0}, {"all_layers": True}])
+def test_impossible_options_are_refused(tiny_bundle, option):
+    with pytest.raises(InputError, match=next(iter(option))):
+        BERTScorer(tiny_bundle, **option)
+
+
+def test_a_batch_size_below_one_is_refused_by_each_call(scorer):
+    with pytest.raises(InputError, match="batch_size is -3"):
+        scorer.score(CANDIDATES, REFERENCES, batch_size=-3)
+
+
+def test_a_closed_scorer_says_so(tiny_bundle):
+    with BERTScorer(tiny_bundle) as scorer:
+        pass
+    with pytest.raises(ClosedError, match="was closed"):
+        scorer.score(CANDIDATES, REFERENCES)
+
+
+def test_threads_can_share_a_scorer(scorer):
+    expected = [
+        scorer.score([candidate], [reference]) for candidate, reference in zip(CANDIDATES, REFERENCES, strict=True)
+    ]
+    differences = []
+
+    def work(number):
+        for _ in range(20):
+            scores = scorer.score([CANDIDATES[number]], [REFERENCES[number]])
+            differences.append(largest_difference(scores, expected[number]))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(differences) == 60
+    assert max(differences) < 1e-6

@@ -1,0 +1,67 @@
+"""Models and bundles that many tests share; nothing here needs a network."""
+
+import os
+import tempfile
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub
+os.environ["BERTSCORE_ONNX_HOME"] = tempfile.mkdtemp(prefix="bertscore-onnx-tests-")
+
+import pytest
+from minilm import model_folder
+
+WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home folder of the test's own."""
+    monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT of three layers whose vocabulary is `WORDS`, saved by transformers."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    folder = tmp_path_factory.mktemp("model") / "tiny-bert"
+    folder.mkdir()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *".,!?", "##s", "##ing"]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    BertTokenizer(folder / "vocab.txt", model_max_length=32).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=32,
+        initializer_range=0.5,
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of `tiny_model` at layer 2."""
+    from bertscore_onnx_export.pipeline import export_model
+
+    return export_model(str(tiny_model), num_layers=2, output=tmp_path_factory.mktemp("bundles") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The pretrained MiniLM, a BERT of six layers, saved by transformers."""
+    return model_folder()
+
+
+@pytest.fixture(scope="session")
+def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of MiniLM at layer 4."""
+    from bertscore_onnx_export.pipeline import export_model
+
+    return export_model(str(minilm), num_layers=4, output=tmp_path_factory.mktemp("bundles") / "minilm")

@@ -1,0 +1,111 @@
+import copy
+import json
+
+import pytest
+import torch
+from bertscore_onnx_export.graph import write_graph
+from bertscore_onnx_export.pipeline import STAGES, export_model
+from transformers import BertConfig, GPT2Config
+
+from bertscore_onnx.bundle import open_bundle
+from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
+
+
+def test_the_manifest_says_what_was_exported(tiny_model, tiny_bundle):
+    manifest = open_bundle(tiny_bundle, verify=True).manifest
+    assert (manifest.model_id, manifest.family, manifest.num_layers) == ("tiny-bert", "bert", 2)
+    assert (manifest.hidden_size, manifest.vocab_size, manifest.max_length) == (32, 30, 32)
+    assert (manifest.pad_id, manifest.zero_weight_ids, manifest.empty_ids) == (0, [2, 3], [2, 3])
+    assert (manifest.tokenizer_mode, manifest.tokenizer_differences) == ("slow", 0)
+    assert len(manifest.golden) == 8
+    assert {"torch", "transformers", "onnx", "bertscore-onnx"} <= manifest.exported_with.keys()
+
+
+def test_without_output_the_bundle_goes_to_its_place_under_the_home_folder(tiny_model, home):
+    assert export_model(str(tiny_model), num_layers=1) == home / "bundles" / "tiny-bert" / "layer-1-slow-fp32"
+
+
+def test_every_stage_is_reported(tiny_model, tmp_path):
+    stages = []
+    export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle", report=stages.append)
+    assert len(stages) == STAGES
+
+
+def test_the_fast_tokenizer_can_be_asked_for(tiny_model, tmp_path):
+    bundle = export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle", tokenizer_mode="fast")
+    manifest = open_bundle(bundle).manifest
+    assert (manifest.tokenizer_mode, manifest.recipe) == ("fast", None)
+
+
+def test_a_bundle_is_not_overwritten_unless_forced(tiny_model, tmp_path):
+    output = export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle")
+    with pytest.raises(ExportError, match="is there already"):
+        export_model(str(tiny_model), num_layers=2, output=output)
+    assert open_bundle(output).manifest.num_layers == 1
+    export_model(str(tiny_model), num_layers=2, output=output, force=True)
+    assert open_bundle(output, verify=True).manifest.num_layers == 2
+
+
+@pytest.mark.parametrize("failing", ["write_graph", "write_tokenizer", "write_manifest", "verify_bundle"])
+def test_a_failure_leaves_nothing_behind_and_the_old_bundle_in_place(tiny_model, tmp_path, monkeypatch, failing):
+    output = export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle")
+
+    def fail(*arguments):
+        raise RuntimeError("power cut")
+
+    monkeypatch.setattr(f"bertscore_onnx_export.pipeline.{failing}", fail)
+    with pytest.raises(RuntimeError, match="power cut"):
+        export_model(str(tiny_model), num_layers=2, output=output, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+    assert open_bundle(output, verify=True).manifest.num_layers == 1
+
+
+def test_a_graph_that_scores_otherwise_than_the_model_is_not_kept(tiny_model, tmp_path, monkeypatch):
+    def write_graph_of_other_weights(model, folder):
+        other = copy.deepcopy(model)
+        with torch.no_grad():
+            other.embeddings.word_embeddings.weight.mul_(1.01)
+        return write_graph(other, folder)
+
+    monkeypatch.setattr("bertscore_onnx_export.pipeline.write_graph", write_graph_of_other_weights)
+    with pytest.raises(VerificationError, match="differs from the PyTorch model by"):
+        export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("num_layers", [-1, 4])
+def test_a_layer_that_the_model_lacks_is_refused(tiny_model, tmp_path, num_layers):
+    with pytest.raises(UnknownLayerError, match="has 3 layers; num_layers must be from 0 to that"):
+        export_model(str(tiny_model), num_layers=num_layers, output=tmp_path / "bundle")
+
+
+def test_an_uncatalogued_model_needs_a_layer(tiny_model):
+    with pytest.raises(UnknownLayerError, match="choose one with --num-layers"):
+        export_model(str(tiny_model))
+
+
+@pytest.mark.parametrize("content", [None, "{", json.dumps({"no": "type"})])
+def test_a_folder_without_a_model_is_refused(tmp_path, content):
+    if content is not None:
+        (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ExportError, match="Cannot load the configuration"):
+        export_model(str(tmp_path), num_layers=1)
+
+
+def test_a_model_that_is_nowhere_is_refused():
+    with pytest.raises(ExportError, match="Expected a Hub id or a folder"):
+        export_model("no-such/model-anywhere", num_layers=1)
+
+
+def test_a_folder_without_weights_is_refused(tmp_path):
+    BertConfig().save_pretrained(tmp_path)
+    with pytest.raises(ExportError, match="Cannot load the weights"):
+        export_model(str(tmp_path), num_layers=1)
+
+
+def test_a_family_that_is_not_covered_is_refused(tmp_path):
+    GPT2Config().save_pretrained(tmp_path)
+    with pytest.raises(
+        UnsupportedFamilyError, match="'gpt2' cannot be exported by this version; it knows albert, bert"
+    ):
+        export_model(str(tmp_path), num_layers=1)

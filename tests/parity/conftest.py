@@ -1,0 +1,39 @@
+"""The oracle: bert-score 0.3.13 itself, run live on the same weights and texts, one pair a batch."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import transformers
+
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(scope="session")
+def peer_of() -> Callable[..., Any]:
+    """Return a function that makes bert-score's scorer for a model's folder."""
+    import bert_score
+
+    transformers.logging.set_verbosity_error()
+    scorers: dict[tuple[Path, int], Any] = {}
+
+    def make(model: Path, num_layers: int, **options: Any) -> Any:
+        if options:
+            return bert_score.BERTScorer(str(model), num_layers=num_layers, device="cpu", nthreads=0, **options)
+        if (model, num_layers) not in scorers:
+            scorers[model, num_layers] = bert_score.BERTScorer(str(model), num_layers=num_layers, device="cpu")
+        return scorers[model, num_layers]
+
+    return make
+
+
+def assert_same_scores(ours: Any, theirs: Any) -> None:
+    """Compare where bert-score gives a number; its NaN, from a text without weights, is our 0."""
+    theirs = np.stack([array.numpy() for array in theirs])
+    ours = np.stack(ours)
+    defined = np.isfinite(theirs).all(axis=0)
+    assert defined.sum() > len(defined) / 2
+    assert np.abs(ours - theirs)[:, defined].max() <= TOLERANCE
+    assert (ours[:, ~defined] == 0).all()

@@ -1,0 +1,98 @@
+"""On pretrained weights, every score equals bert-score's within 1e-5."""
+
+import numpy as np
+import pytest
+from bertscore_onnx_export.pipeline import export_model
+
+from bertscore_onnx import BERTScorer
+
+from .conftest import assert_same_scores
+from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*pairs score 0:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
+]
+
+LAYERS = range(7)
+CANDIDATES, REFERENCES = map(list, zip(*AWKWARD_PAIRS, strict=True))
+MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=True))
+
+
+@pytest.fixture(scope="module", params=LAYERS)
+def layer(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def bundle(layer, minilm, tmp_path_factory):
+    return export_model(str(minilm), num_layers=layer, output=tmp_path_factory.mktemp("layers") / str(layer))
+
+
+@pytest.fixture(scope="module")
+def peer(layer, minilm, peer_of):
+    return peer_of(minilm, layer)
+
+
+@pytest.fixture
+def baseline_path(tmp_path):
+    """A baseline for each layer of MiniLM, each figure another."""
+    path = tmp_path / "baseline.tsv"
+    rows = [f"{layer},0.{layer + 1}1,0.{layer + 1}2,0.{layer + 1}3\n" for layer in LAYERS]
+    path.write_text("LAYER,P,R,F\n" + "".join(rows))
+    return path
+
+
+def test_awkward_pairs(bundle, peer):
+    with BERTScorer(bundle) as scorer:
+        assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
+
+
+def test_several_references(bundle, peer):
+    with BERTScorer(bundle) as scorer:
+        assert_same_scores(
+            scorer.score(MULTI_CANDIDATES, MULTI_REFERENCES),
+            peer.score(MULTI_CANDIDATES, MULTI_REFERENCES, batch_size=1),
+        )
+
+
+def test_idf_and_a_baseline(bundle, layer, minilm, peer_of, baseline_path):
+    peer = peer_of(
+        minilm,
+        layer,
+        idf=True,
+        idf_sents=REFERENCES,
+        lang="en",
+        rescale_with_baseline=True,
+        baseline_path=str(baseline_path),
+    )
+    with BERTScorer(bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path) as scorer:
+        ours = scorer.score(CANDIDATES, REFERENCES)
+    theirs = peer.score(CANDIDATES, REFERENCES, batch_size=1)
+    assert_same_rescaled_scores(ours, theirs, peer.baseline_vals.numpy())
+
+
+def assert_same_rescaled_scores(ours, theirs, baselines):
+    """Undo the rescaling: near a baseline of 1 it magnifies the last digit of both alike."""
+    raw = [array * (1 - baseline) + baseline for array, baseline in zip(ours, baselines, strict=True)]
+    peer_raw = [array * (1 - float(b)) + float(b) for array, b in zip(theirs, baselines, strict=True)]
+    assert_same_scores(raw, peer_raw)
+
+
+@pytest.mark.parametrize("idf", [False, True])
+def test_scores_depend_neither_on_the_batch_nor_on_the_order(minilm_bundle, idf):
+    candidates, references = map(list, zip(*AWKWARD_PAIRS, *ORDINARY_PAIRS, strict=True))
+    order = np.random.default_rng(0).permutation(len(candidates))
+    with BERTScorer(minilm_bundle, idf=idf) as scorer:
+        together = np.stack(scorer.score(candidates, references))
+        one_by_one = np.stack(scorer.score(candidates, references, batch_size=1))
+        shuffled = np.stack(scorer.score([candidates[i] for i in order], [references[i] for i in order]))
+    assert np.abs(one_by_one - together).max() <= 1e-5
+    assert np.abs(shuffled - together[:, order]).max() <= 1e-5
+
+
+def test_the_fast_tokenizer(minilm, peer_of, tmp_path):
+    bundle = export_model(str(minilm), num_layers=4, output=tmp_path / "fast", tokenizer_mode="fast")
+    peer = peer_of(minilm, 4, use_fast_tokenizer=True)
+    with BERTScorer(bundle) as scorer:
+        assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
