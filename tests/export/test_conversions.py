@@ -9,11 +9,12 @@ from bertscore_onnx_export.conversions import CONVERSIONS, convert
 from bertscore_onnx_export.sample_texts import AWKWARD_TEXTS, PLAIN_TEXTS
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.tokenizers import TokenizerFacts, load_tokenizer, original_ids, write_tokenizer
-from hostile_texts import hostile_texts
-from tiny_tokenizers import KINDS, TRAINING_TEXTS
 
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx.tokenization import TextTokenizer
+
+from .hostile_texts import hostile_texts
+from .tiny_tokenizers import KINDS, TRAINING_TEXTS
 
 has_sacremoses = importlib.util.find_spec("sacremoses") is not None
 needs_sacremoses = pytest.mark.skipif(not has_sacremoses, reason="XLM's tokenizer needs sacremoses")
