@@ -86,7 +86,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vocab_size: Size
 
     max_length: Size | None
-    """The most tokens of a text, special tokens included; what is beyond is cut off. None: no bound."""
+    """The most tokens of a text, special tokens included; what is beyond is cut off. None: no bound of the model's."""
 
     pad_id: Count
 
