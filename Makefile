@@ -9,7 +9,7 @@ BUNDLE := $(VENV)/demo-bundle
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test test-hub test-large lint clean
+.PHONY: demo test test-hub test-large docs lint clean
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
 demo: $(INSTALLED) $(RUNTIME)/.installed
@@ -30,6 +30,11 @@ test-hub: $(INSTALLED)
 # Export, verify and score a random model of more than 2 GB; takes minutes and 8 GB of memory.
 test-large: $(INSTALLED)
 	$(RUN) -m pytest -m large -s tests/export
+
+# Measure every family against bert-score again, and write the support matrix.
+docs: $(INSTALLED)
+	$(RUN) -m pytest --junitxml=build/parity.xml tests/parity/test_tiny_families.py
+	$(RUN) scripts/document_models.py build/parity.xml
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .

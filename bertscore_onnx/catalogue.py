@@ -34,6 +34,23 @@ class CatalogueEntry:
     """MB (10^6 bytes) of the weights in fp32 when the model is cut at its layer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How near the scores of a family's exported models come to those of the original."""
+
+    family: str
+    """The name of the family, as in `CatalogueEntry`."""
+
+    reference: str
+    """What they were compared with."""
+
+    largest_difference: float
+    """Between any two scores, on tiny random models."""
+
+    tokenizer_differences: int
+    """How many of the export's awkward texts got other ids."""
+
+
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
     """Return every known model by name, read-only, in the order of bert-score's `model2layers` (`utils.py`)."""
@@ -96,6 +113,23 @@ def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
     """
     rows = {language: _baseline_row(file, num_layers) for language, file in sorted(_baseline_files(name).items())}
     return {language: row for language, row in rows.items() if row is not None}
+
+
+@cache
+def proofs() -> Mapping[str, Proof]:
+    """Return what was measured of each family, by its name; other families have not been measured."""
+    with _folder().joinpath("proofs.csv").open(encoding="utf-8") as lines:
+        return MappingProxyType(
+            {
+                row["family"]: Proof(
+                    row["family"],
+                    row["reference"],
+                    float(row["largest_difference"]),
+                    int(row["tokenizer_differences"]),
+                )
+                for row in csv.DictReader(lines)
+            }
+        )
 
 
 @cache
