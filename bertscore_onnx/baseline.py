@@ -15,12 +15,12 @@ class Baseline:
     f1: float
 
 
-def rescale(scores: NDArray[np.float32], baseline: float) -> NDArray[np.float32]:
+def rescale(scores: NDArray[np.float32], baseline: float | NDArray[np.float64]) -> NDArray[np.float32]:
     """Move `baseline` to 0 and keep 1 at 1.
 
     Args:
         scores: raw scores, any shape, at most 1.
-        baseline: the raw score that becomes 0, below 1.
+        baseline: the raw score that becomes 0, below 1; or an array of them that broadcasts against `scores`.
 
     Returns:
         Rescaled scores of the same shape; negative where the raw score is below the baseline.

@@ -3,23 +3,28 @@
 import csv
 import hashlib
 import math
+from collections.abc import Sequence
+from dataclasses import astuple
 from os import PathLike
 from pathlib import Path
 
-from bertscore_onnx.baseline import Baseline
+import numpy as np
+
+from bertscore_onnx.baseline import Baseline, rescale
 from bertscore_onnx.bundle import Manifest
 from bertscore_onnx.errors import BaselineError, InputError
+from bertscore_onnx.scores import Scores
 
 _COLUMNS = ("LAYER", "P", "R", "F")
 
 
-def choose_baseline(
+def choose_baselines(
     manifest: Manifest, wanted: bool, lang: str | None, path: str | PathLike[str] | None
-) -> tuple[Baseline | None, str]:
-    """Return the baseline to rescale with, and its name in the signature.
+) -> tuple[list[Baseline] | None, str]:
+    """Return the baseline of each layer to rescale with, and its name in the signature.
 
     Args:
-        manifest: the bundle's, which holds the baselines of its layer.
+        manifest: the bundle's, which holds the baselines of its layers.
         wanted: whether to rescale at all.
         lang: the language whose baseline to take.
         path: a baseline file to take instead.
@@ -31,8 +36,8 @@ def choose_baseline(
     if not wanted:
         return None, "no"
     if path is not None:
-        baseline = read_baseline_file(path, manifest.num_layers)
-        return baseline, "file-" + hashlib.sha256(repr(baseline).encode()).hexdigest()[:12]
+        baselines = [read_baseline_file(path, layer) for layer in manifest.layers]
+        return baselines, "file-" + hashlib.sha256(repr(baselines).encode()).hexdigest()[:12]
     known = ", ".join(sorted(manifest.baselines)) or "none"
     if lang is None:
         raise BaselineError(
@@ -45,6 +50,12 @@ def choose_baseline(
             "Give a file of your own with `baseline_path`, or leave rescaling off."
         )
     return manifest.baselines[lang.lower()], lang.lower()
+
+
+def rescale_layers(scores: Scores, baselines: Sequence[Baseline]) -> Scores:
+    """Rescale scores, (layers, candidates), with the baseline of each layer."""
+    precision, recall, f1 = np.array([[*astuple(baseline)] for baseline in baselines]).T[:, :, None]  # (layers, 1) each
+    return Scores(rescale(scores.P, precision), rescale(scores.R, recall), rescale(scores.F, f1), scores.best_reference)
 
 
 def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:

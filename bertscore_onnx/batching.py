@@ -15,7 +15,11 @@ MAX_BATCH_TOKENS = 1024
 
 
 def plan_batches(
-    lengths: NDArray[np.int64], max_tokens: int = MAX_BATCH_TOKENS, max_items: int | None = None
+    lengths: NDArray[np.int64],
+    max_tokens: int = MAX_BATCH_TOKENS,
+    max_items: int | None = None,
+    *,
+    padding: bool = True,
 ) -> Iterator[NDArray[np.int64]]:
     """Group items of similar length, the longest first, so that memory peaks at the start.
 
@@ -23,14 +27,18 @@ def plan_batches(
         lengths: tokens of each item, (items,), each at least 1.
         max_tokens: the most padded tokens in a batch; a longer item makes a batch of its own.
         max_items: the most items in a batch.
+        padding: whether items of different lengths may share a batch.
 
     Yields:
         Indices into `lengths`, by descending length; each index occurs in exactly one batch.
     """
     order = np.argsort(-lengths, kind="stable")
+    ascending = -lengths[order]  # (items,), sorted
     start = 0
     while start < len(order):
         size = max(1, max_tokens // int(lengths[order[start]]))
         end = start + (size if max_items is None else min(size, max_items))
+        if not padding:
+            end = min(end, int(np.searchsorted(ascending, ascending[start], side="right")))
         yield order[start:end]
         start = end

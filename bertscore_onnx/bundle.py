@@ -26,6 +26,7 @@ from bertscore_onnx.recipe import Recipe
 
 FORMAT_VERSION = 1
 GRAPH_FILE = "model.onnx"
+DATA_FILE = "model.onnx.data"
 TOKENIZER_FILE = "tokenizer.json"
 
 TokenizerMode = Literal["slow", "fast"]
@@ -40,9 +41,12 @@ class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     candidate: str
     reference: str
-    precision: float
-    recall: float
-    f1: float
+
+    precision: list[float]
+    """For each layer of the output; likewise `recall` and `f1`."""
+
+    recall: list[float]
+    f1: list[float]
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,6 +67,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     num_layers: Count
     """The layer the tokens are taken from; 0 is the embeddings."""
 
+    all_layers: bool
+    """Whether the graph gives every layer up to that one, and scores come for each."""
+
     precision: Precision
     """The arithmetic of the graph."""
 
@@ -70,13 +77,16 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The graph's inputs, each int64 (batch, tokens)."""
 
     output: str
-    """The graph's output: unit token vectors, float32 (batch, tokens, hidden)."""
+    """The graph's output: unit token vectors, float32 (batch, tokens, hidden).
+
+    With `all_layers` it has a first axis more, the layers.
+    """
 
     hidden_size: Size
     vocab_size: Size
 
     max_length: Size | None
-    """The most tokens of a text, special tokens included; what is beyond is cut off. None: no bound."""
+    """The most tokens of a text, special tokens included; what is beyond is cut off. None: no bound of the model's."""
 
     pad_id: Count
 
@@ -95,8 +105,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokenizer_differences: Count
     """How many of the export's awkward texts get other ids than from the original tokenizer."""
 
-    baselines: dict[str, Baseline]
-    """Language to the baseline of this layer."""
+    baselines: dict[str, list[Baseline]]
+    """Language to the baseline of each layer of the output."""
 
     exported_with: dict[str, str]
     """The versions of the packages that made the bundle."""
@@ -106,8 +116,17 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     golden: list[GoldenPair]
 
+    padding: bool = True
+    """Whether texts may be padded to the length of others. Where padding changes the vectors of the real tokens, a
+    batch holds texts of one length only."""
+
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above; it identifies the bundle."""
+
+    @property
+    def layers(self) -> range:
+        """The layers of the graph's output."""
+        return range(0 if self.all_layers else self.num_layers, self.num_layers + 1)
 
     @property
     def special_ids(self) -> list[int]:
@@ -167,12 +186,13 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
     return Bundle(folder, manifest)
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(path: str | PathLike[str]) -> Manifest:
     """Read and check the manifest alone.
 
     Raises:
         BundleNotFoundError, ManifestError, FormatVersionError, DigestError: as `open_bundle` says.
     """
+    folder = Path(path)
     file = folder / MANIFEST
     try:
         content = file.read_bytes()

@@ -30,13 +30,16 @@ class CatalogueEntry:
     max_length: int | None
     """The most tokens one text may have, special tokens included; None where there is no bound."""
 
+    size_mb: int
+    """MB (10^6 bytes) of the weights in fp32 when the model is cut at its layer."""
+
 
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
     """Return every known model by name, read-only, in the order of bert-score's `model2layers` (`utils.py`)."""
     return MappingProxyType(
         {
-            name: CatalogueEntry(name, fact["family"], fact["layer"], fact.get("max_length"))
+            name: CatalogueEntry(name, fact["family"], fact["layer"], fact.get("max_length"), fact["size"])
             for name, fact in _document()["models"].items()
         }
     )

@@ -1,4 +1,4 @@
-"""A ragged table of token embeddings: one row a token, the tokens of a text side by side."""
+"""A ragged table of token embeddings: in each layer one row a token, the tokens of a text side by side."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class TokenEmbeddings:
     """The unit token embeddings of some texts, without padding."""
 
     vectors: NDArray[np.float32]
-    """Unit vectors, (tokens, hidden)."""
+    """Unit vectors, (layers, tokens, hidden)."""
 
     ids: NDArray[np.int64]
     """The vocabulary id of each token, (tokens,)."""
@@ -23,11 +23,12 @@ class TokenEmbeddings:
     """How many tokens each text has, special tokens included, (texts,)."""
 
     def padded(
-        self, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
+        self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
         """Lay out some of the texts as one padded batch.
 
         Args:
+            layer: which of the table's layers.
             texts: which texts, in which order, (batch,).
             token_weights: the weight of each vocabulary id, (vocab_size,).
 
@@ -40,7 +41,7 @@ class TokenEmbeddings:
         mask = column < lengths[:, None]  # (batch, tokens)
         rows = np.where(mask, self.starts[texts][:, None] + column, 0)  # (batch, tokens)
         weights = np.where(mask, token_weights[self.ids[rows]], np.float32(0))  # (batch, tokens)
-        return self.vectors[rows], weights, mask
+        return self.vectors[layer, rows], weights, mask
 
     def count(self, tokens: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Count the marked tokens of each text; (tokens,) to (texts,)."""

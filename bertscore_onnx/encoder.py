@@ -64,14 +64,15 @@ class Encoder:
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         starts = np.zeros_like(lengths)
-        vectors = np.empty((lengths.sum(), self._manifest.hidden_size), dtype=np.float32)  # (tokens, hidden)
+        layers = len(self._manifest.layers)
+        vectors = np.empty((layers, lengths.sum(), self._manifest.hidden_size), np.float32)  # (layers, tokens, hidden)
         ids = np.empty(lengths.sum(), dtype=np.int64)  # (tokens,)
         filled = 0
-        for batch in plan_batches(lengths, max_tokens, max_items):
+        for batch in plan_batches(lengths, max_tokens, max_items, padding=self._manifest.padding):
             input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
-            output = self._run(input_ids, mask)  # (batch, tokens, hidden)
+            output = self._run(input_ids, mask)  # (layers, batch, tokens, hidden)
             end = filled + lengths[batch].sum()
-            vectors[filled:end] = output[mask]
+            vectors[:, filled:end] = output[:, mask]
             ids[filled:end] = input_ids[mask]
             starts[batch] = filled + np.cumsum(lengths[batch]) - lengths[batch]
             filled = end
@@ -97,15 +98,19 @@ class Encoder:
         values = {"input_ids": input_ids, "attention_mask": mask.astype(np.int64)}
         feed = {name: values[name] for name in self._manifest.inputs}
         output: NDArray[np.float32] = session.run([self._manifest.output], feed)[0]
-        expected = (*mask.shape, self._manifest.hidden_size)
+        expected = (*self._layers_axis(), *mask.shape, self._manifest.hidden_size)
         if output.shape != expected:
             raise EncodingError(f"The model gave vectors of shape {output.shape}; expected {expected}. Export again.")
-        if not np.isfinite(output[mask]).all():
+        if not np.isfinite(output[..., mask, :]).all():
             raise EncodingError(
                 f"The model gave infinite or undefined vectors on {self.provider} for a batch of shape {mask.shape}. "
                 "Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."
             )
-        return output
+        return output if self._manifest.all_layers else output[None]
+
+    def _layers_axis(self) -> tuple[int, ...]:
+        """Return the shape that stands before the batch in the graph's output."""
+        return (len(self._manifest.layers),) if self._manifest.all_layers else ()
 
     def _check_graph(self) -> None:
         manifest = self._manifest
@@ -119,11 +124,9 @@ class Encoder:
         if manifest.output not in outputs:
             raise GraphError(f"The graph gives {sorted(outputs)}, not {manifest.output!r}. Export the model again.")
         shape = outputs[manifest.output]
-        if len(shape) != 3 or shape[-1] != manifest.hidden_size:
-            raise GraphError(
-                f"The graph gives vectors of shape {shape}; expected (batch, tokens, {manifest.hidden_size}). "
-                "Export the model again."
-            )
+        expected = [*self._layers_axis(), "batch", "tokens", manifest.hidden_size]
+        if len(shape) != len(expected) or (shape[:-3], shape[-1]) != (expected[:-3], expected[-1]):
+            raise GraphError(f"The graph gives vectors of shape {shape}; expected {expected}. Export the model again.")
 
 
 def _create_session(bundle: Bundle, device: object, num_threads: int) -> Any:

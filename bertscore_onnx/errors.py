@@ -21,7 +21,7 @@ BertScoreOnnxError
 ├── EncodingError (RuntimeError)        the model gave something that is not a token vector
 ├── ClosedError (RuntimeError)          the scorer was closed
 └── ExportError (RuntimeError)          a model cannot be exported
-    ├── UnsupportedFamilyError          no family of the export's table covers it
+    ├── UnsupportedFamilyError          … because its architecture cannot be cut or traced
     └── VerificationError               the exported bundle does not give the model's own scores
 """
 
@@ -111,7 +111,7 @@ class ExportError(BertScoreOnnxError, RuntimeError):
 
 
 class UnsupportedFamilyError(ExportError):
-    """No row of the export's table of families covers the model."""
+    """The model's architecture cannot be cut at a layer, or cannot be traced."""
 
 
 class VerificationError(ExportError):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 MANIFEST = "bertscore.json"
@@ -18,9 +19,26 @@ def home() -> Path:
     return platformdirs.user_cache_path("bertscore-onnx", appauthor=False)
 
 
-def bundle_folder(model_id: str, num_layers: int, tokenizer_mode: str, precision: str) -> Path:
-    """Return the place of one bundle: a folder per model, and in it one per layer, tokenizer mode and precision."""
-    return _model_folder(model_id) / f"layer-{num_layers}-{tokenizer_mode}-{precision}"
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Which of the bundles of one model."""
+
+    num_layers: int | None
+    """The layer; None for a bundle of every layer."""
+
+    tokenizer_mode: str = "slow"
+    precision: str = "fp32"
+
+    @property
+    def folder_name(self) -> str:
+        """The name of its folder."""
+        layers = "all-layers" if self.num_layers is None else f"layer-{self.num_layers}"
+        return f"{layers}-{self.tokenizer_mode}-{self.precision}"
+
+
+def bundle_folder(model_id: str, variant: Variant) -> Path:
+    """Return the place of one bundle: a folder per model, and in it one per variant."""
+    return _model_folder(model_id) / variant.folder_name
 
 
 def bundles_here(model_id: str | None = None) -> Iterator[Path]:

@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 from bertscore_onnx import catalogue
 from bertscore_onnx.bundle import Bundle, TokenizerMode, open_bundle, read_manifest
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
-from bertscore_onnx.home import MANIFEST, bundle_folder, bundles_here, home
+from bertscore_onnx.home import MANIFEST, Variant, bundle_folder, bundles_here, home
 
 
 def find_bundle(
@@ -14,6 +15,7 @@ def find_bundle(
     *,
     lang: str | None = None,
     num_layers: int | None = None,
+    all_layers: bool | None = False,
     tokenizer_mode: TokenizerMode = "slow",
     verify: bool = False,
 ) -> Bundle:
@@ -22,7 +24,8 @@ def find_bundle(
     Args:
         model_type: a catalogue name, a Hub id, or the path of a bundle; None for the language's default model.
         lang: a language code; needed where there is no `model_type`.
-        num_layers: the layer; None for the bundle's own, or the catalogue's.
+        num_layers: the layer; None for the bundle's own, or the catalogue's. No matter with `all_layers`.
+        all_layers: whether a bundle of every layer is wanted; None for no matter, where a path is given.
         tokenizer_mode: which tokenizer's ids, where a name is given.
         verify: read every file for its digest.
 
@@ -42,45 +45,77 @@ def find_bundle(
         raise UnknownLayerError(f"num_layers is {num_layers}; expected 0 (the embeddings) or more.")
     if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it takes any string
         bundle = open_bundle(model_type, verify=verify)
-        if num_layers not in (None, bundle.manifest.num_layers):
-            raise UnknownLayerError(
-                f"The bundle {model_type} is cut at layer {bundle.manifest.num_layers}, and layer {num_layers} was "
-                f"asked for. Leave num_layers out, or export that layer: `bertscore-onnx export --model "
-                f"{bundle.manifest.model_id} --num-layers {num_layers}`."
-            )
+        if all_layers is not None:
+            _check_layers(bundle, num_layers, all_layers=all_layers)
         return bundle
-    return open_bundle(_folder_of(model_type, num_layers, tokenizer_mode), verify=verify)
+    if all_layers:
+        folder = _existing(model_type, Variant(None, tokenizer_mode))
+    else:
+        folder = _folder_of(model_type, num_layers, tokenizer_mode)
+    return open_bundle(folder, verify=verify)
+
+
+def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> None:
+    """Raise where a bundle opened by its path does not hold the layers asked for."""
+    manifest = bundle.manifest
+    command = f"`bertscore-onnx export --model {manifest.model_id}"
+    if all_layers and not manifest.all_layers:
+        raise UnknownLayerError(
+            f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers were asked for. Leave "
+            f"all_layers out, or run {command} --all-layers`."
+        )
+    if manifest.all_layers and not all_layers:
+        raise UnknownLayerError(
+            f"The bundle {bundle.path} holds all layers. Pass all_layers=True, or run {command} --num-layers "
+            f"{num_layers or manifest.num_layers}`."
+        )
+    if not all_layers and num_layers not in (None, manifest.num_layers):
+        raise UnknownLayerError(
+            f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer {num_layers} was asked for. "
+            f"Leave num_layers out, or run {command} --num-layers {num_layers}`."
+        )
 
 
 def _folder_of(name: str, num_layers: int | None, tokenizer_mode: TokenizerMode) -> Path:
-    """Return the place in the home folder of the bundle that a name means."""
+    """Return the place in the home folder of the bundle of one layer that a name means."""
     entry = catalogue.find(name)
-    here = [path.name for path in bundles_here(name)]
+    if num_layers is None and entry is not None:
+        num_layers = entry.num_layers
+    if num_layers is not None:
+        return _existing(name, Variant(num_layers, tokenizer_mode))
+    here = list(bundles_here(name))
+    if not here:
+        _explain_unknown(name)
+    if len(here) > 1:
+        names = ", ".join(path.name for path in here)
+        raise UnknownLayerError(f"There are several bundles of {name}, choose one with num_layers: {names}.")
+    return here[0]
+
+
+def _existing(name: str, variant: Variant) -> Path:
+    """Return the place of a bundle in the home folder, or explain how to get it there."""
+    folder = bundle_folder(name, variant)
+    if (folder / MANIFEST).is_file():
+        return folder
+    entry = catalogue.find(name)
+    here = ", ".join(path.name for path in bundles_here(name))
     if entry is None and not here:
         _explain_unknown(name)
-    layer = num_layers
-    if layer is None and entry is not None:
-        layer = entry.num_layers
-    if layer is None:
-        if len(here) > 1:
-            raise UnknownLayerError(f"There are several bundles of {name}, choose one with num_layers: {here}.")
-        return next(bundles_here(name))
-    folder = bundle_folder(name, layer, tokenizer_mode, "fp32")
-    if not (folder / MANIFEST).is_file():
-        command = f"bertscore-onnx export --model {name}"
-        if entry is None or layer != entry.num_layers:
-            command += f" --num-layers {layer}"
-        if tokenizer_mode != "slow":
-            command += f" --tokenizer-mode {tokenizer_mode}"
-        others = f" Here are: {', '.join(here)}." if here else ""
-        raise BundleNotFoundError(
-            f"{name} at layer {layer} is not exported yet (there is no {folder}).{others} Run `{command}`; that takes "
-            "the extra `export`, once, on any machine."
-        )
-    return folder
+    command = f"bertscore-onnx export --model {name}"
+    if variant.num_layers is None:
+        command += " --all-layers"
+    elif entry is None or variant.num_layers != entry.num_layers:
+        command += f" --num-layers {variant.num_layers}"
+    if variant.tokenizer_mode != "slow":
+        command += f" --tokenizer-mode {variant.tokenizer_mode}"
+    which = "with all layers" if variant.num_layers is None else f"at layer {variant.num_layers}"
+    raise BundleNotFoundError(
+        f"{name} {which} is not exported yet (there is no {folder}).{here and f' Here are: {here}.'} "
+        f"Run `{command}`; that takes the extra `export`, once, on any machine."
+    )
 
 
-def _explain_unknown(name: str) -> None:
+def _explain_unknown(name: str) -> NoReturn:
     if os.path.isfile(os.path.join(name, "config.json")):
         raise BundleNotFoundError(
             f"{name} holds a transformers model, not a bundle. Run `bertscore-onnx export --model {name} "

@@ -22,7 +22,7 @@ def match_pairs(
     weights: TokenWeights,
     special_ids: Sequence[int],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Score texts of one table paired up.
+    """Score texts of one table paired up, in each of its layers.
 
     Args:
         embeddings: the texts.
@@ -32,7 +32,7 @@ def match_pairs(
         special_ids: the ids that do not make a text non-empty.
 
     Returns:
-        Precision and recall, (pairs,) each; 0 and 0 where a side is empty or weighs nothing.
+        Precision and recall, (layers, pairs) each; 0 and 0 where a side is empty or weighs nothing.
 
     Raises:
         IdfError: the weights say nothing of a token that occurs.
@@ -41,7 +41,7 @@ def match_pairs(
         UserWarning: how many pairs score 0, and why.
     """
     weights.check_covers(embeddings.ids)
-    precision, recall = np.zeros((2, len(candidate)), dtype=np.float32)
+    precision, recall = np.zeros((2, len(embeddings.vectors), len(candidate)), dtype=np.float32)
     content = embeddings.count(~np.isin(embeddings.ids, special_ids)) > 0  # (texts,)
     weighty = embeddings.count(weights.table[embeddings.ids] > 0) > 0  # (texts,)
     filled = content[candidate] & content[reference]  # (pairs,)
@@ -50,10 +50,11 @@ def match_pairs(
     _warn_of_zeros(int((filled & ~scorable).sum()), "every token of a side weighs 0")
     lengths = np.maximum(embeddings.lengths[candidate], embeddings.lengths[reference])
     for batch in plan_batches(lengths, MAX_MATCH_TOKENS):
-        precision[batch], recall[batch] = greedy_match(
-            *embeddings.padded(candidate[batch], weights.table),
-            *embeddings.padded(reference[batch], weights.table),
-        )
+        for layer in range(len(embeddings.vectors)):
+            precision[layer, batch], recall[layer, batch] = greedy_match(
+                *embeddings.padded(layer, candidate[batch], weights.table),
+                *embeddings.padded(layer, reference[batch], weights.table),
+            )
     return np.where(scorable, precision, np.float32(0)), np.where(scorable, recall, np.float32(0))
 
 

@@ -9,9 +9,7 @@ from typing import Literal, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx import __version__
-from bertscore_onnx.baseline import rescale
-from bertscore_onnx.baselines import choose_baseline
+from bertscore_onnx.baselines import choose_baselines, rescale_layers
 from bertscore_onnx.deduplication import number_distinct
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import InputError
@@ -20,7 +18,7 @@ from bertscore_onnx.locate import find_bundle
 from bertscore_onnx.matching import f_measure
 from bertscore_onnx.pairing import match_pairs
 from bertscore_onnx.progress import progress_bar
-from bertscore_onnx.scores import Scores, best_of_references
+from bertscore_onnx.scores import Scores, best_of_references, make_signature
 from bertscore_onnx.tokenization import TextTokenizer
 from bertscore_onnx.weighting import TokenWeights, idf_of_documents, idf_of_mapping, no_idf
 
@@ -56,7 +54,7 @@ class BERTScorer:
                 None for the default model of `lang`.
             num_layers: the layer to take tokens from; None for the bundle's, or the one that bert-score tuned.
             batch_size: the most texts in one run of the model; runs are capped by tokens in any case.
-            all_layers: not offered by this version.
+            all_layers: score every layer, with a bundle that was exported with `--all-layers`.
             idf: weigh tokens by inverse document frequency: computed from `idf_sents` or by `compute_idf`, or else
                 from the references of each call. Or a ready table of token id to weight.
             idf_sents: sentences to compute idf weights from; needs `idf=True`.
@@ -73,8 +71,6 @@ class BERTScorer:
             InputError, UnknownModelError, UnknownLayerError, BaselineError, BundleError, DeviceError,
             MissingExtraError: as `bertscore_onnx.errors` says.
         """
-        if all_layers:
-            raise InputError("all_layers=True is not offered by this version; export and score one layer at a time.")
         if batch_size is not None and batch_size < 1:
             raise InputError(f"batch_size is {batch_size}; expected 1 or more.")
         if nthreads is not None and nthreads < 1:
@@ -83,13 +79,16 @@ class BERTScorer:
             None if model_type is None else str(model_type),
             lang=lang,
             num_layers=num_layers,
+            all_layers=all_layers,
             tokenizer_mode="fast" if use_fast_tokenizer else "slow",
             verify=verify,
         )
         self.manifest = bundle.manifest
         """What the bundle says of the model."""
         self._batch_size = batch_size
-        self._baseline, self._baseline_name = choose_baseline(self.manifest, rescale_with_baseline, lang, baseline_path)
+        self._baselines, self._baselines_name = choose_baselines(
+            self.manifest, rescale_with_baseline, lang, baseline_path
+        )
         self._tokenizer = TextTokenizer.of_bundle(bundle)
         self._idf = bool(idf) or isinstance(idf, Mapping)
         self._weights: TokenWeights | None = None if self._idf else no_idf(self.manifest)
@@ -106,7 +105,7 @@ class BERTScorer:
 
     @property
     def num_layers(self) -> int:
-        """The layer the tokens are taken from."""
+        """The layer the tokens are taken from, or the last where every layer is scored."""
         return self.manifest.num_layers
 
     @property
@@ -120,17 +119,8 @@ class BERTScorer:
 
         Two runs with one signature and one device give the same scores for the same texts.
         """
-        fields = {
-            "model": self.manifest.model_id.replace(" ", "_"),
-            "layer": self.manifest.num_layers,
-            "idf": "references" if self._weights is None else self._weights.name,
-            "rescale": self._baseline_name,
-            "tokenizer": self.manifest.tokenizer_mode,
-            "precision": self.manifest.precision,
-            "bundle": self.manifest.digest[:12],
-            "version": __version__,
-        }
-        return "bertscore-onnx|" + "|".join(f"{key}:{value}" for key, value in fields.items())
+        idf = "references" if self._weights is None else self._weights.name
+        return make_signature(self.manifest, idf=idf, rescaling=self._baselines_name)
 
     @property
     def hash(self) -> str:
@@ -197,8 +187,8 @@ class BERTScorer:
             return_hash: return the signature as well.
 
         Returns:
-            `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`; with `return_hash` a tuple of these
-            and the signature.
+            `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`, or (layers, candidates) with
+            `all_layers`; with `return_hash` a tuple of these and the signature.
 
         Raises:
             InputError: candidates and references do not pair up, or are not strings.
@@ -223,13 +213,10 @@ class BERTScorer:
             embeddings, candidate, reference, weights or no_idf(self.manifest), self.manifest.special_ids
         )
         scores = best_of_references(precision, recall, f_measure(precision, recall), pairs.counts)
-        if self._baseline is not None:
-            scores = Scores(
-                rescale(scores.P, self._baseline.precision),
-                rescale(scores.R, self._baseline.recall),
-                rescale(scores.F, self._baseline.f1),
-                scores.best_reference,
-            )
+        if self._baselines is not None:
+            scores = rescale_layers(scores, self._baselines)
+        if not self.manifest.all_layers:
+            scores = Scores(scores.P[0], scores.R[0], scores.F[0], scores.best_reference[0])
         return (scores, self.signature) if return_hash else scores
 
     def close(self) -> None:

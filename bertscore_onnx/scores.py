@@ -1,9 +1,12 @@
-"""The result of scoring: precision, recall and F as arrays, and which reference was best."""
+"""The result of scoring: precision, recall and F as arrays, which reference was best, and the signature."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bertscore_onnx import __version__
+from bertscore_onnx.bundle import Manifest
 
 
 class _PRF(NamedTuple):
@@ -15,12 +18,13 @@ class _PRF(NamedTuple):
 class Scores(_PRF):
     """Precision, recall and F of every candidate; unpacks as `P, R, F`.
 
-    Each is a float32 array (candidates,), in [-1, 1] before rescaling and at most 1 after it. With several
+    Each is a float32 array (candidates,), or (layers, candidates) where every layer is scored, in [-1, 1] before
+    rescaling and at most 1 after it. With several
     references each of P, R and F is the best over the references, on its own, as in bert-score.
     """
 
     best_reference: NDArray[np.int64]
-    """For every candidate the position of the reference with the best F, (candidates,); the first of equals."""
+    """For every candidate the position of the reference with the best F, shaped like `F`; the first of equals."""
 
     def __new__(
         cls,
@@ -42,21 +46,42 @@ class Scores(_PRF):
 def best_of_references(
     precision: NDArray[np.float32], recall: NDArray[np.float32], f1: NDArray[np.float32], counts: NDArray[np.int64]
 ) -> Scores:
-    """Reduce one score a pair to one score a candidate: the maximum of P, of R and of F, each on its own.
+    """Reduce one score a pair to one a candidate: the maximum of P, of R and of F, each on its own.
 
     Args:
-        precision, recall, f1: scores of the pairs, (pairs,), the pairs of one candidate side by side.
+        precision, recall, f1: scores of the pairs, (layers, pairs), the pairs of one candidate side by side.
         counts: how many references each candidate has, (candidates,), each at least 1.
     """
     if len(counts) == 0:
-        return Scores(precision, recall, f1, counts)
+        return Scores(precision, recall, f1, np.zeros(f1.shape, dtype=np.int64))
     starts = np.cumsum(counts) - counts  # (candidates,)
-    best_f1 = np.maximum.reduceat(f1, starts)  # (candidates,)
-    position = np.arange(len(f1)) - np.repeat(starts, counts)  # (pairs,)
-    contenders = np.where(f1 == np.repeat(best_f1, counts), position, len(f1))  # (pairs,)
+    best_f1 = np.maximum.reduceat(f1, starts, axis=1)  # (layers, candidates)
+    position = np.arange(counts.sum()) - np.repeat(starts, counts)  # (pairs,)
+    contenders = np.where(f1 == np.repeat(best_f1, counts, axis=1), position, counts.sum())  # (layers, pairs)
     return Scores(
-        np.maximum.reduceat(precision, starts),
-        np.maximum.reduceat(recall, starts),
+        np.maximum.reduceat(precision, starts, axis=1),
+        np.maximum.reduceat(recall, starts, axis=1),
         best_f1,
-        np.minimum.reduceat(contenders, starts),
+        np.minimum.reduceat(contenders, starts, axis=1),
     )
+
+
+def make_signature(manifest: Manifest, *, idf: str, rescaling: str) -> str:
+    """State all that can change a digit of a score, as `key:value` fields joined by `|`.
+
+    Args:
+        manifest: the bundle's.
+        idf: the name of the token weights.
+        rescaling: the name of the baseline.
+    """
+    fields = {
+        "model": manifest.model_id.replace(" ", "_"),
+        "layer": "all" if manifest.all_layers else manifest.num_layers,
+        "idf": idf,
+        "rescale": rescaling,
+        "tokenizer": manifest.tokenizer_mode,
+        "precision": manifest.precision,
+        "bundle": manifest.digest[:12],
+        "version": __version__,
+    }
+    return "bertscore-onnx|" + "|".join(f"{key}:{value}" for key, value in fields.items())

@@ -6,6 +6,7 @@ at the right.
 """
 
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from bertscore_onnx.bundle import Bundle
 from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError
 from bertscore_onnx.recipe import Recipe, bind_cut, bind_steps
 from bertscore_onnx.sentencepiece import SentencePieceEncoder
+
+MEMORY_GUARD = 8192
+"""The most tokens of a text for a model without a bound of its own, since attention grows with the square: at this
+length one layer's weights take 268 MB for each head, 4.3 GB for 16 heads."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -30,12 +35,14 @@ class TextTokenizer:
         Args:
             path: a `tokenizer.json`.
             recipe: what it cannot express; None where it says all.
-            max_length: the most tokens of a text, special tokens included; None for no bound.
+            max_length: the most tokens of a text, special tokens included; None for no bound but `MEMORY_GUARD`.
             empty_ids: the ids of an empty text.
 
         Raises:
             TokenizerError: the file is not a tokenizer.
         """
+        self._is_guarded = max_length is None
+        max_length = MEMORY_GUARD if max_length is None else max_length
         try:
             self._encode = _FastEncoder(path, max_length) if recipe is None else _SlowEncoder(path, recipe, max_length)
         except BertScoreOnnxError:
@@ -63,19 +70,29 @@ class TextTokenizer:
 
         Returns:
             For each text its ids, special tokens included, (tokens,); at least one.
+
+        Warns:
+            UserWarning: how many texts `MEMORY_GUARD` has cut.
         """
         stripped = [_SURROGATE.sub("\ufffd", text.strip()) for text in texts]
         found = iter(self._encode([text for text in stripped if text]))
-        return [np.array(next(found), dtype=np.int64) if text else self._empty_ids for text in stripped]
+        ids = [np.array(next(found), dtype=np.int64) if text else self._empty_ids for text in stripped]
+        if self._is_guarded and (count := sum(len(one) >= MEMORY_GUARD for one in ids)):
+            warnings.warn(
+                f"{count} texts reach {MEMORY_GUARD} tokens and are cut there. The model has no bound of its own, but "
+                "longer texts would take too much memory.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return ids
 
 
 class _FastEncoder:
     """A tokenizer that `tokenizer.json` says all of."""
 
-    def __init__(self, path: Path, max_length: int | None) -> None:
+    def __init__(self, path: Path, max_length: int) -> None:
         self._tokenizer = _load(path)
-        if max_length is not None:
-            self._tokenizer.enable_truncation(max_length)
+        self._tokenizer.enable_truncation(max_length)
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
@@ -84,7 +101,7 @@ class _FastEncoder:
 class _SlowEncoder:
     """A tokenizer that has a recipe."""
 
-    def __init__(self, path: Path, recipe: Recipe, max_length: int | None) -> None:
+    def __init__(self, path: Path, recipe: Recipe, max_length: int) -> None:
         self._prepare_text = bind_steps(recipe.text_steps, recipe.special_tokens)
         self._cut = bind_cut(recipe.special_tokens)
         self._prepare_segment = bind_steps(recipe.segment_steps, recipe.special_tokens)
@@ -96,7 +113,7 @@ class _SlowEncoder:
             self._look_up = self._look_up_one_by_one
         self._unlisted_from, self._unknown_id = recipe.unlisted_from, recipe.unknown_id
         self._before, self._after, self._after_once = recipe.before, recipe.after, recipe.after_once
-        self._room = None if max_length is None else max(max_length - len(recipe.before) - len(recipe.after), 0)
+        self._room = max(max_length - len(recipe.before) - len(recipe.after), 0)
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
         cut = [self._cut(self._prepare_text(text)) for text in texts]

@@ -27,10 +27,17 @@ def export(
             "-m", "--model", metavar="MODEL", help="A model's name, or a folder that `save_pretrained` wrote."
         ),
     ],
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model that a local folder holds, such as a name of the catalogue."),
+    ] = None,
     num_layers: Annotated[
         int | None,
         typer.Option("-l", "--num-layers", metavar="N", min=0, help="The layer to cut at.  [default: the catalogue's]"),
     ] = None,
+    all_layers: Annotated[
+        bool, typer.Option("--all-layers", help="Make a bundle that scores every layer, to compare them.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The bundle's folder.  [default: its place in the home folder]")
     ] = None,
@@ -44,6 +51,8 @@ def export(
 
     `score` then uses the bundle without PyTorch. Only the export needs it: the extra `export`.
     """
+    if all_layers and num_layers is not None:
+        raise typer.BadParameter("--all-layers and --num-layers exclude each other.", param_hint="--num-layers")
     _check_extra()
     try:
         from bertscore_onnx_export.pipeline import STAGES, export_model
@@ -56,7 +65,9 @@ def export(
     with Stages(STAGES) as stages:
         folder = export_model(
             model,
+            name=name,
             num_layers=num_layers,
+            all_layers=all_layers,
             output=output,
             tokenizer_mode="fast" if tokenizer_mode is _Mode.FAST else "slow",
             revision=revision,

@@ -25,14 +25,13 @@ def inspect(
     """
     import msgspec
 
-    from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference
+    from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference, golden_scorer
     from bertscore_onnx.locate import find_bundle
-    from bertscore_onnx.scorer import BERTScorer
 
-    found = find_bundle(bundle, verify=True)
+    found = find_bundle(bundle, all_layers=None)
     if not as_json:
         print_table(_describe(found))
-    with BERTScorer(found.path, device=device) as scorer:
+    with golden_scorer(found.path, device=device) as scorer:
         difference = golden_difference(scorer)
         provider = scorer.provider
     if as_json:
@@ -57,7 +56,7 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         ("model", manifest.model_id),
         ("revision", manifest.revision or "-"),
         ("family", manifest.family),
-        ("layer", str(manifest.num_layers)),
+        ("layer", f"all of {manifest.num_layers}" if manifest.all_layers else str(manifest.num_layers)),
         ("precision", manifest.precision),
         ("hidden size", str(manifest.hidden_size)),
         ("vocabulary", f"{manifest.vocab_size} ids"),

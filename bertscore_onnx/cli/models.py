@@ -21,6 +21,9 @@ class _Model:
     """The layer that bert-score tuned; None for a model that is not in the catalogue."""
 
     max_length: int | None
+    size_mb: int | None
+    """Its weights in fp32, cut at that layer; None for a model that is not in the catalogue."""
+
     baseline_languages: list[str]
     bundles: list[str] = field(default_factory=list)
     """The folders of its bundles."""
@@ -32,8 +35,8 @@ def models(
 ) -> None:
     """List the known models and the bundles here.
 
-    A layer is the one that bert-score tuned for the model. A bundle is here when it is in the home folder,
-    $BERTSCORE_ONNX_HOME or by default the user's cache folder.
+    A layer is the one that bert-score tuned for the model; a size is that of the weights in fp32, cut at that layer.
+    A bundle is here when it is in the home folder, $BERTSCORE_ONNX_HOME or by default the user's cache folder.
     """
     from bertscore_onnx import catalogue
 
@@ -55,7 +58,9 @@ def _known_models() -> dict[str, _Model]:
     from bertscore_onnx.home import bundles_here
 
     known = {
-        name: _Model(name, entry.family, entry.num_layers, entry.max_length, catalogue.baseline_languages(name))
+        name: _Model(
+            name, entry.family, entry.num_layers, entry.max_length, entry.size_mb, catalogue.baseline_languages(name)
+        )
         for name, entry in catalogue.entries().items()
     }
     for folder in bundles_here():
@@ -65,12 +70,12 @@ def _known_models() -> dict[str, _Model]:
             tell(f"Warning: {error}")
             continue
         name = manifest.model_id
-        stranger = _Model(name, manifest.family, None, manifest.max_length, sorted(manifest.baselines))
+        stranger = _Model(name, manifest.family, None, manifest.max_length, None, sorted(manifest.baselines))
         known.setdefault(name, stranger).bundles.append(str(folder))
     return known
 
 
-_HEADER = ("MODEL", "FAMILY", "LAYER", "MAX LENGTH", "BASELINES", "BUNDLES HERE")
+_HEADER = ("MODEL", "FAMILY", "LAYER", "MAX LENGTH", "SIZE", "BASELINES", "BUNDLES HERE")
 
 
 def _row(model: _Model) -> tuple[str, ...]:
@@ -79,6 +84,7 @@ def _row(model: _Model) -> tuple[str, ...]:
         model.family,
         _or_dash(model.num_layers),
         _or_dash(model.max_length),
+        "-" if model.size_mb is None else f"{model.size_mb} MB",
         " ".join(model.baseline_languages) or "-",
         " ".join(model.bundles) or "-",
     )

@@ -4,21 +4,23 @@ import contextlib
 import importlib.metadata
 import logging
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from bertscore_onnx import catalogue
-from bertscore_onnx.bundle import FORMAT_VERSION, Manifest, TokenizerMode, write_manifest
+from bertscore_onnx.baseline import Baseline
+from bertscore_onnx.bundle import FORMAT_VERSION, GRAPH_FILE, Manifest, TokenizerMode, write_manifest
 from bertscore_onnx.device import load_onnxruntime
 from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import ExportError, UnknownLayerError
-from bertscore_onnx.home import MANIFEST, bundle_folder
+from bertscore_onnx.home import MANIFEST, Variant, bundle_folder
 from bertscore_onnx_export.families import Family, family_of
 from bertscore_onnx_export.graph import OUTPUT, write_graph
+from bertscore_onnx_export.probing import max_tokens, takes_padding, verify_vectors
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.tokenizers import load_tokenizer, write_tokenizer
-from bertscore_onnx_export.truncate import load_config, load_cut
+from bertscore_onnx_export.truncate import count_layers, load_config, load_cut, stack_hidden_states
 from bertscore_onnx_export.verify import score_golden_pairs, verify_bundle
 
 _log = logging.getLogger(__name__)
@@ -31,7 +33,9 @@ STAGES = 5
 def export_model(
     name_or_path: str,
     *,
+    name: str | None = None,
     num_layers: int | None = None,
+    all_layers: bool = False,
     output: Path | None = None,
     tokenizer_mode: TokenizerMode = "slow",
     revision: str | None = None,
@@ -42,7 +46,10 @@ def export_model(
 
     Args:
         name_or_path: a catalogue name, a Hub id, or a folder written by `save_pretrained`.
+        name: what to call the model of a local folder; the name of the catalogue's model that it holds decides the
+            layer and the baselines. None for the folder's own name.
         num_layers: the layer to take tokens from; None for the one in the catalogue.
+        all_layers: make a bundle that scores every layer, whatever `num_layers` is.
         output: the bundle's own folder; None for its place under the home folder.
         tokenizer_mode: whose ids to reproduce, the slow tokenizer's (bert-score's default) or the fast one's.
         revision: a branch, tag or commit of the Hub.
@@ -55,22 +62,34 @@ def export_model(
     Raises:
         UnsupportedFamilyError, UnknownLayerError, VerificationError, ExportError: the model cannot be exported.
         MissingExtraError: ONNX Runtime, which verifies the bundle, is not installed.
+
+    Warns:
+        UserWarning: the model is of an architecture that no test holds to bert-score, or lacks some of its weights.
     """
     load_onnxruntime()  # fail before the work rather than after it
-    source = Source(name_or_path, revision)
+    source = Source(name_or_path, revision, name)
     report(f"Loading the configuration of {name_or_path}")
     config = load_config(source)
     family = family_of(config)
-    num_layers = _choose_layer(source, num_layers)
-    target = output or bundle_folder(source.model_id, num_layers, tokenizer_mode, "fp32")
+    layers = count_layers(config)
+    num_layers = layers if all_layers else _choose_layer(source, num_layers, layers)
+    variant = Variant(None if all_layers else num_layers, tokenizer_mode)
+    target = output or bundle_folder(source.model_id, variant)
     _check_target(target, force=force)
-    report(f"Loading the weights, {num_layers} of {config.num_hidden_layers} layers")
+    report(f"Loading the weights up to layer {num_layers}")
     model = load_cut(source, config, family, num_layers)
+    if not family.proved:
+        _warn_of_unproved(family)
+    if all_layers:
+        stack_hidden_states(model)
     with _folder_to_be(target, force=force) as folder:
         report("Writing the graph")
-        inputs = write_graph(model, folder)
+        inputs = write_graph(model, folder, all_layers=all_layers)
+        padding = takes_padding(model, family)
+        if not family.proved:
+            verify_vectors(model, folder / GRAPH_FILE, padding=padding)
         report(f"Converting the {tokenizer_mode} tokenizer")
-        facts = write_tokenizer(source, tokenizer_mode, _positions(config, family), folder)
+        facts = write_tokenizer(source, tokenizer_mode, max_tokens(model, config, family), folder)
         report("Verifying against PyTorch")
         manifest = Manifest(
             format_version=FORMAT_VERSION,
@@ -78,6 +97,7 @@ def export_model(
             revision=getattr(config, "_commit_hash", None),
             family=family.name,
             num_layers=num_layers,
+            all_layers=all_layers,
             precision="fp32",
             inputs=inputs,
             output=OUTPUT,
@@ -90,12 +110,14 @@ def export_model(
             tokenizer_mode=tokenizer_mode,
             recipe=facts.recipe,
             tokenizer_differences=facts.differences,
-            baselines=catalogue.baselines(source.model_id, num_layers),
+            baselines=_baselines(source.model_id, range(0 if all_layers else num_layers, num_layers + 1)),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
+            padding=padding,
             golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts),
         )
         write_manifest(folder, manifest)
+        del model  # make room for the runtime's own copy
         verify_bundle(folder)
     return target
 
@@ -110,22 +132,30 @@ def _check_target(target: Path, *, force: bool) -> None:
         raise ExportError(f"{target} is there already. Pass --force to replace it.")
 
 
-def _choose_layer(source: Source, num_layers: int | None) -> int:
+def _choose_layer(source: Source, num_layers: int | None, layers: int) -> int:
     entry = catalogue.find(source.model_id)
-    if num_layers is not None:
-        return num_layers
-    if entry is None:
+    chosen = entry.num_layers if num_layers is None and entry is not None else num_layers
+    if chosen is None:
         raise UnknownLayerError(
-            f"The catalogue has no layer for {source.model_id}; choose one with --num-layers. About two thirds of the "
-            "way up is usual."
+            f"The catalogue has no layer for {source.model_id}; choose one with --num-layers. It has {layers}, and "
+            "about two thirds of the way up is usual."
         )
-    return entry.num_layers
+    return chosen
 
 
-def _positions(config: Any, family: Family) -> int | None:
-    """Return how many tokens the model has positions for; None where it has no limit."""
-    positions = getattr(config, "max_position_embeddings", None)
-    return None if positions is None else int(positions) - family.reserved_positions(config)
+def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:
+    """Return the catalogue's baselines, of the languages that have one for each layer."""
+    rows = [catalogue.baselines(model_id, layer) for layer in layers]
+    return {language: [row[language] for row in rows] for language in rows[0] if all(language in row for row in rows)}
+
+
+def _warn_of_unproved(family: Family) -> None:
+    warnings.warn(
+        f"No test compares models of the type {family.name!r} with bert-score, and no layer was tuned for them. The "
+        "export is verified against PyTorch as ever; see that the scores make sense.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 @contextlib.contextmanager

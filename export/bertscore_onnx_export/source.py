@@ -14,9 +14,14 @@ class Source:
     revision: str | None = None
     """A branch, tag or commit of the Hub; None for the default branch."""
 
+    name: str | None = None
+    """What to call the model; None for its own name."""
+
     @property
     def model_id(self) -> str:
-        """The name the model goes by: the Hub's, or that of the folder."""
+        """The name the model goes by: the one given, the Hub's, or that of the folder."""
+        if self.name is not None:
+            return self.name
         path = Path(self.name_or_path)
         return path.resolve().name if path.is_dir() else self.name_or_path
 

@@ -7,8 +7,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertscore_onnx.bundle import GoldenPair
 from bertscore_onnx.errors import VerificationError
-from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference
-from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference, golden_scorer
 from bertscore_onnx_export.sample_texts import GOLDEN_PAIRS
 from bertscore_onnx_export.tokenizers import TokenizerFacts, original_ids
 
@@ -20,7 +19,8 @@ def score_golden_pairs(
 
     def embed(text: str) -> tuple[torch.Tensor, torch.Tensor]:
         ids = torch.tensor([original_ids(tokenizer, text, facts.max_length)])
-        vectors = model(ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0]  # (tokens, hidden)
+        states = model(ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+        vectors = states.reshape(-1, *states.shape[-2:])  # (layers, tokens, hidden)
         weights = (~torch.isin(ids[0], torch.tensor(facts.zero_weight_ids))).float()  # (tokens,)
         return vectors / vectors.norm(dim=-1, keepdim=True), weights / weights.sum()
 
@@ -29,11 +29,11 @@ def score_golden_pairs(
         for candidate, reference in GOLDEN_PAIRS:
             candidate_vectors, candidate_weights = embed(candidate)
             reference_vectors, reference_weights = embed(reference)
-            similarity = candidate_vectors @ reference_vectors.T  # (cand_tokens, ref_tokens)
-            precision = float(similarity.max(dim=1).values @ candidate_weights)
-            recall = float(similarity.max(dim=0).values @ reference_weights)
+            similarity = candidate_vectors @ reference_vectors.transpose(1, 2)  # (layers, cand_tokens, ref_tokens)
+            precision = similarity.amax(dim=2) @ candidate_weights  # (layers,)
+            recall = similarity.amax(dim=1) @ reference_weights  # (layers,)
             f1 = 2 * precision * recall / (precision + recall)
-            pairs.append(GoldenPair(candidate, reference, precision, recall, f1))
+            pairs.append(GoldenPair(candidate, reference, precision.tolist(), recall.tolist(), f1.tolist()))
     return pairs
 
 
@@ -43,7 +43,7 @@ def verify_bundle(folder: Path) -> float:
     Raises:
         VerificationError: it is more than `GOLDEN_TOLERANCE`.
     """
-    with BERTScorer(folder, device="cpu", verify=True) as scorer:
+    with golden_scorer(folder, device="cpu") as scorer:
         difference = golden_difference(scorer)
     if difference > GOLDEN_TOLERANCE:
         raise VerificationError(

@@ -36,3 +36,8 @@ def test_every_item_is_planned_once_and_no_batch_is_too_large(lengths, max_token
     for batch in planned:
         assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= max_tokens
         assert max_items is None or len(batch) <= max_items
+
+
+def test_without_padding_a_batch_holds_one_length_only():
+    planned = plan_batches(np.array([3, 2, 3, 3, 1, 2]), 6, padding=False)
+    assert [batch.tolist() for batch in planned] == [[0, 2], [3], [1, 5], [4]]

@@ -107,7 +107,33 @@ def test_the_families_are_exactly_the_known_ones() -> None:
     ],
 )
 def test_find_returns_the_facts_of_a_model(name: str, family: str, num_layers: int, max_length: int | None) -> None:
-    assert catalogue.find(name) == catalogue.CatalogueEntry(name, family, num_layers, max_length)
+    entry = catalogue.find(name)
+    assert entry is not None
+    assert (entry.name, entry.family, entry.num_layers, entry.max_length) == (name, family, num_layers, max_length)
+
+
+@pytest.mark.parametrize(
+    ("name", "size_mb"), [("roberta-large", 1065), ("albert-xxlarge-v2", 823), ("sshleifer/tiny-mbart", 2)]
+)
+def test_find_returns_the_size_of_a_model(name: str, size_mb: int) -> None:
+    entry = catalogue.find(name)
+    assert entry is not None
+    assert entry.size_mb == size_mb
+
+
+def test_every_model_has_a_size() -> None:
+    assert all(entry.size_mb > 0 for entry in catalogue.entries().values())
+
+
+def test_the_models_over_2_gib_are_exactly_the_known_ones() -> None:
+    assert {entry.name for entry in catalogue.entries().values() if entry.size_mb * 10**6 > 2 * 1024**3} == {
+        "microsoft/deberta-xlarge-mnli",
+        "microsoft/deberta-v2-xlarge-mnli",
+        "microsoft/deberta-v2-xxlarge",
+        "microsoft/deberta-v2-xxlarge-mnli",
+        "google/mt5-xl",
+        "google/byt5-large",
+    }
 
 
 @pytest.mark.parametrize("name", ["", "roberta-lagre", "Roberta-Large", "../../x"])

@@ -6,9 +6,9 @@ from bertscore_onnx.embeddings import TokenEmbeddings
 
 @pytest.fixture
 def embeddings():
-    """Two texts: ids [7, 8] in the rows 1 and 2, id [9] in row 0."""
+    """Two texts in two layers: ids [7, 8] in the rows 1 and 2, id [9] in row 0."""
     return TokenEmbeddings(
-        vectors=np.float32([[9, 9], [7, 7], [8, 8]]),
+        vectors=np.float32([[[9, 9], [7, 7], [8, 8]], [[0, 9], [0, 7], [0, 8]]]),
         ids=np.array([9, 7, 8]),
         starts=np.array([1, 0]),
         lengths=np.array([2, 1]),
@@ -16,14 +16,19 @@ def embeddings():
 
 
 def test_texts_are_laid_out_side_by_side(embeddings):
-    vectors, weights, mask = embeddings.padded(np.array([1, 0]), np.arange(10, dtype=np.float32))
+    vectors, weights, mask = embeddings.padded(0, np.array([1, 0]), np.arange(10, dtype=np.float32))
     assert mask.tolist() == [[True, False], [True, True]]
     assert weights.tolist() == [[9, 0], [7, 8]]
     assert vectors[mask].tolist() == [[9, 9], [7, 7], [8, 8]]
 
 
+def test_each_layer_is_laid_out_by_itself(embeddings):
+    vectors, _, mask = embeddings.padded(1, np.array([1, 0]), np.ones(10, dtype=np.float32))
+    assert vectors[mask].tolist() == [[0, 9], [0, 7], [0, 8]]
+
+
 def test_a_batch_is_as_long_as_its_longest_text(embeddings):
-    vectors, _, _ = embeddings.padded(np.array([1, 1]), np.ones(10, dtype=np.float32))
+    vectors, _, _ = embeddings.padded(0, np.array([1, 1]), np.ones(10, dtype=np.float32))
     assert vectors.shape == (2, 1, 2)
 
 

@@ -36,13 +36,13 @@ def with_graph(bundle, tmp_path):
 
 def text_vectors(embeddings, text):
     start = embeddings.starts[text]
-    return embeddings.vectors[start : start + embeddings.lengths[text]]
+    return embeddings.vectors[:, start : start + embeddings.lengths[text]]
 
 
 def test_every_token_gets_a_unit_vector(encoder):
     embeddings = encoder.encode(SEQUENCES)
-    assert embeddings.vectors.shape == (13, 32)
-    assert np.linalg.norm(embeddings.vectors, axis=1) == pytest.approx(np.ones(13), abs=1e-6)
+    assert embeddings.vectors.shape == (1, 13, 32)
+    assert np.linalg.norm(embeddings.vectors, axis=2) == pytest.approx(np.ones((1, 13)), abs=1e-6)
 
 
 def test_the_table_keeps_each_texts_ids_together(encoder):
@@ -67,7 +67,7 @@ def test_progress_adds_up_to_all_texts(encoder):
 
 
 def test_nothing_encodes_to_nothing(encoder):
-    assert encoder.encode([]).vectors.shape == (0, 32)
+    assert encoder.encode([]).vectors.shape == (1, 0, 32)
 
 
 def test_a_closed_encoder_says_so(encoder):
@@ -106,7 +106,7 @@ def test_an_output_of_another_name_is_refused(bundle):
 
 def test_another_hidden_size_is_refused(bundle):
     manifest = msgspec.structs.replace(bundle.manifest, hidden_size=64)
-    with pytest.raises(GraphError, match=r"expected \(batch, tokens, 64\)"):
+    with pytest.raises(GraphError, match=r"expected \['batch', 'tokens', 64\]"):
         Encoder(Bundle(bundle.path, manifest), device="cpu")
 
 

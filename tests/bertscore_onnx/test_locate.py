@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from bertscore_onnx.errors import BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
-from bertscore_onnx.home import bundle_folder
+from bertscore_onnx.home import Variant, bundle_folder
 from bertscore_onnx.locate import find_bundle
 
 
@@ -12,7 +12,7 @@ def installed(tiny_bundle, home):
     """Return a function that puts the tiny bundle into the home folder under a name and a layer."""
 
     def install(name, num_layers, tokenizer_mode="slow"):
-        return shutil.copytree(tiny_bundle, bundle_folder(name, num_layers, tokenizer_mode, "fp32"))
+        return shutil.copytree(tiny_bundle, bundle_folder(name, Variant(num_layers, tokenizer_mode)))
 
     return install
 
@@ -68,6 +68,7 @@ def test_several_bundles_of_an_uncatalogued_model_need_a_layer(installed):
         ({}, "`bertscore-onnx export --model roberta-large`"),
         ({"num_layers": 17}, "`bertscore-onnx export --model roberta-large`"),
         ({"num_layers": 3}, "`bertscore-onnx export --model roberta-large --num-layers 3`"),
+        ({"all_layers": True}, "`bertscore-onnx export --model roberta-large --all-layers`"),
         ({"tokenizer_mode": "fast"}, "`bertscore-onnx export --model roberta-large --tokenizer-mode fast`"),
     ],
 )
@@ -112,3 +113,8 @@ def test_neither_model_nor_language_is_refused():
 def test_a_negative_layer_is_refused(tiny_bundle):
     with pytest.raises(UnknownLayerError, match="num_layers is -1"):
         find_bundle(str(tiny_bundle), num_layers=-1)
+
+
+def test_a_bundle_of_one_layer_does_not_stand_for_all(tiny_bundle):
+    with pytest.raises(UnknownLayerError, match="holds layer 2 only, and all layers were asked for"):
+        find_bundle(str(tiny_bundle), all_layers=True)

@@ -201,7 +201,7 @@ def test_the_function_takes_the_arguments_of_bert_score(tiny_bundle):
     assert "idf:references" in signature
 
 
-@pytest.mark.parametrize("option", [{"batch_size": 0}, {"nthreads": 0}, {"all_layers": True}])
+@pytest.mark.parametrize("option", [{"batch_size": 0}, {"nthreads": 0}])
 def test_impossible_options_are_refused(tiny_bundle, option):
     with pytest.raises(InputError, match=next(iter(option))):
         BERTScorer(tiny_bundle, **option)

@@ -95,3 +95,14 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, recipe: Recipe |
 
     with pytest.raises(TokenizerError, match="Export the model again"):
         TextTokenizer(tmp_path / "tokenizer.json", recipe=recipe, max_length=None, empty_ids=[1])
+
+
+@pytest.mark.parametrize("recipe", [RECIPE, None])
+def test_without_a_bound_of_the_model_memory_sets_one_and_this_is_warned_of(
+    tmp_path: Path, recipe: Recipe | None
+) -> None:
+    tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=None, empty_ids=[1, 2])
+    with pytest.warns(UserWarning, match="1 texts reach 8192 tokens and are cut there"):
+        lengths = [len(found) for found in tokenizer(["a " * 9000, "a " * 8000])]
+    assert lengths[0] == 8192
+    assert lengths[1] < 8192

@@ -5,7 +5,7 @@ import pytest
 import torch
 from bertscore_onnx_export.graph import write_graph
 from bertscore_onnx_export.pipeline import STAGES, export_model
-from transformers import BertConfig, GPT2Config
+from transformers import BertConfig, FunnelConfig
 
 from bertscore_onnx.bundle import open_bundle
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
@@ -50,7 +50,7 @@ def test_a_bundle_is_not_overwritten_unless_forced(tiny_model, tmp_path):
 def test_a_failure_leaves_nothing_behind_and_the_old_bundle_in_place(tiny_model, tmp_path, monkeypatch, failing):
     output = export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle")
 
-    def fail(*arguments):
+    def fail(*arguments, **options):
         raise RuntimeError("power cut")
 
     monkeypatch.setattr(f"bertscore_onnx_export.pipeline.{failing}", fail)
@@ -61,11 +61,11 @@ def test_a_failure_leaves_nothing_behind_and_the_old_bundle_in_place(tiny_model,
 
 
 def test_a_graph_that_scores_otherwise_than_the_model_is_not_kept(tiny_model, tmp_path, monkeypatch):
-    def write_graph_of_other_weights(model, folder):
+    def write_graph_of_other_weights(model, folder, **options):
         other = copy.deepcopy(model)
         with torch.no_grad():
             other.embeddings.word_embeddings.weight.mul_(1.01)
-        return write_graph(other, folder)
+        return write_graph(other, folder, **options)
 
     monkeypatch.setattr("bertscore_onnx_export.pipeline.write_graph", write_graph_of_other_weights)
     with pytest.raises(VerificationError, match="differs from the PyTorch model by"):
@@ -103,9 +103,20 @@ def test_a_folder_without_weights_is_refused(tmp_path):
         export_model(str(tmp_path), num_layers=1)
 
 
-def test_a_family_that_is_not_covered_is_refused(tmp_path):
-    GPT2Config().save_pretrained(tmp_path)
-    with pytest.raises(
-        UnsupportedFamilyError, match="'gpt2' cannot be exported by this version; it knows albert, bert"
-    ):
+def test_a_family_that_cannot_be_cut_is_refused(tmp_path):
+    FunnelConfig(block_sizes=[2, 2]).save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedFamilyError, match="'funnel' cannot be cut at a layer"):
         export_model(str(tmp_path), num_layers=1)
+
+
+def test_a_name_of_the_catalogue_gives_a_folder_its_layer_and_baselines(minilm, tmp_path):
+    bundle = export_model(str(minilm), name="distilroberta-base", output=tmp_path / "bundle")
+    manifest = open_bundle(bundle).manifest
+    assert (manifest.model_id, manifest.num_layers) == ("distilroberta-base", 5)
+    assert manifest.baselines["en"][0].f1 == 0.8473319
+
+
+def test_all_layers_have_a_place_of_their_own(tiny_model, home):
+    bundle = export_model(str(tiny_model), all_layers=True)
+    assert bundle == home / "bundles" / "tiny-bert" / "all-layers-slow-fp32"
+    assert list(open_bundle(bundle).manifest.layers) == [0, 1, 2, 3]

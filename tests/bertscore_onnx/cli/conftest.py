@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
-from bertscore_onnx.home import bundle_folder
+from bertscore_onnx.home import Variant, bundle_folder
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def run_until_first_line():
 @pytest.fixture
 def installed_bundle(home, tiny_bundle) -> Path:
     """A copy of `tiny_bundle` at its place in the test's own home folder."""
-    return shutil.copytree(tiny_bundle, bundle_folder("tiny-bert", 2, "slow", "fp32"))
+    return shutil.copytree(tiny_bundle, bundle_folder("tiny-bert", Variant(2)))
 
 
 @pytest.fixture

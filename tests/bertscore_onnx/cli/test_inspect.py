@@ -55,7 +55,7 @@ def test_a_changed_file_exits_1(run, installed_bundle):
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_other_golden_scores_exit_1_after_the_report(run, installed_bundle, options):
     manifest = read_manifest(installed_bundle)
-    first = msgspec.structs.replace(manifest.golden[0], f1=manifest.golden[0].f1 - 0.25)
+    first = msgspec.structs.replace(manifest.golden[0], f1=[manifest.golden[0].f1[0] - 0.25])
     write_manifest(installed_bundle, msgspec.structs.replace(manifest, golden=[first, *manifest.golden[1:]]))
     result = run("inspect", installed_bundle, "--device", "cpu", *options)
     assert result.exit_code == 1

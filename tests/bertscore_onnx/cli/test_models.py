@@ -13,18 +13,19 @@ def test_lists_the_catalogue_under_a_header(run, home):
 
 def test_columns_are_aligned(run, home):
     assert run("models", "ROBERTA-large-MNLI").stdout == (
-        "MODEL               FAMILY   LAYER  MAX LENGTH  BASELINES  BUNDLES HERE\n"
-        "roberta-large-mnli  roberta  19     512         en         -\n"
+        "MODEL               FAMILY   LAYER  MAX LENGTH  SIZE     BASELINES  BUNDLES HERE\n"
+        "roberta-large-mnli  roberta  19     512         1165 MB  en         -\n"
     )
 
 
 def test_what_is_unbounded_or_absent_is_a_dash(run, home):
-    assert run("models", "mt5-xl").stdout.splitlines()[1].split() == ["google/mt5-xl", "mt5", "24", "-", "-", "-"]
+    line = run("models", "mt5-xl").stdout.splitlines()[1]
+    assert line.split() == ["google/mt5-xl", "mt5", "24", "-", "6680", "MB", "-", "-"]
 
 
 def test_bundles_outside_the_catalogue_are_listed(run, installed_bundle):
     line = run("models", "tiny-bert").stdout.splitlines()[1]
-    assert line.split() == ["tiny-bert", "bert", "-", "32", "-", str(installed_bundle)]
+    assert line.split() == ["tiny-bert", "bert", "-", "32", "-", "-", str(installed_bundle)]
 
 
 def test_json_has_the_same_facts(run, installed_bundle):
@@ -34,6 +35,7 @@ def test_json_has_the_same_facts(run, installed_bundle):
             "family": "xlm-roberta",
             "num_layers": 9,
             "max_length": 512,
+            "size_mb": 1025,
             "baseline_languages": ["cs", "de", "en", "es", "et", "fi", "fr", "it", "lv", "pt", "zh"],
             "bundles": [],
         }
@@ -47,6 +49,7 @@ def test_json_has_the_bundles(run, installed_bundle):
             "family": "bert",
             "num_layers": None,
             "max_length": 32,
+            "size_mb": None,
             "baseline_languages": [],
             "bundles": [str(installed_bundle)],
         }

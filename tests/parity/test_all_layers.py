@@ -1,0 +1,63 @@
+"""On pretrained weights, the scores of every layer equal bert-score's within 1e-5."""
+
+import numpy as np
+import pytest
+from bertscore_onnx_export.pipeline import export_model
+
+from bertscore_onnx import BERTScorer
+
+from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*pairs score 0:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
+]
+
+LAYERS = range(7)
+CANDIDATES, REFERENCES = map(list, zip(*AWKWARD_PAIRS[:12], *ORDINARY_PAIRS[:8], strict=True))
+
+
+@pytest.fixture(scope="module")
+def bundle(minilm, tmp_path_factory):
+    return export_model(str(minilm), all_layers=True, output=tmp_path_factory.mktemp("bundles") / "all")
+
+
+@pytest.fixture
+def baseline_path(tmp_path):
+    path = tmp_path / "baseline.tsv"
+    rows = [f"{layer},0.{layer + 1}1,0.{layer + 1}2,0.{layer + 1}3\n" for layer in LAYERS]
+    path.write_text("LAYER,P,R,F\n" + "".join(rows))
+    return path
+
+
+def assert_same(ours, theirs):
+    theirs = np.stack([array.numpy() for array in theirs])  # (3, layers, pairs)
+    defined = np.isfinite(theirs)
+    assert defined.mean() > 0.9
+    assert np.abs(np.stack(ours) - theirs)[defined].max() <= 1e-5
+
+
+def test_every_layer_is_scored(bundle, minilm, peer_of):
+    peer = peer_of(minilm, len(LAYERS) - 1, all_layers=True)
+    with BERTScorer(bundle, all_layers=True) as scorer:
+        scores = scorer.score(CANDIDATES, REFERENCES)
+    assert scores.F.shape == (7, 20)
+    assert_same(scores, peer.score(CANDIDATES, REFERENCES, batch_size=1))
+
+
+def test_every_layer_is_rescaled_by_its_own_baseline(bundle, minilm, peer_of, baseline_path):
+    options = {"rescale_with_baseline": True, "baseline_path": str(baseline_path)}
+    peer = peer_of(minilm, len(LAYERS) - 1, all_layers=True, lang="en", **options)
+    with BERTScorer(bundle, all_layers=True, **options) as scorer:
+        ours = scorer.score(CANDIDATES[4:], REFERENCES[4:])
+    assert_same(ours, peer.score(CANDIDATES[4:], REFERENCES[4:], batch_size=1))
+
+
+def test_several_references_are_the_best_of_the_pairs_in_every_layer(bundle):
+    """bert-score takes the maximum along the wrong axis here, so the oracle is one reference at a time."""
+    with BERTScorer(bundle, all_layers=True) as scorer:
+        for candidate, references in SEVERAL_REFERENCES:
+            scores = scorer.score([candidate], [references])
+            singly = np.stack([np.stack(scorer.score([candidate], [reference])) for reference in references])
+            assert np.abs(np.stack(scores) - singly.max(axis=0)).max() <= 1e-5
+            assert (scores.best_reference[:, 0] == singly[:, 2, :, 0].argmax(axis=0)).all()
