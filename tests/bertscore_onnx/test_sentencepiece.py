@@ -10,6 +10,7 @@ from bertscore_onnx.sentencepiece import SentencePiece, SentencePieceEncoder
 PIECES = [("<unk>", 0.0), ("▁", -2.0), ("a", -3.0), ("b", -3.0), ("ab", -4.0), ("▁a", -4.5), ("1,", -1.0), (",", -2.0),
           ("1", -2.5), ("▁1", -3.5), ("aa", -6.0), (".", 0.0)]  # fmt: skip
 OPTIONS = SentencePiece(
+    model="unigram",
     add_dummy_prefix=True,
     remove_extra_whitespaces=True,
     unknown_id=0,
@@ -83,3 +84,17 @@ def test_a_repeated_text_gives_the_same_ids(tmp_path: Path) -> None:
 def test_equally_good_cuts_keep_the_first_found(tmp_path: Path, count: int) -> None:
     # aa is worth exactly a and a: no sum rounds below 2**24, and the earlier start wins
     assert encoder(tmp_path, unmatched_ids=[5])("a" * (2 * count)) == [1, *[10] * count]
+
+
+def test_bpe_joins_the_best_neighbours_first(tmp_path: Path) -> None:
+    # ab (-4) is joined before ▁a (-4.5), and ▁a before aa (-6)
+    assert encoder(tmp_path, model="bpe")("abab") == [1, 4, 4]
+    assert encoder(tmp_path, model="bpe")("aab") == [5, 4]
+
+
+def test_bpe_joins_the_leftmost_of_equal_neighbours(tmp_path: Path) -> None:
+    assert encoder(tmp_path, model="bpe", unmatched_ids=[5])("aaa") == [1, 10, 2]
+
+
+def test_bpe_leaves_user_defined_pieces_alone(tmp_path: Path) -> None:
+    assert encoder(tmp_path, model="bpe", user_defined_ids=[2])("ab") == [1, 2, 3]

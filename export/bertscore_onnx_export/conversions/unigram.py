@@ -1,4 +1,4 @@
-"""SentencePiece with a Unigram model: XLM-RoBERTa, ALBERT, T5 and many others."""
+"""SentencePiece: XLM-RoBERTa, ALBERT, T5 and many others."""
 
 from typing import Any
 
@@ -55,10 +55,10 @@ def _model(processor: SentencePieceProcessor) -> Any:
     """
     model = _ModelProto.FromString(processor.serialized_model_proto())
     trainer = model.trainer_spec
-    if trainer.model_type != trainer.UNIGRAM or trainer.treat_whitespace_as_suffix:
+    if trainer.model_type not in (trainer.UNIGRAM, trainer.BPE) or trainer.treat_whitespace_as_suffix:
         raise ExportError(
-            "Of SentencePiece models only Unigram ones with the space before a word are reproduced in the slow mode. "
-            "Export with `--tokenizer-mode fast`."
+            "Of SentencePiece models only Unigram and BPE ones with the space before a word are reproduced in the slow "
+            "mode. Export with `--tokenizer-mode fast`."
         )
     return model
 
@@ -80,6 +80,7 @@ def _converted(
     ]
     bytes_ = slow.convert_tokens_to_ids([f"<0x{byte:02X}>" for byte in range(256)])
     options = SentencePiece(
+        model="bpe" if model.trainer_spec.model_type == model.trainer_spec.BPE else "unigram",
         add_dummy_prefix=model.normalizer_spec.add_dummy_prefix,
         remove_extra_whitespaces=model.normalizer_spec.remove_extra_whitespaces,
         unknown_id=slow.convert_tokens_to_ids(model.trainer_spec.unk_piece),
