@@ -25,6 +25,9 @@ class _Model:
     """Its weights in fp32, cut at that layer; None for a model that is not in the catalogue."""
 
     baseline_languages: list[str]
+    largest_difference: float | None
+    """Between the scores of its family's models and bert-score's, as tested; None where that was not tested."""
+
     bundles: list[str] = field(default_factory=list)
     """The folders of its bundles."""
 
@@ -35,7 +38,8 @@ def models(
 ) -> None:
     """List the known models and the bundles here.
 
-    A layer is the one that bert-score tuned for the model; a size is that of the weights in fp32, cut at that layer.
+    A layer is the one that bert-score tuned for the model; a size is that of the weights in fp32, cut at that layer. It
+    is proved to the largest difference from bert-score's scores that tests of its family found.
     A bundle is here when it is in the home folder, $BERTSCORE_ONNX_HOME or by default the user's cache folder.
     """
     from bertscore_onnx import catalogue
@@ -59,7 +63,13 @@ def _known_models() -> dict[str, _Model]:
 
     known = {
         name: _Model(
-            name, entry.family, entry.num_layers, entry.max_length, entry.size_mb, catalogue.baseline_languages(name)
+            name,
+            entry.family,
+            entry.num_layers,
+            entry.max_length,
+            entry.size_mb,
+            catalogue.baseline_languages(name),
+            _largest_difference(entry.family),
         )
         for name, entry in catalogue.entries().items()
     }
@@ -70,12 +80,27 @@ def _known_models() -> dict[str, _Model]:
             tell(f"Warning: {error}")
             continue
         name = manifest.model_id
-        stranger = _Model(name, manifest.family, None, manifest.max_length, None, sorted(manifest.baselines))
+        stranger = _Model(
+            name,
+            manifest.family,
+            None,
+            manifest.max_length,
+            None,
+            sorted(manifest.baselines),
+            _largest_difference(manifest.family),
+        )
         known.setdefault(name, stranger).bundles.append(str(folder))
     return known
 
 
-_HEADER = ("MODEL", "FAMILY", "LAYER", "MAX LENGTH", "SIZE", "BASELINES", "BUNDLES HERE")
+def _largest_difference(family: str) -> float | None:
+    from bertscore_onnx import catalogue
+
+    proof = catalogue.proofs().get(family)
+    return None if proof is None else proof.largest_difference
+
+
+_HEADER = ("MODEL", "FAMILY", "LAYER", "MAX LENGTH", "SIZE", "PROVED TO", "BASELINES", "BUNDLES HERE")
 
 
 def _row(model: _Model) -> tuple[str, ...]:
@@ -85,6 +110,7 @@ def _row(model: _Model) -> tuple[str, ...]:
         _or_dash(model.num_layers),
         _or_dash(model.max_length),
         "-" if model.size_mb is None else f"{model.size_mb} MB",
+        "-" if model.largest_difference is None else f"{model.largest_difference:.0e}",
         " ".join(model.baseline_languages) or "-",
         " ".join(model.bundles) or "-",
     )

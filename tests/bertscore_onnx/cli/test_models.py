@@ -2,7 +2,16 @@
 
 import json
 
-from bertscore_onnx.catalogue import entries
+import pytest
+
+from bertscore_onnx.catalogue import Proof, entries
+
+
+@pytest.fixture(autouse=True)
+def proofs(monkeypatch):
+    """Only RoBERTa has been measured."""
+    proof = Proof("roberta", "bert-score 0.3.13", 2.4e-7, 0)
+    monkeypatch.setattr("bertscore_onnx.catalogue.proofs", lambda: {"roberta": proof})
 
 
 def test_lists_the_catalogue_under_a_header(run, home):
@@ -13,19 +22,19 @@ def test_lists_the_catalogue_under_a_header(run, home):
 
 def test_columns_are_aligned(run, home):
     assert run("models", "ROBERTA-large-MNLI").stdout == (
-        "MODEL               FAMILY   LAYER  MAX LENGTH  SIZE     BASELINES  BUNDLES HERE\n"
-        "roberta-large-mnli  roberta  19     512         1165 MB  en         -\n"
+        "MODEL               FAMILY   LAYER  MAX LENGTH  SIZE     PROVED TO  BASELINES  BUNDLES HERE\n"
+        "roberta-large-mnli  roberta  19     512         1165 MB  2e-07      en         -\n"
     )
 
 
 def test_what_is_unbounded_or_absent_is_a_dash(run, home):
     line = run("models", "mt5-xl").stdout.splitlines()[1]
-    assert line.split() == ["google/mt5-xl", "mt5", "24", "-", "6680", "MB", "-", "-"]
+    assert line.split() == ["google/mt5-xl", "mt5", "24", "-", "6680", "MB", "-", "-", "-"]
 
 
 def test_bundles_outside_the_catalogue_are_listed(run, installed_bundle):
     line = run("models", "tiny-bert").stdout.splitlines()[1]
-    assert line.split() == ["tiny-bert", "bert", "-", "32", "-", "-", str(installed_bundle)]
+    assert line.split() == ["tiny-bert", "bert", "-", "32", "-", "-", "-", str(installed_bundle)]
 
 
 def test_json_has_the_same_facts(run, installed_bundle):
@@ -37,6 +46,7 @@ def test_json_has_the_same_facts(run, installed_bundle):
             "max_length": 512,
             "size_mb": 1025,
             "baseline_languages": ["cs", "de", "en", "es", "et", "fi", "fr", "it", "lv", "pt", "zh"],
+            "largest_difference": None,
             "bundles": [],
         }
     ]
@@ -51,6 +61,7 @@ def test_json_has_the_bundles(run, installed_bundle):
             "max_length": 32,
             "size_mb": None,
             "baseline_languages": [],
+            "largest_difference": None,
             "bundles": [str(installed_bundle)],
         }
     ]

@@ -1,0 +1,17 @@
+"""Documents that are written from data are up to date."""
+
+from document_models import DOCUMENT, document
+
+from bertscore_onnx import catalogue
+
+
+def test_the_support_matrix_is_that_of_the_catalogue_and_the_proofs():
+    assert DOCUMENT.read_text(encoding="utf-8") == document()
+
+
+def test_every_family_of_the_catalogue_has_been_measured():
+    assert {entry.family for entry in catalogue.entries().values()} <= catalogue.proofs().keys()
+
+
+def test_every_measured_difference_is_within_the_promise():
+    assert max(proof.largest_difference for proof in catalogue.proofs().values()) <= 1e-5
