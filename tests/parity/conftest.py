@@ -29,6 +29,15 @@ def peer_of() -> Callable[..., Any]:
     return make
 
 
+@pytest.fixture
+def baseline_path(tmp_path: Path) -> Path:
+    """A baseline for each layer of MiniLM, each figure another."""
+    path = tmp_path / "baseline.tsv"
+    rows = [f"{layer},0.{layer + 1}1,0.{layer + 1}2,0.{layer + 1}3\n" for layer in range(7)]
+    path.write_text("LAYER,P,R,F\n" + "".join(rows), encoding="utf-8")
+    return path
+
+
 def assert_same_scores(ours: Any, theirs: Any) -> float:
     """Compare where bert-score gives a number; its NaN, from a text without weights, is our 0.
 

@@ -22,14 +22,6 @@ def bundle(minilm, tmp_path_factory):
     return export_model(str(minilm), all_layers=True, output=tmp_path_factory.mktemp("bundles") / "all")
 
 
-@pytest.fixture
-def baseline_path(tmp_path):
-    path = tmp_path / "baseline.tsv"
-    rows = [f"{layer},0.{layer + 1}1,0.{layer + 1}2,0.{layer + 1}3\n" for layer in LAYERS]
-    path.write_text("LAYER,P,R,F\n" + "".join(rows))
-    return path
-
-
 def assert_same(ours, theirs):
     theirs = np.stack([array.numpy() for array in theirs])  # (3, layers, pairs)
     defined = np.isfinite(theirs)

@@ -34,15 +34,6 @@ def peer(layer, minilm, peer_of):
     return peer_of(minilm, layer)
 
 
-@pytest.fixture
-def baseline_path(tmp_path):
-    """A baseline for each layer of MiniLM, each figure another."""
-    path = tmp_path / "baseline.tsv"
-    rows = [f"{layer},0.{layer + 1}1,0.{layer + 1}2,0.{layer + 1}3\n" for layer in LAYERS]
-    path.write_text("LAYER,P,R,F\n" + "".join(rows))
-    return path
-
-
 def test_awkward_pairs(bundle, peer):
     with BERTScorer(bundle) as scorer:
         assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
