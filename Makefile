@@ -13,7 +13,7 @@ export HF_HUB_OFFLINE := 1
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
 demo: $(INSTALLED) $(RUNTIME)/.installed
-	$(RUN) -m bertscore_onnx export --model "$$($(RUN) examples/minilm.py)" --num-layers 4 --output $(BUNDLE) --force
+	$(RUN) -m bertscore_onnx export --model "$$($(RUN) examples/minilm.py)" --name all-MiniLM-L6-v2 --num-layers 4 --output $(BUNDLE) --force
 	@! $(RUNTIME)/bin/python -c "import torch" 2> /dev/null && echo "$(RUNTIME) has no torch to import."
 	$(RUNTIME)/bin/bertscore-onnx score --model $(BUNDLE) -c examples/candidates.txt -r examples/references.txt -s
 
