@@ -60,4 +60,5 @@ def match_pairs(
 
 def _warn_of_zeros(count: int, reason: str) -> None:
     if count:
-        warnings.warn(f"{count} pairs score 0 because {reason}.", UserWarning, stacklevel=4)
+        scored = "1 pair scores" if count == 1 else f"{count} pairs score"
+        warnings.warn(f"{scored} 0 because {reason}.", UserWarning, stacklevel=4)

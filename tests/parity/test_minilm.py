@@ -10,7 +10,7 @@ from .conftest import assert_same_scores
 from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*pairs score 0:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
     pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
 ]
 

@@ -20,7 +20,7 @@ from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS
 from .tiny_models import TINY_MODELS, save_model_and_tokenizer
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*pairs score 0:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
     # transformers compiles parts of DeBERTa and ModernBERT as it imports them
     pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
 ]

@@ -139,7 +139,7 @@ def test_warnings_are_one_line_without_a_place(run, write, tiny_bundle):
     candidates, references = write("candidates.txt", "the cat\n\n"), write("references.txt", "a cat\na dog\n")
     result = run("score", "-m", tiny_bundle, "-c", candidates, "-r", references)
     assert result.exit_code == 0
-    assert result.stderr == "Warning: 1 pairs score 0 because a side is empty.\n"
+    assert result.stderr == "Warning: 1 pair scores 0 because a side is empty.\n"
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
