@@ -98,6 +98,32 @@ def _cuda(index: int) -> Provider:
     return CUDA, {"device_id": index, "use_tf32": 0}
 
 
+def open_session(graph: str | bytes, options: Any, provider: Provider) -> tuple[Any, str]:
+    """Create a session that runs on a provider, and never on another in its place.
+
+    Args:
+        graph: an ONNX graph, or the path of one.
+        options: ONNX Runtime's session options.
+        provider: the provider.
+
+    Returns:
+        The session and an empty string, or None and why there is none.
+    """
+    onnxruntime = load_onnxruntime()
+    if provider[0] == CUDA and hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls()
+    providers = [provider] if provider[0] == CPU else [provider, (CPU, {})]  # CUDA leaves shape work to the CPU
+    try:
+        session = onnxruntime.InferenceSession(graph, options, providers=providers)
+    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
+        return None, str(error)
+    session.disable_fallback()  # a failed run would silently move the shared session to the CPU
+    used = session.get_providers()[0]
+    if used != provider[0]:
+        return None, f"ONNX Runtime fell back to {used}; its CUDA libraries may be missing"
+    return session, ""
+
+
 def usable_cpus() -> int:
     """Return how many CPUs this process may keep busy: its affinity, and its container's quota, rounded up."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.batching import MAX_BATCH_TOKENS, plan_batches
 from bertscore_onnx.bundle import Bundle
-from bertscore_onnx.device import CPU, CUDA, Provider, choose_providers, load_onnxruntime, usable_cpus
+from bertscore_onnx.device import choose_providers, load_onnxruntime, open_session, usable_cpus
 from bertscore_onnx.embeddings import TokenEmbeddings
 from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError
 
@@ -131,8 +131,7 @@ class Encoder:
 
 def _create_session(bundle: Bundle, device: object, num_threads: int) -> Any:
     """Create a session on the first provider that works; a provider that was asked for by name must."""
-    onnxruntime = load_onnxruntime()
-    options = onnxruntime.SessionOptions()
+    options = load_onnxruntime().SessionOptions()
     options.intra_op_num_threads = num_threads
     options.inter_op_num_threads = 1
     options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
@@ -140,7 +139,7 @@ def _create_session(bundle: Bundle, device: object, num_threads: int) -> Any:
     providers = choose_providers(device)
     with _creation:
         for provider in providers:
-            session, failure = _try_provider(onnxruntime, bundle, options, provider)
+            session, failure = open_session(str(bundle.graph_path), options, provider)
             if session is not None:
                 return session
             if provider is not providers[-1]:
@@ -149,18 +148,3 @@ def _create_session(bundle: Bundle, device: object, num_threads: int) -> Any:
         f"{providers[-1][0]} cannot run {bundle.graph_path}: {failure}. Run `bertscore-onnx doctor` to see what this "
         "machine offers."
     )
-
-
-def _try_provider(onnxruntime: Any, bundle: Bundle, options: Any, provider: Provider) -> tuple[Any, str]:
-    if provider[0] == CUDA and hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()
-    try:
-        providers = [provider] if provider[0] == CPU else [provider, (CPU, {})]  # CUDA leaves shape work to the CPU
-        session = onnxruntime.InferenceSession(str(bundle.graph_path), options, providers=providers)
-    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
-        return None, str(error)
-    session.disable_fallback()  # a failed run would silently move the shared session to the CPU
-    used = session.get_providers()[0]
-    if used != provider[0]:
-        return None, f"ONNX Runtime fell back to {used}; its CUDA libraries may be missing"
-    return session, ""

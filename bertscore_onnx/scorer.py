@@ -71,10 +71,8 @@ class BERTScorer:
             InputError, UnknownModelError, UnknownLayerError, BaselineError, BundleError, DeviceError,
             MissingExtraError: as `bertscore_onnx.errors` says.
         """
-        if batch_size is not None and batch_size < 1:
-            raise InputError(f"batch_size is {batch_size}; expected 1 or more.")
-        if nthreads is not None and nthreads < 1:
-            raise InputError(f"nthreads is {nthreads}; expected 1 or more.")
+        _check_positive("batch_size", batch_size)
+        _check_positive("nthreads", nthreads)
         bundle = find_bundle(
             None if model_type is None else str(model_type),
             lang=lang,
@@ -199,8 +197,7 @@ class BERTScorer:
         Warns:
             UserWarning: pairs score 0 because a side is empty, or has no token that weighs anything.
         """
-        if batch_size is not None and batch_size < 1:
-            raise InputError(f"batch_size is {batch_size}; expected 1 or more.")
+        _check_positive("batch_size", batch_size)
         pairs = collect_pairs(cands, refs)
         sequences, of_text = self._tokenise([*pairs.candidates, *pairs.references])
         candidate, reference = np.split(of_text, 2)  # the sequence on each side, (pairs,) each
@@ -283,3 +280,8 @@ def score(
         nthreads=nthreads,
     ) as scorer:
         return scorer.score(cands, refs, verbose, return_hash=return_hash)
+
+
+def _check_positive(name: str, number: int | None) -> None:
+    if number is not None and number < 1:
+        raise InputError(f"{name} is {number}; expected 1 or more.")

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from bertscore_onnx.device import CPU, CUDA, load_onnxruntime
+from bertscore_onnx.device import CPU, CUDA, load_onnxruntime, open_session
 
 
 def probe_providers() -> dict[str, str | None]:
@@ -18,17 +18,14 @@ def probe_providers() -> dict[str, str | None]:
 
 
 def _probe(provider: str) -> str | None:
-    onnxruntime = load_onnxruntime()
-    options = onnxruntime.SessionOptions()
+    options = load_onnxruntime().SessionOptions()
     options.log_severity_level = 4
-    if provider == CUDA and hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()
     graph = files("bertscore_onnx.cli").joinpath("probe.onnx").read_bytes()
+    session, failure = open_session(graph, options, (provider, {}))
+    if session is None:
+        return failure
     matrix = np.array([[1, 2], [3, 4]], dtype=np.float32)
     try:
-        session = onnxruntime.InferenceSession(graph, options, providers=[provider])
-        if session.get_providers()[0] != provider:
-            return f"ONNX Runtime fell back to {session.get_providers()[0]}; its CUDA libraries may be missing"
         product = session.run(None, {"a": matrix, "b": matrix})[0]
     except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
         return str(error)

@@ -89,7 +89,8 @@ def export_model(
         if not family.proved:
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
         report(f"Converting the {tokenizer_mode} tokenizer")
-        facts = write_tokenizer(source, tokenizer_mode, max_tokens(model, config, family), folder)
+        original = load_tokenizer(source, tokenizer_mode)
+        facts = write_tokenizer(original, max_tokens(model, config, family), folder)
         report("Verifying against PyTorch")
         manifest = Manifest(
             format_version=FORMAT_VERSION,
@@ -114,7 +115,7 @@ def export_model(
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
             padding=padding,
-            golden=score_golden_pairs(model, load_tokenizer(source, tokenizer_mode), facts),
+            golden=score_golden_pairs(model, original, facts),
         )
         write_manifest(folder, manifest)
         del model  # make room for the runtime's own copy

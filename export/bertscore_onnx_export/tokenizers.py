@@ -1,4 +1,4 @@
-"""Turns a tokenizer of transformers into `tokenizer.json` and text steps that give the same ids."""
+"""Turns a tokenizer of transformers into `tokenizer.json` and a recipe that give the same ids."""
 
 import warnings
 from collections.abc import Sequence
@@ -37,36 +37,35 @@ class TokenizerFacts:
     """How many of `AWKWARD_TEXTS` get other ids than from the original."""
 
 
-def write_tokenizer(source: Source, mode: TokenizerMode, max_positions: int | None, folder: Path) -> TokenizerFacts:
+def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None, folder: Path) -> TokenizerFacts:
     """Write `tokenizer.json` into a folder and compare it with the original.
 
     Args:
-        source: the model.
-        mode: which of the two tokenizers of transformers to reproduce.
+        original: the tokenizer of transformers to reproduce, slow or fast.
         max_positions: the most tokens the model itself can take; None for no bound.
         folder: where to write.
 
     Raises:
-        ExportError: the model has no such tokenizer.
+        ExportError: there is no way to convert it.
         VerificationError: the ids of plain texts differ.
     """
-    original = load_tokenizer(source, mode)
     recipe = None
-    if mode == "slow":
+    if original.is_fast:
+        tokenizer = original.backend_tokenizer
+    else:
         converted = convert(original)
         tokenizer, recipe = converted.tokenizer, _recipe(original, converted)
-    else:
-        tokenizer = original.backend_tokenizer
     tokenizer.no_padding()
     tokenizer.no_truncation()
     path = folder / TOKENIZER_FILE
     tokenizer.save(str(path))
     max_length = _max_length(original, max_positions)
-    empty_ids = list(original.build_inputs_with_special_tokens([])) or [original.pad_token_id]
+    empty_ids = original_ids(original, "", max_length)
     written = TextTokenizer(path, recipe=recipe, max_length=max_length, empty_ids=empty_ids)
     if different := _differences(original, written, max_length, PLAIN_TEXTS):
         raise VerificationError(
-            f"The exported tokenizer gives other ids than the {mode} one of {source.name_or_path} for {different[0]!r}."
+            f"The exported tokenizer gives other ids than the {type(original).__name__} of {original.name_or_path} for "
+            f"{different[0]!r}."
         )
     return TokenizerFacts(
         recipe=recipe,

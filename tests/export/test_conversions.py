@@ -38,9 +38,9 @@ def text_tokenizer(folder: Path, facts: TokenizerFacts) -> TextTokenizer:
 
 def differences(kind: str, mode: str, folder: Path) -> tuple[int, list[str]]:
     source = saved(kind, folder)
-    facts = write_tokenizer(source, mode, None, folder)
-    written = text_tokenizer(folder, facts)
     original = load_tokenizer(source, mode)
+    facts = write_tokenizer(original, None, folder)
+    written = text_tokenizer(folder, facts)
     special_tokens = [token.content for token in original.added_tokens_decoder.values()][:12]
     texts = [*PLAIN_TEXTS, *AWKWARD_TEXTS, *TRAINING_TEXTS, *hostile_texts(300, special_tokens)]
     different = [
