@@ -19,6 +19,7 @@ BertScoreOnnxError
 ├── MissingExtraError (ModuleNotFoundError)  an optional dependency is not installed
 ├── DeviceError (RuntimeError)          the device asked for cannot run the model
 ├── EncodingError (RuntimeError)        the model gave something that is not a token vector
+│   └── OutOfMemoryError (MemoryError)  … because not even a single text fits into memory
 ├── ClosedError (RuntimeError)          the scorer was closed
 └── ExportError (RuntimeError)          a model cannot be exported
     ├── UnsupportedFamilyError          … because its architecture cannot be cut or traced
@@ -100,6 +101,10 @@ class DeviceError(BertScoreOnnxError, RuntimeError):
 
 class EncodingError(BertScoreOnnxError, RuntimeError):
     """The model gave something other than finite token vectors."""
+
+
+class OutOfMemoryError(EncodingError, MemoryError):
+    """A single text does not fit into the device's memory."""
 
 
 class ClosedError(BertScoreOnnxError, RuntimeError):

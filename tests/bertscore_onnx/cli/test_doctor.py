@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli.doctor import cpu_features
+from bertscore_onnx.processor import cpu_features
 from bertscore_onnx.errors import MissingExtraError
 
 
