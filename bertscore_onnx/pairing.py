@@ -1,5 +1,6 @@
 """Token embeddings and weights to the precision and recall of pairs; a pair with nothing to match scores 0."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -63,8 +64,11 @@ def match_pairs(
             )
 
     lengths = np.maximum(candidates.lengths[candidate], references.lengths[reference])
-    for _ in threads.map(match, plan_batches(lengths, MAX_MATCH_TOKENS)):
-        pass
+    batches = list(plan_batches(lengths, MAX_MATCH_TOKENS))
+    if len(batches) == 1:  # not worth the way to another thread
+        match(batches[0])
+    else:
+        deque(threads.map(match, batches), maxlen=0)
     return precision, recall
 
 

@@ -53,7 +53,13 @@ class Window:
 
     def add(self, pairs: Pairs) -> None:
         """Add pairs; each side is encoded already or not, like that of the pairs before them."""
-        self._portions.append((pairs, self._rows(pairs.candidates), self._rows(pairs.references)))
+        sides = pairs.candidates, pairs.references
+        strings = [[] if isinstance(side, EncodedTexts) else side.texts for side in sides]
+        new = np.split(self.texts.add(strings[0] + strings[1]), [len(strings[0])])
+        candidate, reference = (
+            side.rows if isinstance(side, EncodedTexts) else rows for side, rows in zip(sides, new, strict=True)
+        )
+        self._portions.append((pairs, candidate, reference))
         self.num_candidates += len(pairs.candidates)
 
     def joined(self, new: TokenEmbeddings) -> tuple[TokenPairs, NDArray[np.int64]]:
@@ -71,9 +77,6 @@ class Window:
             np.concatenate(reference),
         )
         return pairs, counts
-
-    def _rows(self, side: Side) -> NDArray[np.int64]:
-        return side.rows if isinstance(side, EncodedTexts) else self.texts.add(side.texts)
 
 
 def _table(side: Side, new: TokenEmbeddings) -> TokenEmbeddings:
