@@ -118,7 +118,7 @@ def _examine_bundle(folder: Path) -> _BundleState:
 
 
 def _try(path: str) -> _Trial:
-    from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference, golden_scorer
+    from bertscore_onnx.golden import GOLDEN_TOLERANCES, golden_difference, golden_scorer
 
     try:
         with golden_scorer(path) as scorer:
@@ -127,7 +127,11 @@ def _try(path: str) -> _Trial:
             seconds = time.perf_counter() - begun
     except BertScoreOnnxError as error:
         return _Trial(path, error=one_line(error))
-    wrong = None if difference <= GOLDEN_TOLERANCE else f"the golden scores differ by {difference:.1e}"
+    wrong = (
+        None
+        if difference <= GOLDEN_TOLERANCES[scorer.manifest.precision]
+        else f"the golden scores differ by {difference:.1e}"
+    )
     return _Trial(path, len(scorer.manifest.golden), scorer.provider, seconds, difference, wrong)
 
 
