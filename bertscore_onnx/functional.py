@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
+from bertscore_onnx.bundle import Precision
 from bertscore_onnx.inputs import Reference
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
@@ -26,6 +27,8 @@ def score(
     use_fast_tokenizer: bool = False,
     *,
     idf_sents: Iterable[str] | None = None,
+    precision: Precision | None = None,
+    allow_fp32_baseline: bool = False,
 ) -> Scores | tuple[Scores, str]:
     """Score once; the arguments are those of bert-score's `score` and mean what `BERTScorer` says.
 
@@ -44,5 +47,7 @@ def score(
         baseline_path,
         use_fast_tokenizer=use_fast_tokenizer,
         nthreads=nthreads,
+        precision=precision,
+        allow_fp32_baseline=allow_fp32_baseline,
     ) as scorer:
         return scorer.score(cands, refs, verbose, return_hash=return_hash)

@@ -17,7 +17,7 @@ def find_bundle(
     num_layers: int | None = None,
     all_layers: bool | None = False,
     tokenizer_mode: TokenizerMode = "slow",
-    precision: Precision = "fp32",
+    precision: Precision | None = None,
     verify: bool = False,
 ) -> Bundle:
     """Find and open a bundle.
@@ -28,12 +28,13 @@ def find_bundle(
         num_layers: the layer; None for the bundle's own, or the catalogue's. No matter with `all_layers`.
         all_layers: whether a bundle of every layer is wanted; None for no matter, where a path is given.
         tokenizer_mode: which tokenizer's ids, where a name is given.
-        precision: the arithmetic of the graph, where a name is given.
+        precision: the arithmetic of the graph; None for that of the bundle whose path is given, and fp32 by name.
         verify: read every file for its digest.
 
     Raises:
         InputError: neither a model nor a language was named.
         UnknownModelError: no such model.
+        InputError: the bundle is of another precision.
         UnknownLayerError: the bundle is of another layer, or nothing says which to take.
         BundleNotFoundError: the model is known, but not exported yet.
         BundleError: the bundle cannot be used.
@@ -49,7 +50,14 @@ def find_bundle(
         bundle = open_bundle(model_type, verify=verify)
         if all_layers is not None:
             _check_layers(bundle, num_layers, all_layers=all_layers)
+        if precision not in (None, bundle.manifest.precision):
+            raise InputError(
+                f"The bundle {bundle.path} is in {bundle.manifest.precision}, and {precision} was asked for. Leave "
+                f"precision out, or run `bertscore-onnx export --model {bundle.manifest.model_id} --precision "
+                f"{precision}`."
+            )
         return bundle
+    precision = precision or "fp32"
     if all_layers:
         folder = _existing(model_type, Variant(None, tokenizer_mode, precision))
     else:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Literal, Self, TypeVar, overload
 
 from bertscore_onnx.baselines import choose_baselines, rescale_layers
+from bertscore_onnx.bundle import Precision
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import IdfError, InputError
@@ -46,6 +47,7 @@ class BERTScorer:
         *,
         use_fast_tokenizer: bool = False,
         nthreads: int | None = None,
+        precision: Precision | None = None,
         verify: bool = False,
         allow_fp32_baseline: bool = False,
     ) -> None:
@@ -68,6 +70,8 @@ class BERTScorer:
             baseline_path: a baseline file of your own, `LAYER,P,R,F`.
             use_fast_tokenizer: take the bundle that was exported with the fast tokenizer's ids.
             nthreads: CPU threads for the model; None for all that this process may keep busy.
+            precision: "fp32", "fp16" or "int8": take the bundle that was exported in it; None for that of the bundle
+                whose path is given, and fp32 by name.
             verify: read the bundle's files for their digests even where they seem unchanged.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
 
@@ -83,6 +87,7 @@ class BERTScorer:
             num_layers=num_layers,
             all_layers=all_layers,
             tokenizer_mode="fast" if use_fast_tokenizer else "slow",
+            precision=precision,
             verify=verify,
         )
         self.manifest = bundle.manifest
