@@ -4,15 +4,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bertscore_onnx.encoded import EncodedTexts
     from bertscore_onnx.errors import BertScoreOnnxError
-    from bertscore_onnx.scorer import BERTScorer, score
-    from bertscore_onnx.scores import Scores
+    from bertscore_onnx.functional import score
+    from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.scores import Score, Scores
 
-__all__ = ["BERTScorer", "BertScoreOnnxError", "Scores", "__version__", "score"]
+__all__ = ["BERTScorer", "BertScoreOnnxError", "EncodedTexts", "Score", "Scores", "__version__", "score"]
 
 __version__ = "0.1.0"
 
-_HOMES = {"BERTScorer": "scorer", "BertScoreOnnxError": "errors", "Scores": "scores", "score": "scorer"}
+_HOMES = {
+    "BERTScorer": "scorer",
+    "BertScoreOnnxError": "errors",
+    "EncodedTexts": "encoded",
+    "Score": "scores",
+    "Scores": "scores",
+    "score": "functional",
+}
 
 
 def __getattr__(name: str) -> object:

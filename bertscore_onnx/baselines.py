@@ -19,18 +19,26 @@ _COLUMNS = ("LAYER", "P", "R", "F")
 
 
 def choose_baselines(
-    manifest: Manifest, wanted: bool, lang: str | None, path: str | PathLike[str] | None
+    manifest: Manifest,
+    precision: str,
+    wanted: bool,
+    lang: str | None,
+    path: str | PathLike[str] | None,
+    *,
+    allow_fp32: bool = False,
 ) -> tuple[list[Baseline] | None, str]:
     """Return the baseline of each layer to rescale with, and its name in the signature.
 
     Args:
-        manifest: the bundle's, which holds the baselines of its layers.
+        manifest: the bundle's, which holds the baselines of its layers, computed in fp32.
+        precision: the arithmetic of the scores.
         wanted: whether to rescale at all.
         lang: the language whose baseline to take.
         path: a baseline file to take instead.
+        allow_fp32: whether the bundle's baselines may rescale scores of another precision.
 
     Raises:
-        BaselineError: there is no such baseline.
+        BaselineError: there is no such baseline, or it was computed in another precision.
         InputError: the file cannot be read.
     """
     if not wanted:
@@ -49,12 +57,19 @@ def choose_baselines(
             f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, only for: {known}. "
             "Give a file of your own with `baseline_path`, or leave rescaling off."
         )
+    if precision != "fp32" and not allow_fp32:
+        raise BaselineError(
+            f"The baselines of {manifest.model_id} were computed in fp32, and these scores are computed in "
+            f"{precision}. Pass allow_fp32_baseline=True (--allow-fp32-baseline) to use them all the same, give a file "
+            "of your own with `baseline_path`, or score in fp32."
+        )
     return manifest.baselines[lang.lower()], lang.lower()
 
 
 def rescale_layers(scores: Scores, baselines: Sequence[Baseline]) -> Scores:
-    """Rescale scores, (layers, candidates), with the baseline of each layer."""
-    precision, recall, f1 = np.array([[*astuple(baseline)] for baseline in baselines]).T[:, :, None]  # (layers, 1) each
+    """Rescale scores, (layers, candidates) or (layers, cands, refs), with the baseline of each layer."""
+    per_layer = (len(baselines), *[1] * (scores.F.ndim - 1))
+    precision, recall, f1 = (np.reshape(column, per_layer) for column in zip(*map(astuple, baselines), strict=True))
     return Scores(rescale(scores.P, precision), rescale(scores.R, recall), rescale(scores.F, f1), scores.best_reference)
 
 

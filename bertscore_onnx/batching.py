@@ -10,13 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_BATCH_TOKENS = 1024
-"""Padded tokens a run of the model; `benchmarks/batch_tokens.py` measures what a machine likes best."""
-
 
 def plan_batches(
     lengths: NDArray[np.int64],
-    max_tokens: int = MAX_BATCH_TOKENS,
+    max_tokens: int,
     max_items: int | None = None,
     *,
     padding: bool = True,

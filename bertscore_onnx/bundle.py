@@ -30,7 +30,7 @@ DATA_FILE = "model.onnx.data"
 TOKENIZER_FILE = "tokenizer.json"
 
 TokenizerMode = Literal["slow", "fast"]
-Precision = Literal["fp32"]
+Precision = Literal["fp32", "fp16", "int8"]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Size = Annotated[int, msgspec.Meta(ge=1)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -115,6 +115,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every other file of the bundle and its SHA-256."""
 
     golden: list[GoldenPair]
+
+    golden_difference: Annotated[float, msgspec.Meta(ge=0)]
+    """The largest difference from these scores when the bundle was exported; the cost of its precision."""
 
     padding: bool = True
     """Whether texts may be padded to the length of others. Where padding changes the vectors of the real tokens, a

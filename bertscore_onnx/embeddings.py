@@ -22,6 +22,10 @@ class TokenEmbeddings:
     lengths: NDArray[np.int64]
     """How many tokens each text has, special tokens included, (texts,)."""
 
+    def ids_of(self, text: int) -> NDArray[np.int64]:
+        """Return the ids of one text, (tokens,)."""
+        return self.ids[self.starts[text] : self.starts[text] + self.lengths[text]]
+
     def padded(
         self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
@@ -42,6 +46,22 @@ class TokenEmbeddings:
         rows = np.where(mask, self.starts[texts][:, None] + column, 0)  # (batch, tokens)
         weights = np.where(mask, token_weights[self.ids[rows]], np.float32(0))  # (batch, tokens)
         return self.vectors[layer, rows], weights, mask
+
+    def flat(
+        self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
+        """Lay out some of the texts one after the other.
+
+        Args:
+            layer, texts, token_weights: as in `padded`.
+
+        Returns:
+            Embeddings (tokens, hidden), weights (tokens,), and where each text begins, (texts,).
+        """
+        lengths = self.lengths[texts]  # (texts,)
+        begins = np.cumsum(lengths) - lengths  # (texts,)
+        rows = np.arange(lengths.sum()) + np.repeat(self.starts[texts] - begins, lengths)  # (tokens,)
+        return self.vectors[layer, rows], token_weights[self.ids[rows]], begins
 
     def count(self, tokens: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Count the marked tokens of each text; (tokens,) to (texts,)."""

@@ -1,150 +1,115 @@
-"""Token ids to unit token embeddings, on ONNX Runtime."""
+"""Token ids to unit token embeddings: batches of similar length, several of them side by side."""
 
-import logging
-import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.batching import MAX_BATCH_TOKENS, plan_batches
+from bertscore_onnx.batching import plan_batches
 from bertscore_onnx.bundle import Bundle
-from bertscore_onnx.device import choose_providers, load_onnxruntime, open_session, usable_cpus
 from bertscore_onnx.embeddings import TokenEmbeddings
-from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError
-
-_log = logging.getLogger(__name__)
-_creation = threading.Lock()  # sessions created side by side race inside ONNX Runtime
+from bertscore_onnx.errors import EncodingError
+from bertscore_onnx.runner import GraphRunner
+from bertscore_onnx.threads import WorkerThreads
 
 
 class Encoder:
     """The graph of one bundle on one device; threads may share it."""
 
     def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
-        """Load the graph.
-
-        Args:
-            bundle: the bundle whose graph to run.
-            device: None, "cpu", "cuda" or "cuda:N", as in `choose_providers`.
-            num_threads: CPU threads a run may use; None for all that this process may keep busy.
-
-        Raises:
-            MissingExtraError: ONNX Runtime is not installed.
-            DeviceError: the device cannot run the graph.
-            GraphError: the graph's inputs or output are not those of the manifest.
-        """
+        """Load the graph; arguments and errors are those of `GraphRunner`."""
         self._manifest = bundle.manifest
-        self._session: Any = _create_session(bundle, device, num_threads or usable_cpus())
-        self.provider: str = self._session.get_providers()[0]
+        self._runner = GraphRunner(bundle, device=device, num_threads=num_threads)
+        self._device = self._runner.device
+        self._threads = WorkerThreads(self._runner.side_by_side, "bertscore-encode")
+        self.max_tokens = max(64, self._device.batch_values // self._manifest.hidden_size)
+        """Padded tokens in a run of the graph."""
+
+    @property
+    def provider(self) -> str:
         """The execution provider in use."""
-        self._check_graph()
+        return self._device.provider
+
+    @property
+    def precision(self) -> str:
+        """The arithmetic in use."""
+        return self._device.precision or self._manifest.precision
 
     def encode(
         self,
         sequences: Sequence[NDArray[np.int64]],
         *,
-        max_tokens: int = MAX_BATCH_TOKENS,
+        max_tokens: int | None = None,
         max_items: int | None = None,
-        advance: Callable[[int], object] = lambda texts: None,
+        advance: Callable[[int], object] = lambda tokens: None,
     ) -> TokenEmbeddings:
         """Encode token sequences in batches of similar length.
 
         Args:
             sequences: the ids of each text, (tokens,), at least one id each.
-            max_tokens, max_items: the size of a batch, as in `plan_batches`.
-            advance: called after each batch with the number of texts in it.
+            max_tokens, max_items: the size of a batch, as in `plan_batches`; None for `self.max_tokens` and no bound.
+            advance: called after each batch with the number of tokens in it; what it raises ends the work.
 
         Returns:
             The embeddings, text i being `sequences[i]`.
 
         Raises:
             EncodingError: the model gave something other than finite vectors of the manifest's size.
-            ClosedError: the encoder was closed.
+            OutOfMemoryError, ClosedError, DeviceError: as `GraphRunner.run` says.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
-        starts = np.zeros_like(lengths)
-        layers = len(self._manifest.layers)
-        vectors = np.empty((layers, lengths.sum(), self._manifest.hidden_size), np.float32)  # (layers, tokens, hidden)
-        ids = np.empty(lengths.sum(), dtype=np.int64)  # (tokens,)
-        filled = 0
-        for batch in plan_batches(lengths, max_tokens, max_items, padding=self._manifest.padding):
+        plan = list(plan_batches(lengths, max_tokens or self.max_tokens, max_items, padding=self._manifest.padding))
+        table = self._empty_table(lengths, plan)
+        alone = 2 * len(plan) < self._runner.side_by_side  # too few to give every thread one
+
+        def encode_batch(batch: NDArray[np.int64]) -> int:
             input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
-            output = self._run(input_ids, mask)  # (layers, batch, tokens, hidden)
-            end = filled + lengths[batch].sum()
-            vectors[:, filled:end] = output[:, mask]
-            ids[filled:end] = input_ids[mask]
-            starts[batch] = filled + np.cumsum(lengths[batch]) - lengths[batch]
-            filled = end
-            advance(len(batch))
-        return TokenEmbeddings(vectors, ids, starts, lengths)
+            self._fill(table, batch, self._runner.run(input_ids, mask, alone=alone), input_ids)
+            return int(lengths[batch].sum())
+
+        for tokens in self._threads.map(encode_batch, plan):
+            advance(tokens)
+        return table
 
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""
-        self._session = None
+        self._threads.close()
+        self._runner.close()
 
     def _pad(
         self, sequences: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        mask = np.arange(lengths.max()) < lengths[:, None]  # (batch, tokens)
+        longest = -(-int(lengths.max()) // self._device.length_multiple) * self._device.length_multiple
+        width = max(int(lengths.max()), min(longest, self._manifest.max_length or longest))
+        mask = np.arange(width) < lengths[:, None]  # (batch, tokens)
         input_ids = np.full(mask.shape, self._manifest.pad_id, dtype=np.int64)  # (batch, tokens)
         input_ids[mask] = np.concatenate(sequences)
         return input_ids, mask
 
-    def _run(self, input_ids: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.float32]:
-        session = self._session
-        if session is None:
-            raise ClosedError("The scorer was closed. Make a new one.")
-        values = {"input_ids": input_ids, "attention_mask": mask.astype(np.int64)}
-        feed = {name: values[name] for name in self._manifest.inputs}
-        output: NDArray[np.float32] = session.run([self._manifest.output], feed)[0]
-        expected = (*self._layers_axis(), *mask.shape, self._manifest.hidden_size)
-        if output.shape != expected:
-            raise EncodingError(f"The model gave vectors of shape {output.shape}; expected {expected}. Export again.")
-        if not np.isfinite(output[..., mask, :]).all():
+    def _empty_table(self, lengths: NDArray[np.int64], plan: Sequence[NDArray[np.int64]]) -> TokenEmbeddings:
+        """Return a table with room for all texts, those of a batch side by side."""
+        order = np.concatenate(plan) if plan else np.zeros(0, dtype=np.int64)  # (texts,)
+        starts = np.zeros_like(lengths)
+        starts[order] = np.cumsum(lengths[order]) - lengths[order]
+        layers, tokens = len(self._manifest.layers), int(lengths.sum())
+        vectors = np.empty((layers, tokens, self._manifest.hidden_size), dtype=np.float32)
+        return TokenEmbeddings(vectors, np.empty(tokens, dtype=np.int64), starts, lengths)
+
+    def _fill(
+        self,
+        table: TokenEmbeddings,
+        batch: NDArray[np.int64],
+        output: NDArray[np.float32],
+        input_ids: NDArray[np.int64],
+    ) -> None:
+        """Put the vectors of a batch, (layers, batch, tokens, hidden), and its ids into their place in the table."""
+        for position, (start, length) in enumerate(zip(table.starts[batch], table.lengths[batch], strict=True)):
+            table.vectors[:, start : start + length] = output[:, position, :length]
+            table.ids[start : start + length] = input_ids[position, :length]
+        begin = table.starts[batch[0]]
+        filled = table.vectors[:, begin : begin + table.lengths[batch].sum()]
+        if not np.isfinite(filled.sum()):  # unit vectors cannot overflow it
             raise EncodingError(
-                f"The model gave infinite or undefined vectors on {self.provider} for a batch of shape {mask.shape}. "
+                f"The model gave infinite or undefined vectors on {self.provider} for a batch of {len(batch)} texts. "
                 "Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."
             )
-        return output if self._manifest.all_layers else output[None]
-
-    def _layers_axis(self) -> tuple[int, ...]:
-        """Return the shape that stands before the batch in the graph's output."""
-        return (len(self._manifest.layers),) if self._manifest.all_layers else ()
-
-    def _check_graph(self) -> None:
-        manifest = self._manifest
-        inputs = [node.name for node in self._session.get_inputs()]
-        if sorted(inputs) != sorted(manifest.inputs) or not {*inputs} <= {"input_ids", "attention_mask"}:
-            raise GraphError(
-                f"The graph takes the inputs {inputs}; the manifest says {manifest.inputs}, and the runtime can give "
-                "input_ids and attention_mask. Export the model again."
-            )
-        outputs = {node.name: node.shape for node in self._session.get_outputs()}
-        if manifest.output not in outputs:
-            raise GraphError(f"The graph gives {sorted(outputs)}, not {manifest.output!r}. Export the model again.")
-        shape = outputs[manifest.output]
-        expected = [*self._layers_axis(), "batch", "tokens", manifest.hidden_size]
-        if len(shape) != len(expected) or (shape[:-3], shape[-1]) != (expected[:-3], expected[-1]):
-            raise GraphError(f"The graph gives vectors of shape {shape}; expected {expected}. Export the model again.")
-
-
-def _create_session(bundle: Bundle, device: object, num_threads: int) -> Any:
-    """Create a session on the first provider that works; a provider that was asked for by name must."""
-    options = load_onnxruntime().SessionOptions()
-    options.intra_op_num_threads = num_threads
-    options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
-    options.log_severity_level = 3
-    providers = choose_providers(device)
-    with _creation:
-        for provider in providers:
-            session, failure = open_session(str(bundle.graph_path), options, provider)
-            if session is not None:
-                return session
-            if provider is not providers[-1]:
-                _log.warning("%s cannot be used, going on without it: %s", provider[0], failure)
-    raise DeviceError(
-        f"{providers[-1][0]} cannot run {bundle.graph_path}: {failure}. Run `bertscore-onnx doctor` to see what this "
-        "machine offers."
-    )

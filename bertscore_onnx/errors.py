@@ -19,6 +19,7 @@ BertScoreOnnxError
 ├── MissingExtraError (ModuleNotFoundError)  an optional dependency is not installed
 ├── DeviceError (RuntimeError)          the device asked for cannot run the model
 ├── EncodingError (RuntimeError)        the model gave something that is not a token vector
+│   └── OutOfMemoryError (MemoryError)  … because not even a single text fits into memory
 ├── ClosedError (RuntimeError)          the scorer, or the batcher, was closed
 │   └── DrainingError                   … or finishes what it has and takes no more
 ├── QueueFullError (RuntimeError)       more is waiting to be scored than was allowed
@@ -105,6 +106,10 @@ class DeviceError(BertScoreOnnxError, RuntimeError):
 
 class EncodingError(BertScoreOnnxError, RuntimeError):
     """The model gave something other than finite token vectors."""
+
+
+class OutOfMemoryError(EncodingError, MemoryError):
+    """A single text does not fit into the device's memory."""
 
 
 class ClosedError(BertScoreOnnxError, RuntimeError):

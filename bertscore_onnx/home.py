@@ -41,9 +41,14 @@ def bundle_folder(model_id: str, variant: Variant) -> Path:
     return _model_folder(model_id) / variant.folder_name
 
 
-def bundles_here(model_id: str | None = None) -> Iterator[Path]:
-    """Yield the folders of the bundles under the home folder, of one model or of all, sorted."""
-    pattern = f"*/{MANIFEST}" if model_id else f"*/*/{MANIFEST}"
+def bundles_here(model_id: str | None = None, variants: str = "*") -> Iterator[Path]:
+    """Yield the folders of the bundles under the home folder, of one model or of all, sorted.
+
+    Args:
+        model_id: the model; None for all of them.
+        variants: a pattern for the names of their folders.
+    """
+    pattern = f"{variants}/{MANIFEST}" if model_id else f"*/{variants}/{MANIFEST}"
     root = _model_folder(model_id) if model_id else home() / "bundles"
     if not os.path.isdir(root):  # unlike Path, it takes any name
         return

@@ -1,60 +1,160 @@
-"""Takes what the caller hands in, checks it, and lays it out as pairs of one candidate and one reference."""
+"""Takes what the caller hands in, checks it, and pairs candidates with their references."""
 
 import os
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.errors import InputError, InputTypeError
 
 Reference = str | Iterable[str]
 
+PAIRS_AT_ONCE = 32
+"""Pairs are handed on in portions of so many candidates; a window can exceed its size by the tokens of one portion."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """Items of one text each, or of several."""
+
+    texts: list[str]
+    """The texts of all items, those of an item side by side."""
+
+    counts: NDArray[np.int64]
+    """How many texts each item has, (items,)."""
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.counts)
+
+    def __getitem__(self, items: slice) -> "Texts":
+        """Return some of the items."""
+        ends = np.concatenate(([0], np.cumsum(self.counts)))  # (items + 1,)
+        start, stop, _ = items.indices(len(self))
+        return Texts(self.texts[ends[start] : ends[max(start, stop)]], self.counts[items])
+
+
+Side = Texts | EncodedTexts
+"""All candidates, or all references."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Candidates and references, one of each a pair, the pairs of one candidate side by side."""
+    """Candidates, and as many items of one or more references."""
 
-    candidates: list[str]
-    """The candidate of each pair; a candidate with three references stands here three times."""
+    candidates: Side
+    references: Side
 
-    references: list[str]
-    """The reference of each pair."""
+    def portions(self) -> Iterator["Pairs"]:
+        """Yield the pairs a few at a time."""
+        for start in range(0, len(self.candidates), PAIRS_AT_ONCE):
+            some = slice(start, start + PAIRS_AT_ONCE)
+            yield Pairs(self.candidates[some], self.references[some])
 
-    counts: NDArray[np.int64]
-    """How many references each candidate has, (candidates,)."""
 
-
-def collect_pairs(cands: Iterable[str], refs: Iterable[Reference]) -> Pairs:
+def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:
     """Check candidates and references and pair them up.
 
     Args:
-        cands: strings, from any iterable.
-        refs: for each candidate a string or a non-empty iterable of strings.
+        cands: strings, from any iterable, or what `encode` made of them.
+        refs: for each candidate a string or a non-empty iterable of strings, or what `encode` made of those.
 
     Raises:
         InputTypeError: something is not a string, or a single string or path stands where many texts are expected.
-        InputError: the numbers differ, or a candidate has no reference.
+        InputError: the numbers differ, or a candidate has no reference, or several texts stand for one candidate.
     """
-    candidates = collect_texts(cands, "cands")
-    groups = [
-        [reference] if isinstance(reference, str) else collect_texts(reference, f"refs[{position}]")
-        for position, reference in enumerate(_many(refs, "refs"))
-    ]
-    if len(candidates) != len(groups):
+    candidates = collect_single(cands, "cands")
+    references = collect_items(refs, "refs")
+    if len(candidates) != len(references):
         raise InputError(
-            f"There are {len(candidates)} candidates and references for {len(groups)}: every candidate needs one "
+            f"There are {len(candidates)} candidates and references for {len(references)}: every candidate needs one "
             "reference, or one list of references."
         )
+    return Pairs(candidates, references)
+
+
+def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
+    """Check items that are single texts.
+
+    Raises:
+        InputTypeError, InputError: as `collect_pairs` says.
+    """
+    if not isinstance(texts, EncodedTexts):
+        collected = collect_texts(texts, name)
+        return Texts(collected, np.ones(len(collected), dtype=np.int64))
+    if (texts.counts != 1).any():
+        raise InputError(f"{name} was encoded from lists of texts; each item must be a single text here.")
+    return texts
+
+
+def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
+    """Check items that are a text each, or several.
+
+    Args:
+        items: strings or non-empty iterables of strings, or what `encode` made of those.
+        name: what to call them in a message.
+
+    Raises:
+        InputTypeError, InputError: as `collect_pairs` says.
+    """
+    if isinstance(items, EncodedTexts):
+        return items
+    groups = [
+        [item] if isinstance(item, str) else collect_texts(item, f"{name}[{position}]")
+        for position, item in enumerate(_many(items, name))
+    ]
     counts = np.array([len(group) for group in groups], dtype=np.int64)
     if not counts.all():
-        raise InputError(f"refs[{counts.argmin()}] is empty: every candidate needs at least one reference.")
+        raise InputError(f"{name}[{counts.argmin()}] is empty: every candidate needs at least one reference.")
+    return Texts([text for group in groups for text in group], counts)
+
+
+def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
+    """Check pairs as they come, and hand them on a few at a time.
+
+    Args:
+        pairs: a candidate and its reference, or an iterable of several, each.
+
+    Yields:
+        Up to `PAIRS_AT_ONCE` of them. Where one is wrong, or `pairs` fails, first those before it.
+
+    Raises:
+        InputTypeError, InputError: as `collect_pairs` says, with the number of the pair, counted from 0.
+    """
+    waiting: list[tuple[str, list[str]]] = []
+    try:
+        for position, pair in enumerate(_many(pairs, "pairs")):
+            waiting.append(_check_pair(pair, f"pairs[{position}]"))
+            if len(waiting) == PAIRS_AT_ONCE:
+                yield _joined(waiting)
+                waiting = []
+    except Exception:
+        if waiting:
+            yield _joined(waiting)
+        raise
+    if waiting:
+        yield _joined(waiting)
+
+
+def _check_pair(pair: Any, name: str) -> tuple[str, list[str]]:
+    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise InputTypeError(f"{name} is {_describe(pair)}; expected a candidate and its reference or references.")
+    candidate, reference = pair
+    references = [reference] if isinstance(reference, str) else collect_texts(reference, f"{name}[1]")
+    if not references:
+        raise InputError(f"{name}[1] is empty: every candidate needs at least one reference.")
+    return _checked(candidate, f"{name}[0]"), references
+
+
+def _joined(pairs: Sequence[tuple[str, list[str]]]) -> Pairs:
+    counts = np.array([len(references) for _, references in pairs], dtype=np.int64)
     return Pairs(
-        [candidate for candidate, group in zip(candidates, groups, strict=True) for _ in group],
-        [reference for group in groups for reference in group],
-        counts,
+        Texts([candidate for candidate, _ in pairs], np.ones(len(pairs), dtype=np.int64)),
+        Texts([text for _, references in pairs for text in references], counts),
     )
 
 
@@ -68,11 +168,13 @@ def collect_texts(texts: Iterable[str], name: str) -> list[str]:
     Raises:
         InputTypeError: `texts` is one string or path, has no order, or yields something other than strings.
     """
-    collected = list(_many(texts, name))
-    for position, text in enumerate(collected):
-        if not isinstance(text, str):
-            raise InputTypeError(f"{name}[{position}] is {_describe(text)}; expected a string.{_hint(text)}")
-    return [str(text) for text in collected]
+    return [_checked(text, f"{name}[{position}]") for position, text in enumerate(_many(texts, name))]
+
+
+def _checked(text: object, name: str) -> str:
+    if not isinstance(text, str):
+        raise InputTypeError(f"{name} is {_describe(text)}; expected a string.{_hint(text)}")
+    return str(text)
 
 
 def _many(values: Iterable[Any], name: str) -> Iterable[Any]:

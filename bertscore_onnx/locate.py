@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from bertscore_onnx import catalogue
-from bertscore_onnx.bundle import Bundle, TokenizerMode, open_bundle, read_manifest
+from bertscore_onnx.bundle import Bundle, Manifest, Precision, TokenizerMode, open_bundle, read_manifest
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
 from bertscore_onnx.home import MANIFEST, Variant, bundle_folder, bundles_here, home
 
@@ -17,6 +17,7 @@ def find_bundle(
     num_layers: int | None = None,
     all_layers: bool | None = False,
     tokenizer_mode: TokenizerMode = "slow",
+    precision: Precision | None = None,
     verify: bool = False,
 ) -> Bundle:
     """Find and open a bundle.
@@ -27,11 +28,13 @@ def find_bundle(
         num_layers: the layer; None for the bundle's own, or the catalogue's. No matter with `all_layers`.
         all_layers: whether a bundle of every layer is wanted; None for no matter, where a path is given.
         tokenizer_mode: which tokenizer's ids, where a name is given.
+        precision: the arithmetic of the graph; None for that of the bundle whose path is given, and fp32 by name.
         verify: read every file for its digest.
 
     Raises:
         InputError: neither a model nor a language was named.
         UnknownModelError: no such model.
+        InputError: the bundle is of another precision.
         UnknownLayerError: the bundle is of another layer, or nothing says which to take.
         BundleNotFoundError: the model is known, but not exported yet.
         BundleError: the bundle cannot be used.
@@ -47,18 +50,25 @@ def find_bundle(
         bundle = open_bundle(model_type, verify=verify)
         if all_layers is not None:
             _check_layers(bundle, num_layers, all_layers=all_layers)
+        if precision not in (None, bundle.manifest.precision):
+            raise InputError(
+                f"The bundle {bundle.path} is in {bundle.manifest.precision}, and {precision} was asked for. Leave "
+                f"precision out, or run `bertscore-onnx export --model {bundle.manifest.model_id} --precision "
+                f"{precision}`."
+            )
         return bundle
+    precision = precision or "fp32"
     if all_layers:
-        folder = _existing(model_type, Variant(None, tokenizer_mode))
+        folder = _existing(model_type, Variant(None, tokenizer_mode, precision))
     else:
-        folder = _folder_of(model_type, num_layers, tokenizer_mode)
+        folder = _folder_of(model_type, num_layers, tokenizer_mode, precision)
     return open_bundle(folder, verify=verify)
 
 
 def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> None:
     """Raise where a bundle opened by its path does not hold the layers asked for."""
     manifest = bundle.manifest
-    command = f"`bertscore-onnx export --model {manifest.model_id}"
+    command = f"`bertscore-onnx export --model {manifest.model_id}{_options(manifest)}"
     if all_layers and not manifest.all_layers:
         raise UnknownLayerError(
             f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers were asked for. Leave "
@@ -76,16 +86,16 @@ def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -
         )
 
 
-def _folder_of(name: str, num_layers: int | None, tokenizer_mode: TokenizerMode) -> Path:
+def _folder_of(name: str, num_layers: int | None, tokenizer_mode: TokenizerMode, precision: Precision) -> Path:
     """Return the place in the home folder of the bundle of one layer that a name means."""
     entry = catalogue.find(name)
     if num_layers is None and entry is not None:
         num_layers = entry.num_layers
     if num_layers is not None:
-        return _existing(name, Variant(num_layers, tokenizer_mode))
-    here = list(bundles_here(name))
+        return _existing(name, Variant(num_layers, tokenizer_mode, precision))
+    here = list(bundles_here(name, f"layer-*-{tokenizer_mode}-{precision}"))
     if not here:
-        _explain_unknown(name)
+        _explain_missing_variant(name, tokenizer_mode, precision)
     if len(here) > 1:
         names = ", ".join(path.name for path in here)
         raise UnknownLayerError(f"There are several bundles of {name}, choose one with num_layers: {names}.")
@@ -106,12 +116,29 @@ def _existing(name: str, variant: Variant) -> Path:
         command += " --all-layers"
     elif entry is None or variant.num_layers != entry.num_layers:
         command += f" --num-layers {variant.num_layers}"
-    if variant.tokenizer_mode != "slow":
-        command += f" --tokenizer-mode {variant.tokenizer_mode}"
+    command += _options(variant)
     which = "with all layers" if variant.num_layers is None else f"at layer {variant.num_layers}"
     raise BundleNotFoundError(
         f"{name} {which} is not exported yet (there is no {folder}).{here and f' Here are: {here}.'} "
         f"Run `{command}`; that takes the extra `export`, once, on any machine."
+    )
+
+
+def _options(wanted: Variant | Manifest) -> str:
+    """Return the options of the export command that choose a tokenizer and a precision."""
+    mode = "" if wanted.tokenizer_mode == "slow" else f" --tokenizer-mode {wanted.tokenizer_mode}"
+    precision = "" if wanted.precision == "fp32" else f" --precision {wanted.precision}"
+    return mode + precision
+
+
+def _explain_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision: Precision) -> NoReturn:
+    others = ", ".join(path.name for path in bundles_here(name))
+    if not others:
+        _explain_unknown(name)
+    command = f"bertscore-onnx export --model {name} --num-layers N{_options(Variant(None, tokenizer_mode, precision))}"
+    raise BundleNotFoundError(
+        f"No bundle of {name} with its {tokenizer_mode} tokenizer in {precision} is here, only {others}. Choose one of "
+        f"these, or run `{command}`."
     )
 
 

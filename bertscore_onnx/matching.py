@@ -1,7 +1,7 @@
 """Greedy matching of token embeddings: Zhang et al., "BERTScore", ICLR 2020, section 3.
 
-Works on one batch of padded pairs at a time. Padding never takes part, so a score does not depend on the
-other pairs of its batch (bert-score 0.3.13, `utils.py:greedy_cos_idf`, lets padding win over negative similarities).
+Padding never takes part, so a score does not depend on the other pairs of its batch (bert-score 0.3.13,
+`utils.py:greedy_cos_idf`, lets padding win over negative similarities).
 """
 
 import numpy as np
@@ -40,17 +40,48 @@ def greedy_match(
     )
 
 
+def match_all(
+    candidates: NDArray[np.float32],
+    candidate_weights: NDArray[np.float32],
+    candidate_starts: NDArray[np.int64],
+    references: NDArray[np.float32],
+    reference_weights: NDArray[np.float32],
+    reference_starts: NDArray[np.int64],
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Match every candidate with every reference; the formulas are those of `greedy_match`.
+
+    Args:
+        candidates: unit embeddings of the tokens of all candidates, one after the other, (cand_tokens, hidden).
+        candidate_weights: non-negative token weights, (cand_tokens,).
+        candidate_starts: the token at which each candidate begins, (cands,), increasing.
+        references, reference_weights, reference_starts: likewise, (ref_tokens, hidden), (ref_tokens,) and (refs,).
+
+    Returns:
+        Precision and recall, each (cands, refs), in [-1, 1]; 0 for a side whose weights are all 0.
+    """
+    similarity = candidates @ references.T  # (cand_tokens, ref_tokens)
+    nearest_reference = np.maximum.reduceat(similarity, reference_starts, axis=1)  # (cand_tokens, refs)
+    nearest_candidate = np.maximum.reduceat(similarity, candidate_starts, axis=0)  # (cands, ref_tokens)
+    precision = np.add.reduceat(nearest_reference * candidate_weights[:, None], candidate_starts, axis=0)
+    recall = np.add.reduceat(nearest_candidate * reference_weights, reference_starts, axis=1)
+    return (
+        _ratio(precision, np.add.reduceat(candidate_weights, candidate_starts)[:, None]),
+        _ratio(recall, np.add.reduceat(reference_weights, reference_starts)),
+    )
+
+
 def weighted_mean(values: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
     """Average each row of `values` (rows, tokens) by its weights; (rows,), 0 where all weights are 0."""
-    total = weights.sum(axis=1)  # (rows,)
-    mean: NDArray[np.float32] = np.zeros_like(total)
-    np.divide((values * weights).sum(axis=1), total, out=mean, where=total > 0)
-    return mean
+    return _ratio((values * weights).sum(axis=1), weights.sum(axis=1))
 
 
 def f_measure(precision: NDArray[np.float32], recall: NDArray[np.float32]) -> NDArray[np.float32]:
     """Combine precision and recall, F = 2PR / (P + R); 0 where P + R is 0."""
-    total = precision + recall
-    combined = np.zeros_like(total)
-    np.divide(2 * precision * recall, total, out=combined, where=total != 0)
-    return combined
+    return _ratio(2 * precision * recall, precision + recall)
+
+
+def _ratio(numerator: NDArray[np.float32], denominator: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Divide; 0 where the denominator is 0."""
+    ratio: NDArray[np.float32] = np.zeros_like(numerator)
+    np.divide(numerator, denominator, out=ratio, where=denominator != 0)
+    return ratio

@@ -1,7 +1,8 @@
-"""Embeddings and weights to the precision and recall of pairs, in batches; a pair with nothing to match scores 0."""
+"""Token embeddings and weights to the precision and recall of pairs; a pair with nothing to match scores 0."""
 
-import warnings
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,56 +10,93 @@ from numpy.typing import NDArray
 from bertscore_onnx.batching import plan_batches
 from bertscore_onnx.embeddings import TokenEmbeddings
 from bertscore_onnx.matching import greedy_match
+from bertscore_onnx.notices import Notices
+from bertscore_onnx.threads import WorkerThreads
 from bertscore_onnx.weighting import TokenWeights
 
 MAX_MATCH_TOKENS = 4096
 """Padded tokens of either side in one batch of the matching."""
 
 
+@dataclass(frozen=True, slots=True)
+class TokenPairs:
+    """Pairs of a candidate and a reference, as texts of two tables, which may be the same one."""
+
+    candidates: TokenEmbeddings
+
+    candidate: NDArray[np.int64]
+    """Which text of `candidates` is the candidate of each pair, (pairs,)."""
+
+    references: TokenEmbeddings
+
+    reference: NDArray[np.int64]
+    """Which text of `references` is the reference of each pair, (pairs,)."""
+
+
 def match_pairs(
-    embeddings: TokenEmbeddings,
-    candidate: NDArray[np.int64],
-    reference: NDArray[np.int64],
-    weights: TokenWeights,
-    special_ids: Sequence[int],
+    pairs: TokenPairs, weights: TokenWeights, special_ids: Sequence[int], threads: WorkerThreads, notices: Notices
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Score texts of one table paired up, in each of its layers.
+    """Match the two sides of each pair, in each layer.
 
     Args:
-        embeddings: the texts.
-        candidate: which text is the candidate of each pair, (pairs,).
-        reference: which text is the reference of each pair, (pairs,).
+        pairs: what to match.
         weights: what the tokens weigh.
         special_ids: the ids that do not make a text non-empty.
+        threads: where to match, batch by batch.
+        notices: counts the pairs that score 0.
 
     Returns:
         Precision and recall, (layers, pairs) each; 0 and 0 where a side is empty or weighs nothing.
 
     Raises:
         IdfError: the weights say nothing of a token that occurs.
-
-    Warns:
-        UserWarning: how many pairs score 0, and why.
     """
-    weights.check_covers(embeddings.ids)
-    precision, recall = np.zeros((2, len(embeddings.vectors), len(candidate)), dtype=np.float32)
-    content = embeddings.count(~np.isin(embeddings.ids, special_ids)) > 0  # (texts,)
-    weighty = embeddings.count(weights.table[embeddings.ids] > 0) > 0  # (texts,)
-    filled = content[candidate] & content[reference]  # (pairs,)
-    scorable = filled & weighty[candidate] & weighty[reference]  # (pairs,)
-    _warn_of_zeros(int((~filled).sum()), "a side is empty")
-    _warn_of_zeros(int((filled & ~scorable).sum()), "every token of a side weighs 0")
-    lengths = np.maximum(embeddings.lengths[candidate], embeddings.lengths[reference])
-    for batch in plan_batches(lengths, MAX_MATCH_TOKENS):
-        for layer in range(len(embeddings.vectors)):
-            precision[layer, batch], recall[layer, batch] = greedy_match(
-                *embeddings.padded(layer, candidate[batch], weights.table),
-                *embeddings.padded(layer, reference[batch], weights.table),
+    candidates, references = pairs.candidates, pairs.references
+    precision, recall = np.zeros((2, len(candidates.vectors), len(pairs.candidate)), dtype=np.float32)
+    scorable = _scorable(pairs, weights, special_ids, notices)  # (scorable,)
+    candidate, reference = pairs.candidate[scorable], pairs.reference[scorable]
+
+    def match(batch: NDArray[np.int64]) -> None:
+        for layer in range(len(precision)):
+            precision[layer, scorable[batch]], recall[layer, scorable[batch]] = greedy_match(
+                *candidates.padded(layer, candidate[batch], weights.table),
+                *references.padded(layer, reference[batch], weights.table),
             )
-    return np.where(scorable, precision, np.float32(0)), np.where(scorable, recall, np.float32(0))
+
+    lengths = np.maximum(candidates.lengths[candidate], references.lengths[reference])
+    batches = list(plan_batches(lengths, MAX_MATCH_TOKENS))
+    if len(batches) == 1:  # not worth the way to another thread
+        match(batches[0])
+    else:
+        deque(threads.map(match, batches), maxlen=0)
+    return precision, recall
 
 
-def _warn_of_zeros(count: int, reason: str) -> None:
-    if count:
-        scored = "1 pair scores" if count == 1 else f"{count} pairs score"
-        warnings.warn(f"{scored} 0 because {reason}.", UserWarning, stacklevel=4)
+def weigh_texts(
+    texts: TokenEmbeddings, weights: TokenWeights, special_ids: Sequence[int]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which texts have a token that is not special, and which have one that weighs something, (texts,) each.
+
+    Raises:
+        IdfError: the weights say nothing of a token that occurs.
+    """
+    weights.check_covers(texts.ids)
+    has_words = texts.count(~np.isin(texts.ids, special_ids)) > 0
+    has_weight = texts.count(weights.table[texts.ids] > 0) > 0
+    return has_words, has_weight
+
+
+def _scorable(
+    pairs: TokenPairs, weights: TokenWeights, special_ids: Sequence[int], notices: Notices
+) -> NDArray[np.int64]:
+    """Return which pairs have something to match on both sides, and count the others."""
+    words, weight = weigh_texts(pairs.candidates, weights, special_ids)
+    if pairs.references is pairs.candidates:
+        reference_words, reference_weight = words, weight
+    else:
+        reference_words, reference_weight = weigh_texts(pairs.references, weights, special_ids)
+    filled = words[pairs.candidate] & reference_words[pairs.reference]  # (pairs,)
+    scorable = filled & weight[pairs.candidate] & reference_weight[pairs.reference]  # (pairs,)
+    notices.empty += int((~filled).sum())
+    notices.weightless += int((filled & ~scorable).sum())
+    return np.flatnonzero(scorable)

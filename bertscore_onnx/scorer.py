@@ -1,26 +1,28 @@
-"""The one public way in: `BERTScorer`, and `score()` for a single call."""
+"""The one public way in: `BERTScorer`."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from os import PathLike
 from types import TracebackType
-from typing import Literal, Self, overload
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal, Self, TypeVar, overload
 
 from bertscore_onnx.baselines import choose_baselines, rescale_layers
-from bertscore_onnx.deduplication import number_distinct
+from bertscore_onnx.bundle import Precision
+from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.inputs import Reference, collect_pairs, collect_texts
+from bertscore_onnx.errors import IdfError, InputError
+from bertscore_onnx.inputs import Pairs, Reference, Side, collect_items, collect_pairs, collect_single, read_pairs
 from bertscore_onnx.locate import find_bundle
 from bertscore_onnx.matching import f_measure
-from bertscore_onnx.pairing import match_pairs
+from bertscore_onnx.notices import Notices
+from bertscore_onnx.pairwise import match_pairwise
+from bertscore_onnx.pipeline import Pipeline
 from bertscore_onnx.progress import progress_bar
-from bertscore_onnx.scores import Scores, best_of_references, make_signature
+from bertscore_onnx.scores import Score, Scores, join_scores, make_signature
 from bertscore_onnx.tokenization import TextTokenizer
 from bertscore_onnx.weighting import TokenWeights, idf_of_documents, idf_of_mapping, no_idf
+
+MaybeEncoded = TypeVar("MaybeEncoded")
 
 
 class BERTScorer:
@@ -45,7 +47,9 @@ class BERTScorer:
         *,
         use_fast_tokenizer: bool = False,
         nthreads: int | None = None,
+        precision: Precision | None = None,
         verify: bool = False,
+        allow_fp32_baseline: bool = False,
     ) -> None:
         """Load a bundle.
 
@@ -58,14 +62,18 @@ class BERTScorer:
             idf: weigh tokens by inverse document frequency: computed from `idf_sents` or by `compute_idf`, or else
                 from the references of each call. Or a ready table of token id to weight.
             idf_sents: sentences to compute idf weights from; needs `idf=True`.
-            device: "cpu", "cuda" or "cuda:N"; None for CUDA where there is one, else the CPU.
+            device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is fast; None for CUDA
+                where there is one, else the CPU.
             lang: language code; chooses the model where none is named, and the baseline.
             rescale_with_baseline: rescale scores so that unrelated sentences score about 0; needs `lang` or
                 `baseline_path`.
             baseline_path: a baseline file of your own, `LAYER,P,R,F`.
             use_fast_tokenizer: take the bundle that was exported with the fast tokenizer's ids.
             nthreads: CPU threads for the model; None for all that this process may keep busy.
+            precision: "fp32", "fp16" or "int8": take the bundle that was exported in it; None for that of the bundle
+                whose path is given, and fp32 by name.
             verify: read the bundle's files for their digests even where they seem unchanged.
+            allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
 
         Raises:
             InputError, UnknownModelError, UnknownLayerError, BaselineError, BundleError, DeviceError,
@@ -79,22 +87,28 @@ class BERTScorer:
             num_layers=num_layers,
             all_layers=all_layers,
             tokenizer_mode="fast" if use_fast_tokenizer else "slow",
+            precision=precision,
             verify=verify,
         )
         self.manifest = bundle.manifest
         """What the bundle says of the model."""
         self._batch_size = batch_size
+        self._encoder = Encoder(bundle, device=device, num_threads=nthreads)
         self._baselines, self._baselines_name = choose_baselines(
-            self.manifest, rescale_with_baseline, lang, baseline_path
+            self.manifest,
+            self._encoder.precision,
+            rescale_with_baseline,
+            lang,
+            baseline_path,
+            allow_fp32=allow_fp32_baseline,
         )
-        self._tokenizer = TextTokenizer.of_bundle(bundle)
+        self._pipeline = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle), self._encoder)
         self._idf = bool(idf) or isinstance(idf, Mapping)
         self._weights: TokenWeights | None = None if self._idf else no_idf(self.manifest)
         if isinstance(idf, Mapping):
             self._weights = idf_of_mapping(idf, self.manifest)
         if idf_sents is not None:
             self.compute_idf(idf_sents)
-        self._encoder = Encoder(bundle, device=device, num_threads=nthreads)
 
     @property
     def model_type(self) -> str:
@@ -118,7 +132,7 @@ class BERTScorer:
         Two runs with one signature and one device give the same scores for the same texts.
         """
         idf = "references" if self._weights is None else self._weights.name
-        return make_signature(self.manifest, idf=idf, rescaling=self._baselines_name)
+        return make_signature(self.manifest, precision=self._encoder.precision, idf=idf, rescaling=self._baselines_name)
 
     @property
     def hash(self) -> str:
@@ -134,13 +148,13 @@ class BERTScorer:
         if not self._idf:
             warnings.warn("idf weights have no effect without idf=True.", UserWarning, stacklevel=2)
             return
-        self._weights = idf_of_documents(self._tokenizer(collect_texts(sents, "sents")), self.manifest)
+        self._weights = self._idf_of(collect_items(sents, "sents"))
 
     @overload
     def score(
         self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
+        cands: Iterable[str] | EncodedTexts,
+        refs: Iterable[Reference] | EncodedTexts,
         verbose: bool = ...,
         batch_size: int | None = ...,
         return_hash: Literal[False] = ...,
@@ -149,8 +163,8 @@ class BERTScorer:
     @overload
     def score(
         self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
+        cands: Iterable[str] | EncodedTexts,
+        refs: Iterable[Reference] | EncodedTexts,
         verbose: bool = ...,
         batch_size: int | None = ...,
         *,
@@ -160,8 +174,8 @@ class BERTScorer:
     @overload
     def score(
         self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
+        cands: Iterable[str] | EncodedTexts,
+        refs: Iterable[Reference] | EncodedTexts,
         verbose: bool = ...,
         batch_size: int | None = ...,
         return_hash: bool = ...,
@@ -169,8 +183,8 @@ class BERTScorer:
 
     def score(
         self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
+        cands: Iterable[str] | EncodedTexts,
+        refs: Iterable[Reference] | EncodedTexts,
         verbose: bool = False,
         batch_size: int | None = None,
         return_hash: bool = False,
@@ -178,8 +192,9 @@ class BERTScorer:
         """Score candidates against their references.
 
         Args:
-            cands: candidate sentences.
-            refs: for each candidate one reference, or a list of several, of which the best counts.
+            cands: candidate sentences, or what `encode` made of them.
+            refs: for each candidate one reference, or a list of several, of which the best counts; or what `encode`
+                made of these.
             verbose: show a progress bar on standard error.
             batch_size: the most texts in one run of the model, for this call.
             return_hash: return the signature as well.
@@ -195,30 +210,95 @@ class BERTScorer:
             ClosedError: the scorer was closed.
 
         Warns:
-            UserWarning: pairs score 0 because a side is empty, or has no token that weighs anything.
+            UserWarning: pairs score 0 because a side is empty, or has no token that weighs anything; or texts were cut
+                because they are longer than the model's maximum.
         """
-        _check_positive("batch_size", batch_size)
-        pairs = collect_pairs(cands, refs)
-        sequences, of_text = self._tokenise([*pairs.candidates, *pairs.references])
-        candidate, reference = np.split(of_text, 2)  # the sequence on each side, (pairs,) each
-        weights = self._weights
-        if weights is None and len(reference):
-            weights = idf_of_documents([sequences[text] for text in reference], self.manifest, "references")
-        with progress_bar(len(sequences), shown=verbose) as advance:
-            embeddings = self._encoder.encode(sequences, max_items=batch_size or self._batch_size, advance=advance)
-        precision, recall = match_pairs(
-            embeddings, candidate, reference, weights or no_idf(self.manifest), self.manifest.special_ids
-        )
-        scores = best_of_references(precision, recall, f_measure(precision, recall), pairs.counts)
-        if self._baselines is not None:
-            scores = rescale_layers(scores, self._baselines)
-        if not self.manifest.all_layers:
-            scores = Scores(scores.P[0], scores.R[0], scores.F[0], scores.best_reference[0])
+        pairs = collect_pairs(self._known(cands), self._known(refs))
+        notices = self._notices()
+        with progress_bar(len(pairs.candidates), shown=verbose) as advance:
+            weights = self._weights_from(pairs.references)
+            parts = list(self._score(pairs.portions(), weights, notices, batch_size, advance))
+        notices.warn(stacklevel=2)
+        scores = self._finished(join_scores(parts, len(self.manifest.layers)))
         return (scores, self.signature) if return_hash else scores
+
+    def stream(
+        self, pairs: Iterable[tuple[str, Reference]], *, verbose: bool = False, batch_size: int | None = None
+    ) -> Iterator[Score]:
+        """Score pairs as they come, in memory that does not depend on their number.
+
+        Args:
+            pairs: a candidate and its reference, or a list of several, each. They are read in this thread, a window
+                of some thousand ahead.
+            verbose: show a progress bar on standard error.
+            batch_size: the most texts in one run of the model.
+
+        Yields:
+            The `Score` of each pair, in their order, which unpacks as `P, R, F`. Where a pair is wrong, or the iterable
+            fails, first the scores of those before it.
+
+        Raises:
+            InputError: a pair is not a candidate with its references.
+            IdfError: idf weights were to come from the references, all of which would have to be known.
+            EncodingError, ClosedError: as `score`.
+
+        Warns:
+            UserWarning: at the end, as `score`.
+        """
+        if self._weights is None:
+            raise IdfError(
+                "A stream cannot compute idf weights from its references, which it has not seen yet. Call compute_idf "
+                "first, or give idf_sents, or a table."
+            )
+        return self._stream(pairs, self._weights, verbose, batch_size)
+
+    def encode(self, texts: Iterable[Reference]) -> EncodedTexts:
+        """Encode texts once, to score them many times.
+
+        Args:
+            texts: strings, or lists of strings where each item is to be the references of one candidate.
+
+        Returns:
+            What `score` and `pairwise` of this model take in place of the strings.
+
+        Raises:
+            InputError, EncodingError, ClosedError: as `score`.
+
+        Warns:
+            UserWarning: texts were cut because they are longer than the model's maximum.
+        """
+        notices = self._notices()
+        [encoded] = self._pipeline.encode([collect_items(self._known(texts), "texts")], notices)
+        notices.warn(stacklevel=2)
+        return encoded
+
+    def pairwise(self, cands: Iterable[str] | EncodedTexts, refs: Iterable[str] | EncodedTexts) -> Scores:
+        """Score every candidate against every reference, for minimum Bayes risk decoding or to find duplicates.
+
+        Args:
+            cands: candidate sentences, or what `encode` made of them.
+            refs: references, likewise; each is one of its own.
+
+        Returns:
+            `Scores` of three float32 arrays (cands, refs), or (layers, cands, refs) with `all_layers`;
+            `best_reference` is (cands,), or (layers, cands).
+
+        Raises:
+            InputError, IdfError, EncodingError, ClosedError: as `score`.
+        """
+        candidates = collect_single(self._known(cands), "cands")
+        references = collect_single(self._known(refs), "refs")
+        weights = self._weights_from(references)
+        notices = self._notices()
+        encoded = self._pipeline.encode([candidates, references], notices)
+        precision, recall = match_pairwise(encoded[0], encoded[1], weights, self.manifest.special_ids)
+        notices.warn(stacklevel=2)
+        f1 = f_measure(precision, recall)
+        return self._finished(Scores(precision, recall, f1, f1.argmax(axis=2)))
 
     def close(self) -> None:
         """Release the model; the scorer cannot score after that."""
-        self._encoder.close()
+        self._pipeline.close()
 
     def __enter__(self) -> Self:
         """Return the scorer itself, to be closed at the end of the block."""
@@ -234,52 +314,58 @@ class BERTScorer:
         """Name the scorer by its signature."""
         return f"BERTScorer({self.signature}, provider={self.provider})"
 
-    def _tokenise(self, texts: list[str]) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-        """Return the distinct id sequences of the texts, and which of them each text has, (texts,)."""
-        first, text_number = number_distinct(texts)
-        sequences = self._tokenizer([texts[position] for position in first])
-        first, sequence_number = number_distinct([ids.tobytes() for ids in sequences])
-        return [sequences[position] for position in first], sequence_number[text_number]
+    def _score(
+        self,
+        portions: Iterable[Pairs],
+        weights: TokenWeights,
+        notices: Notices,
+        batch_size: int | None,
+        advance: Callable[[float], object],
+    ) -> Iterator[Scores]:
+        """Yield the raw scores of each window, (layers, candidates)."""
+        _check_positive("batch_size", batch_size)
+        max_items = batch_size or self._batch_size
+        return self._pipeline.score(portions, weights, notices, max_items=max_items, advance=advance)
 
+    def _finished(self, scores: Scores) -> Scores:
+        """Rescale scores, (layers, …), and drop the axis of layers where there is only one."""
+        if self._baselines is not None:
+            scores = rescale_layers(scores, self._baselines)
+        return scores if self.manifest.all_layers else scores.of_layer(0)
 
-def score(
-    cands: Iterable[str],
-    refs: Iterable[Reference],
-    model_type: str | PathLike[str] | None = None,
-    num_layers: int | None = None,
-    verbose: bool = False,
-    idf: bool | Mapping[int, float] = False,
-    device: object = None,
-    batch_size: int | None = None,
-    nthreads: int | None = None,
-    all_layers: bool = False,
-    lang: str | None = None,
-    return_hash: bool = False,
-    rescale_with_baseline: bool = False,
-    baseline_path: str | PathLike[str] | None = None,
-    use_fast_tokenizer: bool = False,
-    *,
-    idf_sents: Iterable[str] | None = None,
-) -> Scores | tuple[Scores, str]:
-    """Score once; the arguments are those of bert-score's `score` and mean what `BERTScorer` says.
+    def _stream(
+        self,
+        pairs: Iterable[tuple[str, Reference]],
+        weights: TokenWeights,
+        verbose: bool,
+        batch_size: int | None,
+    ) -> Iterator[Score]:
+        total = len(pairs) if isinstance(pairs, Sized) else None
+        notices = self._notices()
+        with progress_bar(total, shown=verbose) as advance:
+            for scores in self._score(read_pairs(pairs), weights, notices, batch_size, advance):
+                yield from self._finished(scores).each()
+        notices.warn(stacklevel=2)
 
-    For more than one call make a `BERTScorer`, which loads the model once.
-    """
-    with BERTScorer(
-        model_type,
-        num_layers,
-        batch_size,
-        all_layers,
-        idf,
-        idf_sents,
-        device,
-        lang,
-        rescale_with_baseline,
-        baseline_path,
-        use_fast_tokenizer=use_fast_tokenizer,
-        nthreads=nthreads,
-    ) as scorer:
-        return scorer.score(cands, refs, verbose, return_hash=return_hash)
+    def _notices(self) -> Notices:
+        return Notices(max_length=self._pipeline.max_length)
+
+    def _known(self, texts: MaybeEncoded) -> MaybeEncoded:
+        """Return texts as they are, unless they come encoded by something else."""
+        if isinstance(texts, EncodedTexts) and texts.model != self._pipeline.model:
+            raise InputError(
+                f"The texts were encoded by {texts.model}; this scorer is {self._pipeline.model}. Encode them with it."
+            )
+        return texts
+
+    def _weights_from(self, references: Side) -> TokenWeights:
+        """Return the scorer's weights, or else the idf of these references."""
+        if self._weights is not None:
+            return self._weights
+        return self._idf_of(references, "references") if len(references) else no_idf(self.manifest)
+
+    def _idf_of(self, texts: Side, name: str = "") -> TokenWeights:
+        return idf_of_documents(self._pipeline.documents(texts), self.manifest, name)
 
 
 def _check_positive(name: str, number: int | None) -> None:

@@ -1,6 +1,7 @@
 """The result of scoring: precision, recall and F as arrays, which reference was best, and the signature."""
 
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,32 @@ class _PRF(NamedTuple):
     P: NDArray[np.float32]
     R: NDArray[np.float32]
     F: NDArray[np.float32]
+
+
+class _PRFOfOne(NamedTuple):
+    P: Any
+    R: Any
+    F: Any
+
+
+class Score(_PRFOfOne):
+    """Precision, recall and F of one candidate; unpacks as `P, R, F`.
+
+    Each is a float, or an array (layers,) where every layer is scored; ranges are those of `Scores`.
+    """
+
+    best_reference: Any
+    """The position of the reference with the best F, an int; or an array (layers,)."""
+
+    def __new__(cls, P: Any, R: Any, F: Any, best_reference: Any) -> "Score":  # noqa: N803 -- as in `Scores`
+        """Put the numbers together."""
+        score = super().__new__(cls, P, R, F)
+        score.best_reference = best_reference
+        return score
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """Let copies and pickles keep `best_reference`."""
+        return (*self, self.best_reference)
 
 
 class Scores(_PRF):
@@ -37,6 +64,16 @@ class Scores(_PRF):
         scores = super().__new__(cls, P, R, F)
         scores.best_reference = best_reference
         return scores
+
+    def of_layer(self, layer: int) -> "Scores":
+        """Return the scores of one of several layers."""
+        return Scores(self.P[layer], self.R[layer], self.F[layer], self.best_reference[layer])
+
+    def each(self) -> Iterator["Score"]:
+        """Yield the score of one candidate after the other."""
+        arrays = (*self, self.best_reference)
+        for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in arrays), strict=True):
+            yield Score(*values)
 
     def __getnewargs__(self) -> tuple[NDArray[np.generic], ...]:
         """Let copies and pickles keep `best_reference`."""
@@ -66,11 +103,20 @@ def best_of_references(
     )
 
 
-def make_signature(manifest: Manifest, *, idf: str, rescaling: str) -> str:
+def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
+    """Put the scores of windows, (layers, candidates) each, one after the other."""
+    nothing = np.zeros((num_layers, 0), dtype=np.float32)
+    parts = [Scores(nothing, nothing, nothing, nothing.astype(np.int64)), *parts]
+    precision, recall, f1 = (np.concatenate(values, axis=1) for values in zip(*parts, strict=True))
+    return Scores(precision, recall, f1, np.concatenate([part.best_reference for part in parts], axis=1))
+
+
+def make_signature(manifest: Manifest, *, precision: str, idf: str, rescaling: str) -> str:
     """State all that can change a digit of a score, as `key:value` fields joined by `|`.
 
     Args:
         manifest: the bundle's.
+        precision: the arithmetic of the scores.
         idf: the name of the token weights.
         rescaling: the name of the baseline.
     """
@@ -80,7 +126,7 @@ def make_signature(manifest: Manifest, *, idf: str, rescaling: str) -> str:
         "idf": idf,
         "rescale": rescaling,
         "tokenizer": manifest.tokenizer_mode,
-        "precision": manifest.precision,
+        "precision": precision,
         "bundle": manifest.digest[:12],
         "version": __version__,
     }

@@ -6,7 +6,6 @@ at the right.
 """
 
 import re
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,15 +40,14 @@ class TextTokenizer:
         Raises:
             TokenizerError: the file is not a tokenizer.
         """
-        self._is_guarded = max_length is None
-        max_length = MEMORY_GUARD if max_length is None else max_length
+        self.max_length = max_length = MEMORY_GUARD if max_length is None else max_length
         try:
             self._encode = _FastEncoder(path, max_length) if recipe is None else _SlowEncoder(path, recipe, max_length)
         except BertScoreOnnxError:
             raise
         except Exception as error:  # the package raises nothing more special
             raise TokenizerError(f"{path} is not a tokenizer: {error}. Export the model again.") from error
-        self._empty_ids = np.array(empty_ids, dtype=np.int64)
+        self._empty_ids = list(empty_ids)
 
     @classmethod
     def of_bundle(cls, bundle: Bundle) -> "TextTokenizer":
@@ -62,29 +60,23 @@ class TextTokenizer:
             empty_ids=manifest.empty_ids,
         )
 
-    def __call__(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
         """Tokenise texts.
 
         Args:
             texts: any strings; a lone surrogate, which no encoding can express, counts as U+FFFD.
 
         Returns:
-            For each text its ids, special tokens included, (tokens,); at least one.
-
-        Warns:
-            UserWarning: how many texts `MEMORY_GUARD` has cut.
+            For each text its ids, special tokens included, (tokens,), at least one; and how many texts were cut.
         """
         stripped = [_SURROGATE.sub("\ufffd", text.strip()) for text in texts]
         found = iter(self._encode([text for text in stripped if text]))
-        ids = [np.array(next(found), dtype=np.int64) if text else self._empty_ids for text in stripped]
-        if self._is_guarded and (count := sum(len(one) >= MEMORY_GUARD for one in ids)):
-            warnings.warn(
-                f"{count} texts reach {MEMORY_GUARD} tokens and are cut there. The model has no bound of its own, but "
-                "longer texts would take too much memory.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return ids
+        ids, num_cut = [], 0
+        for text in stripped:
+            one, is_cut = next(found) if text else (self._empty_ids, False)
+            ids.append(np.array(one, dtype=np.int64))
+            num_cut += is_cut
+        return ids, num_cut
 
 
 class _FastEncoder:
@@ -94,8 +86,9 @@ class _FastEncoder:
         self._tokenizer = _load(path)
         self._tokenizer.enable_truncation(max_length)
 
-    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
-        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
+    def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
+        found = self._tokenizer.encode_batch_fast(texts)
+        return [(encoding.ids, bool(encoding.overflowing)) for encoding in found]
 
 
 class _SlowEncoder:
@@ -115,7 +108,7 @@ class _SlowEncoder:
         self._before, self._after, self._after_once = recipe.before, recipe.after, recipe.after_once
         self._room = max(max_length - len(recipe.before) - len(recipe.after), 0)
 
-    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
+    def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
         cut = [self._cut(self._prepare_text(text)) for text in texts]
         segments = [self._prepare_segment(piece) for pieces in cut for piece in pieces if isinstance(piece, str)]
         found = iter(self._look_up(segments))
@@ -133,12 +126,12 @@ class _SlowEncoder:
     def _look_up_one_by_one(self, segments: Sequence[str]) -> list[list[int]]:
         return [self._sentencepiece(segment) for segment in segments]
 
-    def _framed(self, ids: list[int]) -> list[int]:
-        """Cut ids to their length and put the special tokens around them."""
-        kept = ids[: self._room]
+    def _framed(self, ids: list[int]) -> tuple[list[int], bool]:
+        """Cut ids to their length and put the special tokens around them; tell whether they were cut."""
+        kept, is_cut = ids[: self._room], len(ids) > self._room
         if self._after_once and kept[len(kept) - len(self._after) :] == self._after:
-            return self._before + kept
-        return self._before + kept + self._after
+            return self._before + kept, is_cut
+        return self._before + kept + self._after, is_cut
 
 
 def _load(path: Path) -> Tokenizer:

@@ -1,7 +1,7 @@
 """Chooses the weight of every vocabulary id: uniform, by idf, or a table the caller made."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,26 +36,31 @@ def no_idf(manifest: Manifest) -> TokenWeights:
     return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), "no")
 
 
-def idf_of_documents(documents: Sequence[NDArray[np.int64]], manifest: Manifest, name: str = "") -> TokenWeights:
-    """Weigh tokens by their idf in `documents`.
+def idf_of_documents(
+    portions: Iterable[Sequence[NDArray[np.int64]]], manifest: Manifest, name: str = ""
+) -> TokenWeights:
+    """Weigh tokens by their idf in documents.
 
     Args:
-        documents: the token ids of each reference, duplicates included.
+        portions: the token ids of each reference, duplicates included, some references at a time.
         manifest: the bundle's.
         name: the signature's name for the table; by default a digest of it.
 
     Raises:
         IdfError: every token that occurs would weigh 0.
     """
-    if not documents:
+    frequency, count = np.zeros(manifest.vocab_size, dtype=np.int64), 0  # (vocab_size,)
+    for documents in portions:
+        frequency += document_frequency(documents, manifest.vocab_size)
+        count += len(documents)
+    if not count:
         raise IdfError("There are no references; idf needs at least two different ones.")
-    frequency = document_frequency(documents, manifest.vocab_size)
-    if (frequency[frequency > 0] == len(documents)).all():
+    if (frequency[frequency > 0] == count).all():
         raise IdfError(
-            f"All {len(documents)} references hold the same tokens, so every idf weight is 0; idf needs at least two "
+            f"All {count} references hold the same tokens, so every idf weight is 0; idf needs at least two "
             "different references. Leave idf off, or give idf_sents from a larger corpus."
         )
-    table = idf_weights(frequency, len(documents))
+    table = idf_weights(frequency, count)
     return TokenWeights(table, name or _digest(table))
 
 

@@ -15,9 +15,6 @@ from bertscore_onnx.cli.messages import one_line
 from bertscore_onnx.cli.tables import print_table
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError
 
-CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
-"""What ONNX Runtime's CPU kernels make use of."""
-
 
 @dataclass(frozen=True, slots=True)
 class _BundleState:
@@ -81,8 +78,9 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
 
 def _examine() -> _Report:
     from bertscore_onnx.cli.probe import probe_providers
-    from bertscore_onnx.device import installed_wheels, usable_cpus
+    from bertscore_onnx.device import installed_wheels
     from bertscore_onnx.home import bundles_here, home
+    from bertscore_onnx.processor import cpu_features, usable_cpus
 
     providers, onnxruntime_error = {}, None
     try:
@@ -109,16 +107,6 @@ def _examine() -> _Report:
     )
 
 
-def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
-    """Return those of `CPU_FEATURES` that Linux says the CPU has; None where it does not say."""
-    try:
-        lines = cpuinfo.read_text().splitlines()
-    except OSError:
-        return None
-    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), None)
-    return None if flags is None else [feature for feature in CPU_FEATURES if feature in flags]
-
-
 def _examine_bundle(folder: Path) -> _BundleState:
     from bertscore_onnx.bundle import open_bundle
 
@@ -130,7 +118,7 @@ def _examine_bundle(folder: Path) -> _BundleState:
 
 
 def _try(path: str) -> _Trial:
-    from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference, golden_scorer
+    from bertscore_onnx.golden import GOLDEN_TOLERANCES, golden_difference, golden_scorer
 
     try:
         with golden_scorer(path) as scorer:
@@ -139,7 +127,11 @@ def _try(path: str) -> _Trial:
             seconds = time.perf_counter() - begun
     except BertScoreOnnxError as error:
         return _Trial(path, error=one_line(error))
-    wrong = None if difference <= GOLDEN_TOLERANCE else f"the golden scores differ by {difference:.1e}"
+    wrong = (
+        None
+        if difference <= GOLDEN_TOLERANCES[scorer.manifest.precision]
+        else f"the golden scores differ by {difference:.1e}"
+    )
     return _Trial(path, len(scorer.manifest.golden), scorer.provider, seconds, difference, wrong)
 
 

@@ -20,6 +20,12 @@ class _Mode(StrEnum):
     FAST = "fast"
 
 
+class _Precision(StrEnum):
+    FP32 = "fp32"
+    FP16 = "fp16"
+    INT8 = "int8"
+
+
 def export(
     model: Annotated[
         str,
@@ -44,6 +50,10 @@ def export(
     tokenizer_mode: Annotated[
         _Mode, typer.Option(help="Whose ids to reproduce: those of the slow or of the fast tokenizer.")
     ] = _Mode.SLOW,
+    precision: Annotated[
+        _Precision,
+        typer.Option(help="fp16 is meant for GPUs, int8 for CPUs; both are faster and move scores a little."),
+    ] = _Precision.FP32,
     revision: Annotated[str | None, typer.Option(metavar="REV", help="A branch, tag or commit of the Hub.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is there already.")] = False,
 ) -> None:
@@ -69,7 +79,8 @@ def export(
             num_layers=num_layers,
             all_layers=all_layers,
             output=output,
-            tokenizer_mode="fast" if tokenizer_mode is _Mode.FAST else "slow",
+            tokenizer_mode=tokenizer_mode.value,
+            precision=precision.value,
             revision=revision,
             force=force,
             report=stages.begin,

@@ -25,26 +25,27 @@ def inspect(
     """
     import msgspec
 
-    from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference, golden_scorer
+    from bertscore_onnx.golden import GOLDEN_TOLERANCES, golden_difference, golden_scorer
     from bertscore_onnx.locate import find_bundle
 
     found = find_bundle(bundle, all_layers=None)
     if not as_json:
         print_table(_describe(found))
+    tolerance = GOLDEN_TOLERANCES[found.manifest.precision]
     with golden_scorer(found.path, device=device) as scorer:
         difference = golden_difference(scorer)
         provider = scorer.provider
     if as_json:
-        golden = {"largest_difference": difference, "tolerance": GOLDEN_TOLERANCE, "provider": provider}
+        golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
         manifest = msgspec.to_builtins(found.manifest)
         print(json.dumps({"path": str(found.path), "manifest": manifest, "golden": golden}, allow_nan=False))
     else:
         pairs = len(found.manifest.golden)
         print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")
-    if difference > GOLDEN_TOLERANCE:
+    if not difference <= tolerance:
         raise GoldenScoreError(
             f"The golden scores of {found.path} differ by {difference:.1e} on {provider}; at most "
-            f"{GOLDEN_TOLERANCE:.0e} is expected. Export the model again, or try another device with --device."
+            f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
         )
 
 
@@ -57,7 +58,7 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         ("revision", manifest.revision or "-"),
         ("family", manifest.family),
         ("layer", f"all of {manifest.num_layers}" if manifest.all_layers else str(manifest.num_layers)),
-        ("precision", manifest.precision),
+        ("precision", f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of PyTorch's scores"),
         ("hidden size", str(manifest.hidden_size)),
         ("vocabulary", f"{manifest.vocab_size} ids"),
         ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from bertscore_onnx.device import CPU, CUDA, load_onnxruntime, open_session
+from bertscore_onnx.device import CPU, CUDA, OPENVINO, Device, load_onnxruntime, open_session
 
 
 def probe_providers() -> dict[str, str | None]:
@@ -14,14 +14,14 @@ def probe_providers() -> dict[str, str | None]:
         For each of them that ONNX Runtime offers, why it does not work; None where it does.
     """
     offered = load_onnxruntime().get_available_providers()
-    return {provider: _probe(provider) for provider in (CUDA, CPU) if provider in offered}
+    return {provider: _probe(provider) for provider in (CUDA, OPENVINO, CPU) if provider in offered}
 
 
 def _probe(provider: str) -> str | None:
     options = load_onnxruntime().SessionOptions()
     options.log_severity_level = 4
     graph = files("bertscore_onnx.cli").joinpath("probe.onnx").read_bytes()
-    session, failure = open_session(graph, options, (provider, {}))
+    session, failure = open_session(graph, options, Device(provider))
     if session is None:
         return failure
     matrix = np.array([[1, 2], [3, 4]], dtype=np.float32)

@@ -3,7 +3,6 @@
 Whether a request is let in is decided before any of its body is read.
 """
 
-import asyncio
 import logging
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -14,61 +13,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.server.access import log_access
+from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.keys import ApiKeys
-from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import Metrics
-from bertscore_onnx.server.problems import ClientGoneError, Problem, draining, problem_of, too_busy, unexpected
+from bertscore_onnx.server.problems import ClientGoneError, Problem, problem_of, unexpected
 from bertscore_onnx.server.visit import Visit, visit_of
 
 _log = logging.getLogger(__name__)
 
 OPEN_PATHS = ("/", "/openapi.json", "/health/live", "/health/ready")
-"""What needs no key: they tell nothing of texts, models or load."""
+"""What needs no key: what a browser or a load balancer asks first."""
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
-
-
-class Admission:
-    """Counts the requests that score, and lets no more in than allowed, or none when the server is to stop."""
-
-    def __init__(self, max_requests: int) -> None:
-        """Open."""
-        self._max_requests = max_requests
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self.active = 0
-        """Requests that are being read, scored or answered."""
-
-        self.is_draining = False
-
-    def enter(self) -> None:
-        """Let a request in.
-
-        Raises:
-            Problem: 429: there are too many; 503: the server is to stop.
-        """
-        if self.is_draining:
-            raise draining()
-        if self.active >= self._max_requests:
-            raise too_busy(f"{self.active} requests are in progress, as many as are allowed. Try again.", 1.0)
-        self.active += 1
-        self._idle.clear()
-
-    def leave(self) -> None:
-        """Take note that a request is over."""
-        self.active -= 1
-        if not self.active:
-            self._idle.set()
-
-    async def drain(self, timeout: float) -> bool:
-        """Let nobody in any more, and wait for those who are; return whether all came to their end."""
-        self.is_draining = True
-        try:
-            async with asyncio.timeout(timeout):
-                await self._idle.wait()
-        except TimeoutError:
-            return False
-        return True
 
 
 class Gate:

@@ -8,6 +8,7 @@ from prometheus_client.registry import Collector
 from starlette.types import Scope
 
 from bertscore_onnx import __version__
+from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.visit import Visit
 
@@ -19,7 +20,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 class Metrics:
     """All that `GET /metrics` shows."""
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, admission: Admission) -> None:
         """Begin to count."""
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -37,7 +38,8 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self.active = Gauge("bertscore_active_requests", "Requests in progress.", registry=self._registry)
+        active = Gauge("bertscore_active_requests", "Requests in progress.", registry=self._registry)
+        active.set_function(lambda: admission.active)
         self._registry.register(_BatcherCollector(models))
         ProcessCollector(registry=self._registry)
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from bertscore_onnx.baselines import choose_baselines, rescale_layers
+from bertscore_onnx.baselines import rescale_layers
 from bertscore_onnx.bundle import Manifest
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.scorer import BERTScorer
@@ -53,15 +53,25 @@ class Weighting:
 class Model:
     """One served model."""
 
-    def __init__(self, name: str, weightings: Mapping[str | None, Weighting]) -> None:
+    def __init__(
+        self, name: str, weightings: Mapping[str | None, Weighting], *, allow_fp32_baseline: bool = False
+    ) -> None:
         """Put a model together.
 
         Args:
             name: what requests call it.
             weightings: the weighting of each idf table, and under None the one without idf.
+            allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
         """
         self.name = name
         self.weightings = weightings
+        signature = weightings[None].scorer.signature
+        self.precision = dict(field.split(":", 1) for field in signature.split("|")[1:])["precision"]
+        """The arithmetic in use, which on some devices is not that of the bundle."""
+
+        rescales = allow_fp32_baseline or self.precision == "fp32"
+        self.baselines = self.manifest.baselines if rescales else {}
+        """The baselines to rescale with, by language."""
 
     @property
     def manifest(self) -> Manifest:
@@ -90,11 +100,11 @@ class Model:
         return ModelInfo(
             self.name,
             manifest.num_layers,
-            manifest.precision,
+            self.precision,
             scorer.provider,
             scorer.signature,
             manifest.max_length,
-            sorted(manifest.baselines),
+            sorted(self.baselines),
             self.idf_tables,
         )
 
@@ -110,16 +120,14 @@ class Choice:
         """
         if rescale is True:
             raise Problem(422, "invalid", "`rescale` is true; expected a language, such as \"en\", or false.")
-        languages = model.manifest.baselines
-        if rescale and rescale not in languages:
-            known = ", ".join(sorted(languages)) or "none"
-            raise Problem(
-                422, "unknown_baseline", f"{model.name} has no baseline for {rescale!r}; it has: {known}."
-            )
+        language = rescale.lower() if rescale else "no"
+        if rescale and language not in model.baselines:
+            known = ", ".join(sorted(model.baselines)) or "none"
+            raise Problem(422, "unknown_baseline", f"{model.name} has no baseline for {rescale!r}; it has: {known}.")
         self.model = model
         self.weighting = model.weighting(idf)
-        self._baselines, name = choose_baselines(model.manifest, bool(rescale), rescale or None, None)
-        self.signature = self.weighting.scorer.signature.replace("|rescale:no|", f"|rescale:{name}|")
+        self._baselines = model.baselines.get(language)
+        self.signature = self.weighting.scorer.signature.replace("|rescale:no|", f"|rescale:{language}|")
         """That of a `BERTScorer` with the same settings."""
 
     async def score(self, cands: Sequence[str], refs: Sequence[Sequence[str]], deadline: float) -> Scores:
@@ -131,8 +139,8 @@ class Choice:
         raw = await self.weighting.batcher.score(cands, refs, deadline=deadline)
         if self._baselines is None:
             return raw
-        layers = rescale_layers(Scores(raw.P[None], raw.R[None], raw.F[None], raw.best_reference), self._baselines)
-        return Scores(layers.P[0], layers.R[0], layers.F[0], raw.best_reference)
+        one_layer = Scores(*(values[None] for values in (*raw, raw.best_reference)))
+        return rescale_layers(one_layer, self._baselines).of_layer(0)
 
 
 class Models:
@@ -144,7 +152,13 @@ class Models:
 
     @classmethod
     def load(
-        cls, models: Sequence[str], idf_sentences: Mapping[str, Sequence[str]], limits: Limits, make: MakeScorer
+        cls,
+        models: Sequence[str],
+        idf_sentences: Mapping[str, Sequence[str]],
+        limits: Limits,
+        make: MakeScorer,
+        *,
+        allow_fp32_baseline: bool = False,
     ) -> Self:
         """Load models.
 
@@ -153,6 +167,7 @@ class Models:
             idf_sentences: the sentences of each idf table, which every model gets.
             limits: those of the server.
             make: makes the scorers.
+            allow_fp32_baseline: as `Model` says.
 
         Raises:
             InputError: two models have one name.
@@ -169,7 +184,7 @@ class Models:
                 name = alias or weightings[None].scorer.model_type
                 if any(name == other.name for other in loaded):
                     raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
-                loaded.append(Model(name, weightings))
+                loaded.append(Model(name, weightings, allow_fp32_baseline=allow_fp32_baseline))
             opened.pop_all()
         return cls(loaded)
 

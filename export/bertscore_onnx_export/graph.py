@@ -19,6 +19,9 @@ from bertscore_onnx_export.truncate import count_layers
 
 INPUTS = ["input_ids", "attention_mask"]
 OUTPUT = "token_embeddings"
+NORMS = ("norm", "positive_norm")
+"""The values between the model's own vectors and the output."""
+
 OPSET = 17
 
 LARGE = 250_000_000
@@ -102,12 +105,13 @@ def _normalise_output(model: Any, shape: list[int | str]) -> None:
     """Append x / max(‖x‖, 1e-12) to the graph; the floor keeps a zero vector from becoming NaN."""
     helper, graph = onnx.helper, model.graph
     vectors = graph.output[0].name
+    norm, positive_norm = NORMS
     graph.initializer.append(helper.make_tensor("smallest_norm", onnx.TensorProto.FLOAT, [], [1e-12]))
     graph.node.extend(
         [
-            helper.make_node("ReduceL2", [vectors], ["norm"], axes=[-1], keepdims=1),
-            helper.make_node("Max", ["norm", "smallest_norm"], ["positive_norm"]),
-            helper.make_node("Div", [vectors, "positive_norm"], [OUTPUT]),
+            helper.make_node("ReduceL2", [vectors], [norm], axes=[-1], keepdims=1),
+            helper.make_node("Max", [norm, "smallest_norm"], [positive_norm]),
+            helper.make_node("Div", [vectors, positive_norm], [OUTPUT]),
         ]
     )
     del graph.output[:]

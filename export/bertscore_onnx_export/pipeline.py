@@ -8,16 +8,21 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from bertscore_onnx import catalogue
 from bertscore_onnx.baseline import Baseline
-from bertscore_onnx.bundle import FORMAT_VERSION, GRAPH_FILE, Manifest, TokenizerMode, write_manifest
+from bertscore_onnx.bundle import FORMAT_VERSION, GRAPH_FILE, Manifest, Precision, TokenizerMode, write_manifest
 from bertscore_onnx.device import load_onnxruntime
 from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx.home import MANIFEST, Variant, bundle_folder
 from bertscore_onnx_export.families import Family, family_of
+from bertscore_onnx_export.fusions import fuse
 from bertscore_onnx_export.graph import OUTPUT, write_graph
+from bertscore_onnx_export.halve import halve
 from bertscore_onnx_export.probing import max_tokens, takes_padding, verify_vectors
+from bertscore_onnx_export.quantise import quantise
 from bertscore_onnx_export.source import Source
 from bertscore_onnx_export.tokenizers import load_tokenizer, write_tokenizer
 from bertscore_onnx_export.truncate import count_layers, load_config, load_cut, stack_hidden_states
@@ -38,6 +43,7 @@ def export_model(
     all_layers: bool = False,
     output: Path | None = None,
     tokenizer_mode: TokenizerMode = "slow",
+    precision: Precision = "fp32",
     revision: str | None = None,
     force: bool = False,
     report: Callable[[str], object] = _log.info,
@@ -52,6 +58,7 @@ def export_model(
         all_layers: make a bundle that scores every layer, whatever `num_layers` is.
         output: the bundle's own folder; None for its place under the home folder.
         tokenizer_mode: whose ids to reproduce, the slow tokenizer's (bert-score's default) or the fast one's.
+        precision: the arithmetic of the graph; "fp16" is meant for GPUs, "int8" for CPUs.
         revision: a branch, tag or commit of the Hub.
         force: replace a bundle that is there already.
         report: called with a sentence before each of the `STAGES` stages.
@@ -73,7 +80,7 @@ def export_model(
     family = family_of(config)
     layers = count_layers(config)
     num_layers = layers if all_layers else _choose_layer(source, num_layers, layers)
-    variant = Variant(None if all_layers else num_layers, tokenizer_mode)
+    variant = Variant(None if all_layers else num_layers, tokenizer_mode, precision)
     target = output or bundle_folder(source.model_id, variant)
     _check_target(target, force=force)
     report(f"Loading the weights up to layer {num_layers}")
@@ -88,6 +95,12 @@ def export_model(
         padding = takes_padding(model, family)
         if not family.proved:
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
+        if precision == "fp16":
+            fuse(folder)
+            verify_vectors(model, folder / GRAPH_FILE, padding=padding)  # a wrong fusion is not to hide in rounding
+            halve(folder)
+        elif precision == "int8":
+            quantise(folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
         original = load_tokenizer(source, tokenizer_mode)
         facts = write_tokenizer(original, max_tokens(model, config, family), folder)
@@ -99,7 +112,7 @@ def export_model(
             family=family.name,
             num_layers=num_layers,
             all_layers=all_layers,
-            precision="fp32",
+            precision=precision,
             inputs=inputs,
             output=OUTPUT,
             hidden_size=config.hidden_size,
@@ -116,10 +129,12 @@ def export_model(
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
             padding=padding,
             golden=score_golden_pairs(model, original, facts),
+            golden_difference=0.0,
         )
         write_manifest(folder, manifest)
         del model  # make room for the runtime's own copy
-        verify_bundle(folder)
+        difference = verify_bundle(folder)
+        write_manifest(folder, msgspec.structs.replace(manifest, golden_difference=difference))
     return target
 
 

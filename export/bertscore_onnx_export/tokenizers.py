@@ -161,6 +161,6 @@ def _differences(
 ) -> list[str]:
     return [
         text
-        for text, ids in zip(texts, written(texts), strict=True)
+        for text, ids in zip(texts, written(texts)[0], strict=True)
         if ids.tolist() != original_ids(original, text, max_length)
     ]

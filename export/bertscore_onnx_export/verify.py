@@ -7,7 +7,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertscore_onnx.bundle import GoldenPair
 from bertscore_onnx.errors import VerificationError
-from bertscore_onnx.golden import GOLDEN_TOLERANCE, golden_difference, golden_scorer
+from bertscore_onnx.golden import GOLDEN_TOLERANCES, golden_difference, golden_scorer
 from bertscore_onnx_export.sample_texts import GOLDEN_PAIRS
 from bertscore_onnx_export.tokenizers import TokenizerFacts, original_ids
 
@@ -41,13 +41,15 @@ def verify_bundle(folder: Path) -> float:
     """Score a bundle's golden pairs with the runtime; return the largest absolute difference.
 
     Raises:
-        VerificationError: it is more than `GOLDEN_TOLERANCE`.
+        VerificationError: it is more than `GOLDEN_TOLERANCES` has for the precision.
     """
     with golden_scorer(folder, device="cpu") as scorer:
         difference = golden_difference(scorer)
-    if difference > GOLDEN_TOLERANCE:
+    precision = scorer.manifest.precision
+    tolerance = GOLDEN_TOLERANCES[precision]
+    if not difference <= tolerance:
         raise VerificationError(
             f"The exported graph differs from the PyTorch model by {difference:.1e} on the golden pairs; at most "
-            f"{GOLDEN_TOLERANCE:.0e} is accepted. The bundle was not kept."
+            f"{tolerance:.0e} is accepted in {precision}. The bundle was not kept."
         )
     return difference

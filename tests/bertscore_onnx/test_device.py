@@ -36,23 +36,25 @@ def test_two_wheels_are_warned_of(fresh):
 
 
 def test_without_a_name_cuda_comes_first_and_the_cpu_after_it(offers_cuda):
-    assert [name for name, _ in device.choose_providers(None)] == [device.CUDA, device.CPU]
+    assert [chosen.provider for chosen in device.choose_devices(None)] == [device.CUDA, device.CPU]
 
 
 def test_a_named_device_has_no_substitute(offers_cuda):
-    assert device.choose_providers("cpu") == [("CPUExecutionProvider", {})]
-    assert device.choose_providers("cuda:1") == [("CUDAExecutionProvider", {"device_id": 1, "use_tf32": 0})]
+    assert [chosen.provider for chosen in device.choose_devices("cpu")] == ["CPUExecutionProvider"]
+    [cuda] = device.choose_devices("cuda:1")
+    assert cuda.provider == "CUDAExecutionProvider"
+    assert (cuda.options["device_id"], cuda.options["use_tf32"]) == (1, 0)
 
 
 def test_cuda_without_a_cuda_wheel_is_refused():
     with pytest.raises(DeviceError, match=r"offers only .*CPUExecutionProvider"):
-        device.choose_providers("cuda")
+        device.choose_devices("cuda")
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", 3])
 def test_an_unknown_device_is_refused(name):
     with pytest.raises(InputError, match='expected "cpu", "cuda" or "cuda:N"'):
-        device.choose_providers(name)
+        device.choose_devices(name)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import onnx
 import pytest
 
 from bertscore_onnx.bundle import Bundle, open_bundle
-from bertscore_onnx.device import CPU, CUDA
+from bertscore_onnx.device import CPU, CUDA, Device
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError
 
@@ -59,11 +59,11 @@ def test_batches_do_not_change_vectors(encoder, options):
         assert np.abs(text_vectors(together, text) - text_vectors(apart, text)).max() < 1e-5
 
 
-def test_progress_adds_up_to_all_texts(encoder):
+def test_progress_adds_up_to_all_tokens(encoder):
     steps = []
     encoder.encode(SEQUENCES, max_tokens=6, advance=steps.append)
     assert len(steps) > 1
-    assert sum(steps) == len(SEQUENCES)
+    assert sum(steps) == sum(map(len, SEQUENCES))
 
 
 def test_nothing_encodes_to_nothing(encoder):
@@ -117,13 +117,13 @@ def test_a_file_that_is_no_graph_is_refused(bundle, tmp_path):
 
 
 def test_a_device_asked_for_by_name_is_never_replaced(bundle, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.encoder.choose_providers", lambda device: [(CUDA, {})])
+    monkeypatch.setattr("bertscore_onnx.sessions.choose_devices", lambda device: [Device(CUDA)])
     with pytest.raises(DeviceError, match="CUDAExecutionProvider cannot run"):
         Encoder(bundle, device="cuda")
 
 
 def test_without_a_name_the_cpu_takes_over_and_this_is_logged(bundle, monkeypatch, caplog):
-    monkeypatch.setattr("bertscore_onnx.encoder.choose_providers", lambda device: [(CUDA, {}), (CPU, {})])
+    monkeypatch.setattr("bertscore_onnx.sessions.choose_devices", lambda device: [Device(CUDA), Device(CPU)])
     assert Encoder(bundle).provider == CPU
     assert "CUDAExecutionProvider cannot be used" in caplog.text
 

@@ -141,5 +141,6 @@ def manifest(*, padding: bool) -> Manifest:
         exported_with={"bertscore-onnx": __version__},
         files={},
         golden=[],
+        golden_difference=0.0,
         padding=padding,
     )

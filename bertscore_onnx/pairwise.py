@@ -1,0 +1,67 @@
+"""Every candidate against every reference: precision and recall as matrices."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.embeddings import TokenEmbeddings
+from bertscore_onnx.encoded import EncodedTexts
+from bertscore_onnx.matching import match_all
+from bertscore_onnx.pairing import weigh_texts
+from bertscore_onnx.weighting import TokenWeights
+
+MAX_BLOCK_TOKENS = 2048
+"""Tokens of either side that are matched at once; their similarities take 17 MB."""
+
+
+def match_pairwise(
+    candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights, special_ids: Sequence[int]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Match every candidate with every reference, in each layer.
+
+    Args:
+        candidates, references: the texts.
+        weights: what the tokens weigh.
+        special_ids: the ids that do not make a text non-empty.
+
+    Returns:
+        Precision and recall, (layers, cands, refs) each; 0 and 0 where a side is empty or weighs nothing.
+
+    Raises:
+        IdfError: the weights say nothing of a token that occurs.
+    """
+    rows, of_candidate = np.unique(candidates.rows, return_inverse=True)
+    columns, of_reference = np.unique(references.rows, return_inverse=True)
+    layers = len(candidates.embeddings.vectors)
+    precision, recall = np.zeros((2, layers, len(rows), len(columns)), dtype=np.float32)
+    for layer in range(layers):
+        for row, some_candidates in _blocks(candidates.embeddings, rows):
+            left = candidates.embeddings.flat(layer, some_candidates, weights.table)
+            for column, some_references in _blocks(references.embeddings, columns):
+                right = references.embeddings.flat(layer, some_references, weights.table)
+                precision[layer, row, column], recall[layer, row, column] = match_all(*left, *right)
+    scorable = (
+        _is_scorable(candidates, weights, special_ids)[rows][:, None]
+        & _is_scorable(references, weights, special_ids)[columns]
+    )  # (rows, columns)
+    everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
+    return (precision * scorable)[everywhere], (recall * scorable)[everywhere]
+
+
+def _is_scorable(texts: EncodedTexts, weights: TokenWeights, special_ids: Sequence[int]) -> NDArray[np.bool_]:
+    """Return which of the distinct texts have something to match, (distinct,)."""
+    has_words, has_weight = weigh_texts(texts.embeddings, weights, special_ids)
+    return has_words & has_weight
+
+
+def _blocks(table: TokenEmbeddings, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:
+    """Cut texts into runs of at most `MAX_BLOCK_TOKENS`, or one text; return where each is, and its texts."""
+    blocks, start = [], 0
+    ends = np.cumsum(table.lengths[texts])  # (texts,)
+    while start < len(texts):
+        before = ends[start] - table.lengths[texts[start]]
+        stop = max(start + 1, int(np.searchsorted(ends, before + MAX_BLOCK_TOKENS, side="right")))
+        blocks.append((slice(start, stop), texts[start:stop]))
+        start = stop
+    return blocks

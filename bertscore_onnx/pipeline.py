@@ -1,0 +1,123 @@
+"""From pairs of texts to raw scores, window after window, so that memory does not grow with their number.
+
+While one window is encoded, the one after it is read and tokenised and the one before it is matched.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.bundle import Manifest
+from bertscore_onnx.embeddings import TokenEmbeddings
+from bertscore_onnx.encoded import EncodedTexts
+from bertscore_onnx.encoder import Encoder
+from bertscore_onnx.errors import ClosedError
+from bertscore_onnx.inputs import PAIRS_AT_ONCE, Pairs, Side
+from bertscore_onnx.matching import f_measure
+from bertscore_onnx.notices import Notices
+from bertscore_onnx.overlap import one_ahead
+from bertscore_onnx.pairing import match_pairs
+from bertscore_onnx.processor import usable_cpus
+from bertscore_onnx.scores import Scores, best_of_references
+from bertscore_onnx.threads import WorkerThreads
+from bertscore_onnx.tokenization import TextTokenizer
+from bertscore_onnx.weighting import TokenWeights
+from bertscore_onnx.windows import DistinctTexts, Window, cut_windows
+
+WINDOW_BYTES = 128_000_000
+"""The embeddings of a window; two windows exist at a time. `benchmarks/window_size.py` measures what a size costs."""
+
+WINDOW_CANDIDATES = 16_384
+"""The most candidates of a window, for texts that occur again and again."""
+
+
+class Pipeline:
+    """The stations of scoring in their order: tokenise, encode, match, reduce; threads may share it."""
+
+    def __init__(self, manifest: Manifest, tokenizer: TextTokenizer, encoder: Encoder) -> None:
+        """Put the stations together."""
+        self._manifest = manifest
+        self._tokenizer = tokenizer
+        self._encoder = encoder
+        self._threads = WorkerThreads(usable_cpus(), "bertscore-match")
+        self.model = f"{manifest.digest[:12]} in {encoder.precision}"
+        """What encodes the texts: those of another model, or of another precision, are not comparable."""
+        self.max_length = tokenizer.max_length
+        """The most tokens of a text."""
+        self._window_tokens = WINDOW_BYTES // (4 * len(manifest.layers) * manifest.hidden_size)
+
+    def score(
+        self,
+        portions: Iterable[Pairs],
+        weights: TokenWeights,
+        notices: Notices,
+        *,
+        max_items: int | None = None,
+        advance: Callable[[float], object] = lambda candidates: None,
+    ) -> Iterator[Scores]:
+        """Score pairs.
+
+        Args:
+            portions: the pairs, a few at a time; read no further than needed.
+            weights: what the tokens weigh.
+            notices: counts what the caller should hear of.
+            max_items: the most texts in one run of the model.
+            advance: called with the number of candidates, in fractions, that were encoded since the last call.
+
+        Yields:
+            The scores of each window's candidates, (layers, candidates), in order. Where `portions` fails, first those
+            of what it gave before.
+
+        Raises:
+            IdfError, EncodingError, ClosedError, DeviceError: as the stations say.
+        """
+        stopped = threading.Event()
+
+        def encode(window: Window) -> TokenEmbeddings:
+            def advance_unless_stopped(tokens: int) -> None:
+                if stopped.is_set():
+                    raise ClosedError("The caller has gone.")  # nobody is there to hear it
+                advance(window.num_candidates * tokens / window.texts.num_tokens)
+
+            return self._encoder.encode(window.texts.sequences, max_items=max_items, advance=advance_unless_stopped)
+
+        def match(window: Window, embeddings: TokenEmbeddings) -> Scores:
+            pairs, counts = window.joined(embeddings)
+            notices.cut += window.texts.num_cut
+            precision, recall = match_pairs(pairs, weights, self._manifest.special_ids, self._threads, notices)
+            return best_of_references(precision, recall, f_measure(precision, recall), counts)
+
+        windows = cut_windows(
+            portions, self._tokenizer, max_tokens=self._window_tokens, max_candidates=WINDOW_CANDIDATES
+        )
+        try:
+            yield from one_ahead(windows, encode, match)
+        finally:
+            stopped.set()
+
+    def encode(self, sides: Sequence[Side], notices: Notices) -> list[EncodedTexts]:
+        """Encode the sides that are not encoded yet, each of their texts once."""
+        texts = DistinctTexts(self._tokenizer)
+        rows = [side.rows if isinstance(side, EncodedTexts) else texts.add(side.texts) for side in sides]
+        embeddings = self._encoder.encode(texts.sequences)
+        notices.cut += texts.num_cut
+        return [
+            side if isinstance(side, EncodedTexts) else EncodedTexts(embeddings, row, side.counts, self.model)
+            for side, row in zip(sides, rows, strict=True)
+        ]
+
+    def documents(self, side: Side) -> Iterator[list[NDArray[np.int64]]]:
+        """Yield the ids of each text, (tokens,), duplicates included, some texts at a time."""
+        for start in range(0, len(side), PAIRS_AT_ONCE):
+            some = side[start : start + PAIRS_AT_ONCE]
+            if isinstance(some, EncodedTexts):
+                yield [some.embeddings.ids_of(row) for row in some.rows]
+            else:
+                yield self._tokenizer(some.texts)[0]
+
+    def close(self) -> None:
+        """Release the model; what is in progress finishes first."""
+        self._encoder.close()
+        self._threads.close()

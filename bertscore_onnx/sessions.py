@@ -1,0 +1,134 @@
+"""The ONNX Runtime sessions of one graph on one device: created once, at need, and again in a forked child."""
+
+import json
+import logging
+import os
+import threading
+from typing import Any
+
+from bertscore_onnx.bundle import Bundle
+from bertscore_onnx.device import CUDA, OPENVINO, Device, choose_devices, load_onnxruntime, open_session
+from bertscore_onnx.errors import ClosedError, DeviceError
+from bertscore_onnx.processor import usable_cpus
+
+_log = logging.getLogger(__name__)
+_creation = threading.Lock()  # sessions created side by side race inside ONNX Runtime
+
+
+def _renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that may hold it does not exist."""
+    global _creation
+    _creation = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+class Sessions:
+    """The sessions of one bundle; threads may share them.
+
+    On a CPU many small runs side by side, one thread each, are fastest in total, and a single run with all threads is
+    fastest for itself. Each kind has a session of its own.
+    """
+
+    def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
+        """Open the first session.
+
+        Args:
+            bundle: the bundle whose graph to run.
+            device: as in `choose_devices`.
+            num_threads: CPU threads to use; None for all that this process may keep busy.
+
+        Raises:
+            MissingExtraError: ONNX Runtime is not installed.
+            InputError: no such device name.
+            DeviceError: the device cannot run the graph.
+        """
+        self._graph = bundle.graph_path
+        self._opened: dict[bool, Any] = {}
+        self._pid = os.getpid()
+        self._closed = False
+        self.num_threads = num_threads or usable_cpus()
+        """CPU threads to use."""
+        self.device = self._choose(choose_devices(device))
+        """The device in use."""
+
+    def get(self, *, alone: bool) -> Any:
+        """Return the session for runs side by side, or for a run that is alone.
+
+        Raises:
+            ClosedError: the sessions were closed.
+            DeviceError: the process was forked and the device cannot follow, or a second session does not fit.
+        """
+        if self._pid != os.getpid():
+            self._follow_fork()
+        alone = alone and self.num_threads > 1 and self.device.provider != CUDA
+        session = self._opened.get(alone)
+        if session is not None:
+            return session
+        with _creation:
+            if self._closed:
+                raise ClosedError("The scorer was closed. Make a new one.")
+            if alone not in self._opened:
+                session, failure = self._open(self.device, alone=alone)
+                if session is None:
+                    raise self._unusable(failure)
+                self._opened[alone] = session
+            return self._opened[alone]
+
+    def close(self) -> None:
+        """Release the graph and its memory; runs in progress finish first."""
+        with _creation:
+            self._closed = True
+            self._opened = {}
+
+    def _choose(self, devices: list[Device]) -> Device:
+        """Open a session on the first device that works; a device that was asked for by name must."""
+        for device in devices:
+            self.device = device
+            with _creation:
+                session, failure = self._open(device, alone=False)
+            if session is not None:
+                self._opened[False] = session
+                return device
+            if device is not devices[-1]:
+                _log.warning("%s cannot be used, going on without it: %s", device.provider, failure)
+        raise self._unusable(failure)
+
+    def _open(self, device: Device, *, alone: bool) -> tuple[Any, str]:
+        threads, streams = (self.num_threads, 1) if alone else (1, self.num_threads)
+        onnxruntime = load_onnxruntime()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
+        options.log_severity_level = 3
+        if device.provider == OPENVINO:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # it does its own
+            device = device.with_options(load_config=_openvino_config(device, self.num_threads, streams))
+        return open_session(str(self._graph), options, device)
+
+    def _follow_fork(self) -> None:
+        """Forget the sessions of the parent process, whose threads do not exist in this one."""
+        if self.device.provider == CUDA:
+            raise DeviceError(
+                "The scorer was made before this process was forked, and CUDA does not survive that. Make the scorer "
+                'in the child process, or start that with the method "spawn" or "forkserver".'
+            )
+        self._opened, self._pid = {}, os.getpid()
+
+    def _unusable(self, failure: str) -> DeviceError:
+        return DeviceError(
+            f"{self.device.provider} cannot run {self._graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
+            "machine offers."
+        )
+
+
+def _openvino_config(device: Device, threads: int, streams: int) -> str:
+    settings = {
+        "INFERENCE_PRECISION_HINT": device.precision or "f32",
+        "INFERENCE_NUM_THREADS": str(threads),
+        "NUM_STREAMS": str(streams),
+    }
+    return json.dumps({"CPU": settings})

@@ -1,0 +1,57 @@
+"""Worker threads that start when they are first needed, and anew in a forked child."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from bertscore_onnx.errors import ClosedError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class WorkerThreads:
+    """A few threads that many callers may give work to."""
+
+    def __init__(self, number: int, name: str) -> None:
+        """Prepare threads; `name` is what a debugger shows."""
+        self._number, self._name = number, name
+        self._renew()
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Do the work for each item, in the threads, and yield the results in order.
+
+        Only a few items wait at a time, so that the work of several callers goes on side by side. Whoever stops
+        iterating, or gets an error, leaves at most those in progress to be finished.
+
+        Raises:
+            ClosedError: the threads were closed.
+        """
+        if self._pid != os.getpid():
+            self._renew()
+        running: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                running.append(self._submit(work, item))
+                if len(running) > 2 * self._number:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()
+
+    def close(self) -> None:
+        """Let the threads end when they have done what they were given."""
+        self._pool.shutdown(wait=False)
+
+    def _renew(self) -> None:
+        self._pool, self._pid = ThreadPoolExecutor(self._number, self._name), os.getpid()
+
+    def _submit(self, work: Callable[[Item], Result], item: Item) -> Future[Result]:
+        try:
+            return self._pool.submit(work, item)
+        except RuntimeError as error:
+            raise ClosedError("The scorer was closed. Make a new one.") from error
