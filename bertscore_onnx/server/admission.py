@@ -1,6 +1,7 @@
 """How many requests may be in progress at a time, and the end of that when the server is told to stop."""
 
 import asyncio
+from contextlib import suppress
 
 from bertscore_onnx.server.problems import draining, too_busy
 
@@ -40,9 +41,11 @@ class Admission:
     async def drain(self, timeout: float) -> bool:
         """Let nobody in any more, and wait for those who are; return whether all came to their end."""
         self.is_draining = True
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._idle.wait()
-        except TimeoutError:
-            return False
-        return True
+        return not self.active
+
+    def abandon(self) -> None:
+        """End the wait of `drain`."""
+        self._idle.set()

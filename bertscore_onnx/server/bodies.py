@@ -43,6 +43,10 @@ class MatchBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     candidate: str
     reference: str
     model: str | None = None
+    """As in `ScoreBody`."""
+
+    rescale: str | bool | None = None
+    """As in `ScoreBody`; the similarities stay as they are."""
 
 
 class ScoreValue(msgspec.Struct, frozen=True):

@@ -30,9 +30,7 @@ _CODES = {404: "not_found", 405: "method_not_allowed"}
 class Gate:
     """The middleware around all endpoints."""
 
-    def __init__(
-        self, app: ASGIApp, *, admission: Admission, keys: ApiKeys | None, metrics: Metrics
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, admission: Admission, keys: ApiKeys | None, metrics: Metrics) -> None:
         """Stand before an application.
 
         Args:

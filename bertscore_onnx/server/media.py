@@ -22,6 +22,8 @@ def media_type(request: Request, *allowed: str) -> str:
     charset = str(header.get_param("charset", "utf-8"))
     if found not in allowed or charset.lower() not in ("utf-8", "us-ascii"):
         raise Problem(
-            415, "unsupported_media_type", f"The body is of the type {given!r}; expected {' or '.join(allowed)} in UTF-8."
+            415,
+            "unsupported_media_type",
+            f"The body is of the type {given!r}; expected {' or '.join(allowed)} in UTF-8.",
         )
     return found

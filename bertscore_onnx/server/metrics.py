@@ -27,7 +27,9 @@ class Metrics:
             "bertscore_requests", "Requests answered.", ["endpoint", "status"], registry=self._registry
         )
         self._failures = Counter(
-            "bertscore_failures", "Requests that failed, by their error code.", ["endpoint", "reason"],
+            "bertscore_failures",
+            "Requests that failed, by their error code.",
+            ["endpoint", "reason"],
             registry=self._registry,
         )
         self._pairs = Counter("bertscore_candidates", "Candidates scored.", ["model"], registry=self._registry)

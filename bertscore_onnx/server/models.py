@@ -6,21 +6,24 @@ graphs. Rescaling costs nothing: it is a function of the raw scores, and happens
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from bertscore_onnx.baselines import rescale_layers
-from bertscore_onnx.bundle import Manifest
+from bertscore_onnx.bundle import Bundle
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.locate import find_bundle
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.server.bodies import ModelInfo
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.problems import Problem
 from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx.token_matches import TokenNames
 
-MakeScorer = Callable[[str, Sequence[str] | None], BERTScorer]
-"""Makes a scorer of a model, named as on the command line, with idf weights from these sentences, or without."""
+MakeScorer = Callable[[Bundle, Sequence[str] | None], BERTScorer]
+"""Makes a scorer of a bundle, with idf weights from these sentences, or without."""
 
 
 class Weighting:
@@ -54,16 +57,25 @@ class Model:
     """One served model."""
 
     def __init__(
-        self, name: str, weightings: Mapping[str | None, Weighting], *, allow_fp32_baseline: bool = False
+        self,
+        name: str,
+        bundle: Bundle,
+        weightings: Mapping[str | None, Weighting],
+        *,
+        allow_fp32_baseline: bool = False,
     ) -> None:
         """Put a model together.
 
         Args:
             name: what requests call it.
+            bundle: where it comes from.
             weightings: the weighting of each idf table, and under None the one without idf.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
         """
         self.name = name
+        self.manifest = bundle.manifest
+        """What the bundle says of the model."""
+        self.token_names = TokenNames(bundle)
         self.weightings = weightings
         signature = weightings[None].scorer.signature
         self.precision = dict(field.split(":", 1) for field in signature.split("|")[1:])["precision"]
@@ -72,11 +84,6 @@ class Model:
         rescales = allow_fp32_baseline or self.precision == "fp32"
         self.baselines = self.manifest.baselines if rescales else {}
         """The baselines to rescale with, by language."""
-
-    @property
-    def manifest(self) -> Manifest:
-        """What the bundle says of the model."""
-        return self.weightings[None].scorer.manifest
 
     @property
     def idf_tables(self) -> list[str]:
@@ -119,7 +126,7 @@ class Choice:
             Problem: 422: the model does not have it.
         """
         if rescale is True:
-            raise Problem(422, "invalid", "`rescale` is true; expected a language, such as \"en\", or false.")
+            raise Problem(422, "invalid", '`rescale` is true; expected a language, such as "en", or false.')
         language = rescale.lower() if rescale else "no"
         if rescale and language not in model.baselines:
             known = ", ".join(sorted(model.baselines)) or "none"
@@ -139,7 +146,7 @@ class Choice:
         raw = await self.weighting.batcher.score(cands, refs, deadline=deadline)
         if self._baselines is None:
             return raw
-        one_layer = Scores(*(values[None] for values in (*raw, raw.best_reference)))
+        one_layer = Scores(raw.P[None], raw.R[None], raw.F[None], raw.best_reference[None])
         return rescale_layers(one_layer, self._baselines).of_layer(0)
 
 
@@ -177,14 +184,15 @@ class Models:
         with ExitStack() as opened:
             for spec in models:
                 alias, _, source = spec.rpartition("=")
+                bundle = find_bundle(source)
                 weightings: dict[str | None, Weighting] = {}
                 for idf, sentences in [(None, None), *idf_sentences.items()]:
-                    weightings[idf] = Weighting(_maker(make, source, sentences), limits)
+                    weightings[idf] = Weighting(partial(make, bundle, sentences), limits)
                     opened.callback(weightings[idf].close)
-                name = alias or weightings[None].scorer.model_type
+                name = alias or bundle.manifest.model_id
                 if any(name == other.name for other in loaded):
                     raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
-                loaded.append(Model(name, weightings, allow_fp32_baseline=allow_fp32_baseline))
+                loaded.append(Model(name, bundle, weightings, allow_fp32_baseline=allow_fp32_baseline))
             opened.pop_all()
         return cls(loaded)
 
@@ -223,7 +231,3 @@ class Models:
     ) -> None:
         """Close the models."""
         self.close()
-
-
-def _maker(make: MakeScorer, source: str, sentences: Sequence[str] | None) -> Callable[[], BERTScorer]:
-    return lambda: make(source, sentences)

@@ -121,9 +121,7 @@ def draining() -> Problem:
 
 def unexpected(request_id: str) -> Problem:
     """Say that it is the server's fault, and nothing of how it came about."""
-    return Problem(
-        500, "internal", "The server failed; its log says why, under this id.", request_id=request_id
-    )
+    return Problem(500, "internal", "The server failed; its log says why, under this id.", request_id=request_id)
 
 
 def _told(message: str) -> str:

@@ -3,8 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bertscore_onnx.server.bodies import Health, ModelList
 from bertscore_onnx.server.admission import Admission
+from bertscore_onnx.server.bodies import Health, ModelList
 from bertscore_onnx.server.metrics import CONTENT_TYPE, Metrics
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.problems import json_response

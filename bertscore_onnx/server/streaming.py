@@ -2,8 +2,8 @@
 
 A line that cannot be scored is answered in place, by an error with the number of the line, and the stream goes on. What
 concerns the stream as a whole, such as a deadline or a line without end, is answered by an error without a number, and
-the stream ends there. A stream that was scored to its end closes with a line `{"done": true, …}`; where that is missing,
-something was lost.
+the stream ends there. A stream that was scored to its end closes with a line `{"done": true, …}`; where that line is
+missing, something was lost.
 
 Memory is bounded: at most a few batches are under way, nothing more is read before their scores have been sent, and
 nothing is sent that the client does not take.
