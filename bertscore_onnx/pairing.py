@@ -1,6 +1,5 @@
 """Embeddings and weights to the precision and recall of pairs, in batches; a pair with nothing to match scores 0."""
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.batching import plan_batches
 from bertscore_onnx.embeddings import TokenEmbeddings
 from bertscore_onnx.matching import greedy_match
+from bertscore_onnx.notices import notice
 from bertscore_onnx.weighting import TokenWeights
 
 MAX_MATCH_TOKENS = 4096
@@ -61,4 +61,4 @@ def match_pairs(
 def _warn_of_zeros(count: int, reason: str) -> None:
     if count:
         scored = "1 pair scores" if count == 1 else f"{count} pairs score"
-        warnings.warn(f"{scored} 0 because {reason}.", UserWarning, stacklevel=4)
+        notice(f"{scored} 0 because {reason}.", stacklevel=4)

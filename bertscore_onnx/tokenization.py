@@ -6,7 +6,6 @@ at the right.
 """
 
 import re
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tokenizers import Tokenizer
 
 from bertscore_onnx.bundle import Bundle
 from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError
+from bertscore_onnx.notices import notice
 from bertscore_onnx.recipe import Recipe, bind_cut, bind_steps
 from bertscore_onnx.sentencepiece import SentencePieceEncoder
 
@@ -78,10 +78,9 @@ class TextTokenizer:
         found = iter(self._encode([text for text in stripped if text]))
         ids = [np.array(next(found), dtype=np.int64) if text else self._empty_ids for text in stripped]
         if self._is_guarded and (count := sum(len(one) >= MEMORY_GUARD for one in ids)):
-            warnings.warn(
+            notice(
                 f"{count} texts reach {MEMORY_GUARD} tokens and are cut there. The model has no bound of its own, but "
                 "longer texts would take too much memory.",
-                UserWarning,
                 stacklevel=3,
             )
         return ids
