@@ -49,21 +49,25 @@ def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int)
     asyncio.run(_run(app, models, limits, _listen(host, port)))
 
 
+def make_server(app: Starlette) -> uvicorn.Server:
+    """Return a server that does not touch signals, and logs what goes wrong only: the gate writes the access lines."""
+    config = uvicorn.Config(
+        app,
+        http=TimedConnection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_LAST_SECONDS,
+    )
+    return _Server(config)
+
+
 async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.socket) -> None:
     admission: Admission = app.state.admission
-    server = _Server(
-        uvicorn.Config(
-            app,
-            http=TimedConnection,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=_LAST_SECONDS,
-        )
-    )
+    server = make_server(app)
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 

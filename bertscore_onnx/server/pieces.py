@@ -91,19 +91,26 @@ async def in_order(
     At most three pieces are under way; then no more is taken from `pieces` until a result has been emitted.
 
     Raises:
-        Exception: the first error of `pieces`, `work` or `emit`; what is under way is cancelled.
+        Problem: the one that ended `pieces`, after the results of those before it.
+        Exception: the first other error of `pieces`, `work` or `emit`, at once; what is under way is cancelled.
     """
-    begun: asyncio.Queue[asyncio.Task[U] | None] = asyncio.Queue(_AHEAD)
+    begun: asyncio.Queue[asyncio.Task[U] | Problem | None] = asyncio.Queue(_AHEAD)
 
     async def begin_all() -> None:
-        async for piece in pieces:
-            await begun.put(group.create_task(work(piece)))
-        await begun.put(None)
+        try:
+            async for piece in pieces:
+                await begun.put(group.create_task(work(piece)))
+        except Problem as problem:
+            await begun.put(problem)
+        else:
+            await begun.put(None)
 
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(begin_all())
             while (task := await begun.get()) is not None:
+                if isinstance(task, Problem):
+                    raise task
                 await emit(await task)
     except* Exception as errors:
         raise _first(errors) from None
