@@ -1,0 +1,105 @@
+"""What takes PyTorch to make: random models, bundles and the machine's matrix-product rate. Runs in a worker."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.texts import SYLLABLES, WORDS
+
+ROBERTA_LARGE = {
+    "vocab_size": 50265,
+    "hidden_size": 1024,
+    "num_hidden_layers": 17,
+    "num_attention_heads": 16,
+    "intermediate_size": 4096,
+    "max_position_embeddings": 514,
+    "type_vocab_size": 1,
+    "layer_norm_eps": 1e-5,
+}
+"""roberta-large as far as the layer that bert-score takes."""
+
+TINY = {
+    "hidden_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 64,
+}
+
+
+def save_random_roberta(folder: str, texts: list[str], sizes: dict[str, int]) -> None:
+    """Save a random RoBERTa, with a tokenizer that learned its merges from the texts."""
+    import torch
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
+
+    learned = ByteLevelBPETokenizer()
+    special_tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    learned.train_from_iterator(texts, vocab_size=8000, special_tokens=special_tokens, show_progress=False)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    files = learned.save_model(folder)
+    RobertaTokenizer(*files, model_max_length=512).save_pretrained(folder)
+    torch.manual_seed(0)
+    RobertaModel(RobertaConfig(**{**ROBERTA_LARGE, **sizes}), add_pooling_layer=False).save_pretrained(folder)
+
+
+def save_tiny_bert(folder: str) -> None:
+    """Save a random BERT of one layer, with a tokenizer that learned the words of `distinct_pairs`."""
+    import torch
+    from tokenizers import BertWordPieceTokenizer
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    learned = BertWordPieceTokenizer()
+    learned.train_from_iterator([*WORDS, *SYLLABLES], vocab_size=1000, min_frequency=1, show_progress=False)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    files = learned.save_model(folder)
+    tokenizer = BertTokenizer(*files, model_max_length=64)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    BertModel(BertConfig(vocab_size=len(tokenizer), **TINY), add_pooling_layer=False).save_pretrained(folder)
+
+
+def export(folder: str, name: str, num_layers: int, precision: str, output: str) -> None:
+    """Export a model folder into a bundle."""
+    from bertscore_onnx_export.pipeline import export_model
+
+    options: dict[str, Any] = {} if precision == "fp32" else {"precision": precision}
+    export_model(folder, name=name, num_layers=num_layers, output=Path(output), force=True, **options)
+
+
+def product_rate(device: str, dtype: str, sizes: list[int]) -> float:
+    """Measure how many floating-point operations a second a product of square matrices reaches, at its best."""
+    import numpy as np
+    import torch
+
+    best = 0.0
+    for size in sizes:
+        left, right = torch.rand(2, size, size, device=device, dtype=getattr(torch, dtype))
+        products: list[Callable[[], object]] = [partial(torch.mm, left, right)]
+        if device == "cpu":
+            arrays = np.random.default_rng(0).random((2, size, size), dtype=np.float32)
+            products.append(partial(np.matmul, *arrays))
+        for product in products:
+            seconds = min(_seconds(product, device) for _ in range(5))
+            best = max(best, 2 * size**3 / seconds)
+    return best
+
+
+def _seconds(call: Callable[[], object], device: str) -> float:
+    import torch
+
+    begin = time.perf_counter()
+    call()
+    if device != "cpu":
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin
+
+
+BUILDERS: dict[str, Callable[..., Any]] = {
+    "random-roberta": save_random_roberta,
+    "tiny-bert": save_tiny_bert,
+    "export": export,
+    "product-rate": product_rate,
+}
