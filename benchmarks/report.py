@@ -16,9 +16,17 @@ def as_markdown(report: Report) -> str:
     settings = ", ".join(f"{name} {value}" for name, value in report.settings.items())
     parts = [f"Measured {report.made}: {facts}. Settings: {settings}."]
     if report.peak_rates:
-        rates = " and ".join(_scaled(rate) for rate in report.peak_rates)
-        parts.append(f"A matrix product reached {rates} before and after the cases.")
-    return "\n\n".join(parts + [case_as_markdown(case) for case in report.cases]) + "\n"
+        slowest, fastest = _scaled(min(report.peak_rates)), _scaled(max(report.peak_rates))
+        parts.append(f"A matrix product reached {slowest} to {fastest}, measured before and after each case.")
+    parts.append(goals_as_markdown(report))
+    parts += [case_as_markdown(case) for case in report.cases]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def goals_as_markdown(report: Report) -> str:
+    """Return one table of all figures that have a goal."""
+    rows = [(case.letter, *_figure_row(one)) for case in report.cases for one in case.figures if one.goal]
+    return _table(("case", *FIGURES), rows)
 
 
 def case_as_markdown(case: Case) -> str:
@@ -30,7 +38,7 @@ def case_as_markdown(case: Case) -> str:
         shares = ", ".join(f"{stage} {100 * share:.1f} %" for stage, share in case.stages.items())
         parts.append(f"Where our time goes: {shares}.")
     if case.encode_rate:
-        parts.append(f"Our encode rate: {_scaled(case.encode_rate)}.")
+        parts.append(f"Our rate in the model: {_scaled(case.encode_rate)}.")
     for curve in case.curves:
         rows = [(f"{along:g}", f"{rate:,.0f}") for along, rate in curve.points]
         parts.append(_table((curve.along, "pairs/s"), rows))

@@ -93,7 +93,7 @@ class Report(msgspec.Struct, forbid_unknown_fields=True):
     settings: dict[str, str]
     cases: list[Case] = []
     peak_rates: list[float] = []
-    """Floating-point operations a second of a matrix product, before and after the cases."""
+    """Floating-point operations a second of a matrix product, before the first case and after each."""
 
     schema: int = SCHEMA
 

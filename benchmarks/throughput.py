@@ -1,5 +1,6 @@
 """Many pairs in one call: ours against bert-score, on the same weights and texts."""
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,8 +84,9 @@ def compare_throughput(
     results, absent = compete(contestants, "together", dict.fromkeys(contestants, work), rounds, [entries[0].name])
     labels = {entry.name: entry.label for entry in entries}
     case.skipped += [Skipped(labels[name], reason) for name, reason in absent.items()]
-    scores = results[PEER].scores if PEER in results else None
-    case.contenders = [contender(labels[name], one, len(candidates), scores) for name, one in results.items()]
+    scores = results[PEER].scores if PEER in results else []
+    for name, one in results.items():
+        case.contenders.append(contender(labels[name], one, len(candidates), [] if name == PEER else scores))
     for versus in comparisons:
         if {versus.ours, versus.theirs} <= results.keys():
             case.figures.append(_compared(versus, labels, results))
@@ -105,14 +107,14 @@ def admit(entries: Sequence[Entry]) -> tuple[dict[str, Contestant], list[Skipped
     return admitted, skipped
 
 
-def contender(label: str, results: Results, pairs: int, peer_scores: Sequence[float] | None = None) -> Contender:
+def contender(label: str, results: Results, pairs: int, peer_scores: Sequence[float] = ()) -> Contender:
     """Sum up one contestant; a round of many calls counts as their median."""
     seconds = [percentile(calls, 50) for calls in results.rounds]
     work = pairs if len(results.rounds[0]) == 1 else 1
     difference = None
     if peer_scores and results.scores:
         difference = max(abs(our - their) for our, their in zip(results.scores, peer_scores, strict=True))
-    return Contender(label, seconds, work / percentile(seconds, 50), results.peak_memory, difference)
+    return Contender(label, seconds, work / statistics.median(seconds), results.peak_memory, difference)
 
 
 def add_stages(case: Case, results: Results, flops: float, goal: float | None = None) -> None:
