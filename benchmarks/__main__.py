@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--case", action="append", choices=CASES, help="may be given several times (default: all)")
     parser.add_argument("--stream-pairs", type=int, default=1_000_000, help="how many pairs case f streams")
     parser.add_argument(
-        "--openvino-python", type=Path, help="the interpreter of an environment with bertscore-onnx[openvino]"
+        "--openvino-python", type=_absolute, help="the interpreter of an environment with bertscore-onnx[openvino]"
     )
     chosen = parser.parse_args(arguments)
     settings = Settings(
@@ -26,6 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     cases = [CASES[letter] for letter in chosen.case or CASES]
     run_cases(cases, settings, "cpu", lambda: product_rate("cpu", "float32", PRODUCT_SIZES))
+
+
+def _absolute(path: str) -> Path:
+    return Path(path).absolute()  # not resolved: the link in an environment is what makes it one
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What takes PyTorch to make: random models, bundles and the machine's matrix-product rate. Runs in a worker."""
 
+import json
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +17,6 @@ ROBERTA_LARGE = {
     "intermediate_size": 4096,
     "max_position_embeddings": 514,
     "type_vocab_size": 1,
-    "layer_norm_eps": 1e-5,
 }
 """roberta-large as far as the layer that bert-score takes."""
 
@@ -33,32 +33,37 @@ def save_random_roberta(folder: str, texts: list[str], sizes: dict[str, int]) ->
     """Save a random RoBERTa, with a tokenizer that learned its merges from the texts."""
     import torch
     from tokenizers import ByteLevelBPETokenizer
-    from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
+    from transformers import RobertaConfig, RobertaModel
 
     learned = ByteLevelBPETokenizer()
     special_tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     learned.train_from_iterator(texts, vocab_size=8000, special_tokens=special_tokens, show_progress=False)
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    files = learned.save_model(folder)
-    RobertaTokenizer(*files, model_max_length=512).save_pretrained(folder)
+    _save_tokenizer(learned, folder, "RobertaTokenizer", 512)
     torch.manual_seed(0)
-    RobertaModel(RobertaConfig(**{**ROBERTA_LARGE, **sizes}), add_pooling_layer=False).save_pretrained(folder)
+    config = RobertaConfig(layer_norm_eps=1e-5, **{**ROBERTA_LARGE, **sizes})
+    RobertaModel(config, add_pooling_layer=False).save_pretrained(folder)
 
 
 def save_tiny_bert(folder: str) -> None:
     """Save a random BERT of one layer, with a tokenizer that learned the words of `distinct_pairs`."""
     import torch
     from tokenizers import BertWordPieceTokenizer
-    from transformers import BertConfig, BertModel, BertTokenizer
+    from transformers import BertConfig, BertModel
 
     learned = BertWordPieceTokenizer()
     learned.train_from_iterator([*WORDS, *SYLLABLES], vocab_size=1000, min_frequency=1, show_progress=False)
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    files = learned.save_model(folder)
-    tokenizer = BertTokenizer(*files, model_max_length=64)
-    tokenizer.save_pretrained(folder)
+    _save_tokenizer(learned, folder, "BertTokenizer", TINY["max_position_embeddings"])
     torch.manual_seed(0)
-    BertModel(BertConfig(vocab_size=len(tokenizer), **TINY), add_pooling_layer=False).save_pretrained(folder)
+    config = BertConfig(vocab_size=learned.get_vocab_size(), **TINY)
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+
+
+def _save_tokenizer(learned: Any, folder: str, tokenizer_class: str, max_length: int) -> None:
+    """Save what a slow tokenizer is loaded from, whatever the version of transformers."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    learned.save_model(folder)
+    config = {"tokenizer_class": tokenizer_class, "model_max_length": max_length}
+    (Path(folder) / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
 def export(folder: str, name: str, num_layers: int, precision: str, output: str) -> None:

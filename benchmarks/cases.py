@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks.contest import REST, Contestant, compete, environment
+from benchmarks.contest import REST, Contest, Contestant, environment
 from benchmarks.growth import measure_growth
 from benchmarks.results import Case, Contender, Goal, Skipped, figure, percentile, ratio
 from benchmarks.settings import Settings
@@ -45,7 +45,7 @@ def minilm(settings: Settings) -> Case:
         Versus("ours-openvino", "bert-score-bf16"),
         Versus("ours-int8", PEER),
     ]
-    compare_throughput(case, model, entries, pairs, settings.rounds, comparisons, outside_goal=5)
+    compare_throughput(case, model, entries, pairs, settings, comparisons, outside_goal=5)
     return case
 
 
@@ -53,7 +53,7 @@ def roberta_large(settings: Settings) -> Case:
     """Score short texts with a large model."""
     model = settings.models.roberta_large
     pairs = settings.some_pairs(256)
-    case = Case("b", f"roberta-large's architecture, 17 layers, {len(pairs[0])} pairs")
+    case = Case("b", f"roberta-large's architecture, {model.num_layers} layers, {len(pairs[0])} pairs")
     if settings.roberta_folder is None:
         case.note = "The weights are random; speed does not depend on their values, the difference in scores does."
     entries = [
@@ -69,7 +69,7 @@ def roberta_large(settings: Settings) -> Case:
         Versus("ours-openvino", "bert-score-bf16"),
         Versus("ours-int8", PEER, 5),
     ]
-    compare_throughput(case, model, entries, pairs, settings.rounds, comparisons)
+    compare_throughput(case, model, entries, pairs, settings, comparisons)
     return case
 
 
@@ -78,16 +78,12 @@ def documents(settings: Settings) -> Case:
     model = settings.models.minilm
     count = settings.limit(64)
     draw = random.Random(0)  # noqa: S311 -- nothing secret
-    lengths = [draw.randint(402, 512) for _ in range(count)]  # one may end up shorter by up to two
-    candidates, references = (
-        of_lengths(texts, lengths, lambda word: model.token_counts([word])[0] - 2) for texts in settings.all_pairs
-    )
+    lengths = [draw.randint(401, 512) for _ in range(count)]  # a text may have one less
+    candidates, references = (of_lengths(texts, lengths, model.token_counts) for texts in settings.all_pairs)
     tokens = model.token_counts([*candidates, *references])
     case = Case("c", f"MiniLM, {count} pairs of documents of {min(tokens)} to {max(tokens)} tokens")
     entries = [ours(model), peer(model)]
-    return compare_throughput(
-        case, model, entries, (candidates, references), settings.rounds, [Versus(OURS, PEER, 1.5)]
-    )
+    return compare_throughput(case, model, entries, (candidates, references), settings, [Versus(OURS, PEER, 1.5)])
 
 
 def one_pair(settings: Settings) -> Case:
@@ -104,7 +100,7 @@ def one_pair(settings: Settings) -> Case:
         alone: Contestant("the model alone", alone, bundle, device),
     }
     work = {name: {"candidates": candidates, "references": references} for name in contestants}
-    results, absent = compete(contestants, "singly", work, settings.rounds, [OURS])
+    results, absent = Contest(contestants, "singly", work, [OURS]).hold(settings.rounds)
     case.skipped = [Skipped(contestants[name].label, reason) for name, reason in absent.items()]
     for name, one in results.items():
         case.contenders.append(contender(contestants[name].label, one, 1))
@@ -167,7 +163,7 @@ def streaming(settings: Settings) -> Case:
         name = f"{count:,} pairs"
         contestants = {name: Contestant(name, OURS, str(model.bundle()), {"device": "cpu"})}
         work = {name: {"count": count}}
-        results, absent = compete(contestants, "stream", work, 1, [name] if count == few else [], warm_up=False)
+        results, absent = Contest(contestants, "stream", work, [name] if count == few else [], warm_up=False).hold(1)
         case.skipped += [Skipped(label, reason) for label, reason in absent.items()]
         if name in results:
             measured[count] = results[name]
@@ -192,7 +188,7 @@ def systems(settings: Settings) -> Case:
         name: Contestant(label, OURS, str(model.bundle()), {"device": "cpu"}) for name, label in labels.items()
     }
     work = {name: {"systems": outputs, "references": references, "encode_once": name == "once"} for name in contestants}
-    results, absent = compete(contestants, "systems", work, settings.rounds, ["once"])
+    results, absent = Contest(contestants, "systems", work, ["once"]).hold(settings.rounds)
     case.skipped = [Skipped(labels[name], reason) for name, reason in absent.items()]
     pairs = SYSTEMS * len(references)
     case.contenders = [contender(labels[name], one, pairs) for name, one in results.items()]

@@ -9,6 +9,7 @@ mpl.use("Agg")  # no screen is needed
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 
 from benchmarks.results import Case, Curve, Report
 
@@ -49,8 +50,11 @@ def _bars(case: Case, axis: Axes) -> None:
 
 
 def _line(case: Case, curve: Curve, axis: Axes) -> None:
-    axis.plot(*zip(*curve.points, strict=True), marker="o")
+    along, rates = zip(*curve.points, strict=True)
+    axis.plot(along, rates, marker="o")
     axis.set_xscale("log")
+    axis.set_xticks(along, labels=[f"{one:g}" for one in along])
+    axis.xaxis.set_minor_locator(NullLocator())
     axis.set_ylim(bottom=0)
     axis.set_title(case.title, fontsize="medium")
     axis.set_xlabel(curve.along)

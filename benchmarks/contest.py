@@ -7,7 +7,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -55,18 +54,26 @@ class Worker:
     """A process that answers requests; see `benchmarks.worker`."""
 
     def __init__(self, python: str = sys.executable) -> None:
-        """Start the process."""
+        """Start the process.
+
+        Raises:
+            ContestantError: there is no such interpreter.
+        """
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 -- close() closes it
-        self._process = subprocess.Popen(  # noqa: S603 -- our own module
-            [python, "-m", "benchmarks.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-            encoding="utf-8",
-            cwd=ROOT,
-            env=environment(),
-        )
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 -- our own module
+                [python, "-m", "benchmarks.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                text=True,
+                encoding="utf-8",
+                cwd=ROOT,
+                env=environment(),
+            )
+        except OSError as error:
+            self._log.close()
+            raise ContestantError(f"{python} cannot be started: {error.strerror}") from error
 
     def ask(self, what: str, **arguments: Any) -> Any:
         """Send a request and wait for its answer.
@@ -119,53 +126,61 @@ def build(builder: str, **arguments: Any) -> Any:
         return worker.ask("build", builder=builder, arguments=arguments)
 
 
-def compete(
-    contestants: Mapping[str, Contestant],
-    workload: str,
-    arguments: Mapping[str, Mapping[str, Any]],
-    rounds: int,
-    profiled: Sequence[str] = (),
-    *,
-    warm_up: bool = True,
-) -> tuple[dict[str, Results], dict[str, str]]:
-    """Let contestants do their work, once to warm up and then in so many rounds, one after the other in each.
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """The same work for several contestants."""
 
-    Args:
-        contestants: by name.
-        workload: a name out of `benchmarks.workloads`.
-        arguments: the work of each contestant.
-        rounds: how often.
-        profiled: those whose stages are timed, in one more run after all others.
-        warm_up: whether to do the work once before the rounds.
+    contestants: Mapping[str, Contestant]
+    """By name."""
 
-    Returns:
-        The results of each contestant, and of those that could not take part the reason.
-    """
-    results: dict[str, Results] = {}
-    absent: dict[str, str] = {}
-    with ExitStack() as stack:
+    workload: str
+    """A name out of `benchmarks.workloads`."""
+
+    arguments: Mapping[str, Mapping[str, Any]]
+    """The work of each contestant."""
+
+    profiled: Sequence[str] = ()
+    """Those whose stages are timed, in one more run after all others."""
+
+    warm_up: bool = True
+    """Whether to do the work once before the rounds."""
+
+    def hold(self, rounds: int) -> tuple[dict[str, Results], dict[str, str]]:
+        """Let the contestants do their work in so many rounds, one after the other in each.
+
+        Returns:
+            The results of each contestant, and of those that failed the reason.
+        """
         workers: dict[str, Worker] = {}
-        for name, one in contestants.items():
-            worker = stack.enter_context(Worker(one.python))
-            try:
-                worker.ask("load", engine=one.engine, path=one.path, options=dict(one.options))
-                worker.ask("prepare", workload=workload, arguments=dict(arguments[name]))
-                if warm_up:
-                    worker.ask("run")
-            except ContestantError as error:
-                absent[name] = str(error)
+        results = {name: Results() for name in self.contestants}
+        absent: dict[str, str] = {}
+        try:
+            for step in (self._load, *[self._run] * rounds, self._finish):
+                for name in [name for name in results if name not in absent]:
+                    try:
+                        step(name, workers, results[name])
+                    except ContestantError as error:
+                        absent[name] = str(error)
+        finally:
+            for worker in workers.values():
                 worker.close()
-                continue
-            workers[name] = worker
-            results[name] = Results(scores=worker.ask("scores"))
-        for _ in range(rounds):
-            for name, worker in workers.items():
-                time.sleep(REST)
-                results[name].rounds.append(worker.ask("run"))
-        for name, worker in workers.items():
-            results[name].peak_memory = worker.ask("peak_memory")
-            if name in profiled:
-                time.sleep(REST)
-                seconds, results[name].stages = worker.ask("profile")
-                results[name].encode_seconds = seconds * results[name].stages["encode"]
-    return results, absent
+        return {name: one for name, one in results.items() if name not in absent}, absent
+
+    def _load(self, name: str, workers: dict[str, Worker], results: Results) -> None:
+        one = self.contestants[name]
+        workers[name] = Worker(one.python)
+        workers[name].ask("load", engine=one.engine, path=one.path, options=dict(one.options))
+        workers[name].ask("prepare", workload=self.workload, arguments=dict(self.arguments[name]))
+        if self.warm_up:
+            workers[name].ask("run")
+
+    def _run(self, name: str, workers: dict[str, Worker], results: Results) -> None:
+        time.sleep(REST)
+        results.rounds.append(workers[name].ask("run"))
+
+    def _finish(self, name: str, workers: dict[str, Worker], results: Results) -> None:
+        results.scores = workers[name].ask("scores")
+        results.peak_memory = workers[name].ask("peak_memory")
+        if name in self.profiled:
+            seconds, results.stages = workers[name].ask("profile")
+            results.encode_seconds = seconds * results.stages["encode"]

@@ -4,11 +4,13 @@ Imports of the engines stand in the functions: a worker has the packages of its 
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
+from pkgutil import resolve_name
 from typing import Any
 from unittest import mock
 
-from benchmarks.stages import RUN_MODEL
+from benchmarks.stages import MODEL_RUNS
 
 
 def load_ours(path: str, *, device: str) -> Any:
@@ -48,20 +50,22 @@ class ModelAlone:
         return scores
 
     def _record(self, candidates: list[str], references: list[str]) -> tuple[list[Callable[[], object]], Any]:
-        from onnxruntime import InferenceSession
-
         runs: list[Callable[[], object]] = []
-        original = InferenceSession.run
-
-        def recorded(*arguments: Any, **named: Any) -> Any:
-            runs.append(partial(original, *arguments, **named))
-            return original(*arguments, **named)
-
-        with mock.patch(RUN_MODEL, recorded):
+        with ExitStack() as patches:
+            for name in MODEL_RUNS:
+                patches.enter_context(mock.patch(name, _recorded(resolve_name(name), runs)))
             scores = self._scorer.score(candidates, references)
         if not runs:
-            raise RuntimeError(f"Scoring a pair never called {RUN_MODEL}. Adjust benchmarks/stages.py.")
+            raise RuntimeError(f"Scoring a pair never came to {' or '.join(MODEL_RUNS)}. Adjust benchmarks/stages.py.")
         return runs, scores
+
+
+def _recorded(function: Callable[..., Any], runs: list[Callable[[], object]]) -> Callable[..., Any]:
+    def record(*arguments: Any, **named: Any) -> Any:
+        runs.append(partial(function, *arguments, **named))
+        return function(*arguments, **named)
+
+    return record
 
 
 def load_model_alone(path: str, *, device: str) -> ModelAlone:

@@ -25,18 +25,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cuda", help=argparse.SUPPRESS)  # "cpu" rehearses, with a tiny model
     chosen = parser.parse_args(arguments)
     rehearsal = chosen.device == "cpu"
-    if not rehearsal:
-        refuse_without_cuda()
+    facts = {} if rehearsal else gpu_facts(chosen.device)
     settings = Settings(**shared_settings(chosen), device=chosen.device, roberta_sizes=REHEARSAL if rehearsal else None)
     dtype, size = ("float32", 256) if rehearsal else ("float16", PRODUCT_SIZE)
-    run_cases([on_gpu], settings, "gpu", lambda: product_rate(chosen.device, dtype, [size]), SHARE_GOAL)
+    run_cases([on_gpu], settings, "gpu", lambda: product_rate(chosen.device, dtype, [size]), SHARE_GOAL, facts)
 
 
 def on_gpu(settings: Settings) -> Case:
     """Score short texts with a large model on the GPU."""
     model = settings.models.roberta_large
     pairs = settings.some_pairs(3004)
-    case = Case("h", f"roberta-large's architecture, 17 layers, {len(pairs[0])} pairs, on {settings.device}")
+    size = f"{model.num_layers} layers, {len(pairs[0])} pairs, on {settings.device}"
+    case = Case("h", f"roberta-large's architecture, {size}")
     if settings.roberta_folder is None:
         case.note = "The weights are random; speed does not depend on their values, the difference in scores does."
     precision = "fp32" if settings.device == "cpu" else "fp16"
@@ -46,11 +46,11 @@ def on_gpu(settings: Settings) -> Case:
         peer(model, "bert-score-fp16", "float16", settings.device),
     ]
     comparisons = [Versus(OURS, PEER, 8), Versus(OURS, "bert-score-fp16", 1.5)]
-    return compare_throughput(case, model, entries, pairs, settings.rounds, comparisons)
+    return compare_throughput(case, model, entries, pairs, settings, comparisons)
 
 
-def refuse_without_cuda() -> None:
-    """End with a message unless both PyTorch and ONNX Runtime can use CUDA here."""
+def gpu_facts(device: str) -> dict[str, str]:
+    """Name the GPU, or end with a message unless both PyTorch and ONNX Runtime can use CUDA here."""
     import onnxruntime
     import torch
 
@@ -62,6 +62,7 @@ def refuse_without_cuda() -> None:
             f"ONNX Runtime offers only {', '.join(providers)}. Install the GPU wheel instead of the CPU one: "
             "`pip uninstall -y onnxruntime`, then `pip install 'bertscore-onnx[gpu]'`."
         )
+    return {"gpu": torch.cuda.get_device_name(device), "cuda": str(torch.version.cuda)}
 
 
 if __name__ == "__main__":

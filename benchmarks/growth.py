@@ -36,9 +36,7 @@ def _along_lengths(settings: Settings, worker: Worker) -> list[tuple[float, floa
     points = []
     for length in LENGTHS:
         lengths = [length] * settings.limit(TOKENS_A_SIDE // length)
-        sides = [
-            of_lengths(texts, lengths, lambda word: model.token_counts([word])[0] - 2) for texts in settings.all_pairs
-        ]
+        sides = [of_lengths(texts, lengths, model.token_counts) for texts in settings.all_pairs]
         points.append((float(length), _rate(worker, settings.rounds, sides[0], sides[1])))
     return points
 
@@ -52,10 +50,11 @@ def _along_counts(settings: Settings, worker: Worker) -> list[tuple[float, float
 
 
 def _along_references(settings: Settings, worker: Worker) -> list[tuple[float, float]]:
-    candidates, references = settings.some_pairs(CANDIDATES)
+    candidates, _ = settings.some_pairs(CANDIDATES)
+    _, references = settings.all_pairs
     points = []
     for count in REFERENCES:
-        groups = [repeated(references, count, start) for start in range(len(candidates))]
+        groups = [repeated(references, count, count * number) for number in range(len(candidates))]  # none twice
         points.append((float(count), count * _rate(worker, settings.rounds, candidates, groups)))
     return points
 

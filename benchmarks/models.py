@@ -1,15 +1,16 @@
 """The models of the benchmarks and their bundles, made on the first run and kept."""
 
+import hashlib
 import json
 import sys
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
+from benchmarks.builders import ROBERTA_LARGE
 from benchmarks.contest import ROOT, build
 from benchmarks.flops import encode_flops
 from bertscore_onnx.bundle import open_bundle
-from bertscore_onnx.errors import BundleError
 from bertscore_onnx.tokenization import TextTokenizer
 
 WEIGHTS = "model.safetensors"
@@ -30,7 +31,7 @@ class Model:
     """Bundles that were given, by precision."""
 
     def bundle(self, precision: str = "fp32") -> Path:
-        """Return the bundle of a precision; export it unless there is a valid one.
+        """Return the bundle of a precision; export it unless this very exporter has done so before.
 
         Raises:
             ContestantError: it cannot be exported.
@@ -38,9 +39,8 @@ class Model:
         if precision in self.ready:
             return self.ready[precision]
         output = self.bundles / f"{self.name}-{self.num_layers}-{precision}"
-        try:
-            open_bundle(output)
-        except BundleError:
+        made_by = output.with_name(f"{output.name}.made-by")
+        if not made_by.is_file() or made_by.read_text(encoding="utf-8") != exporter_digest():
             print(f"Exporting {self.name} in {precision} ...", file=sys.stderr)
             build(
                 "export",
@@ -50,6 +50,7 @@ class Model:
                 precision=precision,
                 output=str(output),
             )
+            made_by.write_text(exporter_digest(), encoding="utf-8")
         return output
 
     def token_counts(self, texts: list[str]) -> list[int]:
@@ -70,6 +71,13 @@ class Model:
     def _tokenizer(self) -> TextTokenizer:
         bundle = next(iter(self.ready.values()), None) or self.bundle()
         return TextTokenizer.of_bundle(open_bundle(bundle))
+
+
+@cache
+def exporter_digest() -> str:
+    """Return the SHA-256 of the source of the exporter: what another one made is another bundle."""
+    sources = sorted((ROOT / "export").rglob("*.py"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -100,11 +108,11 @@ class Models:
     @cached_property
     def roberta_large(self) -> Model:
         """Roberta-large up to layer 17, with random weights unless a folder was given."""
-        folder = self.roberta_folder or self.folder / "roberta-large-random"
+        layers = (self.roberta_sizes or ROBERTA_LARGE)["num_hidden_layers"]
+        folder = self.roberta_folder or self.folder / f"roberta-large-random-{layers}"
         if self.roberta_folder is None and not (folder / WEIGHTS).is_file():
             print("Making a random roberta-large ...", file=sys.stderr)
             build("random-roberta", folder=str(folder), texts=self.texts, sizes=self.roberta_sizes or {})
-        layers = 17 if self.roberta_sizes is None else self.roberta_sizes["num_hidden_layers"]
         return self._model("roberta-large", folder, layers)
 
     @cached_property

@@ -3,7 +3,8 @@
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from benchmarks.contest import build
 from benchmarks.machine import machine_facts
@@ -18,6 +19,7 @@ def run_cases(
     name: str,
     measure_peak: Callable[[], float],
     share_goal: float | None = None,
+    facts: Mapping[str, str] = MappingProxyType({}),
 ) -> Report:
     """Run cases and write `NAME.json` and `NAME.png` into the folder of the settings.
 
@@ -27,11 +29,12 @@ def run_cases(
         name: of the files.
         measure_peak: measures the matrix-product rate that encode rates are compared with.
         share_goal: the least percent of it that every encode rate should reach.
+        facts: what to say of the machine besides the usual.
     """
     from benchmarks.chart import draw  # the figures can be read without matplotlib, so only this needs it
 
     settings.output.mkdir(parents=True, exist_ok=True)
-    report = Report(time.strftime("%Y-%m-%d %H:%M"), machine_facts(), settings.described())
+    report = Report(time.strftime("%Y-%m-%d %H:%M"), {**facts, **machine_facts()}, settings.described())
     for fact, value in report.machine.items():
         print(f"{fact}: {value}")
     report.peak_rates.append(measure_peak())

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 from benchmarks.contest import ROOT
 from benchmarks.models import Models
 from benchmarks.texts import made_up_pairs, read_pairs
+
+OPTIONAL = ("bert-score-bf16", "bert-score-fp16", "ours-int8", "ours-openvino")
+"""Contestants that can be left out, by name."""
 
 MADE_UP = 3004
 """How many pairs are made up where no files are given."""
@@ -30,6 +34,9 @@ class Settings:
     roberta_folder: Path | None = None
     roberta_sizes: dict[str, int] | None = None
     openvino_python: Path | None = None
+    left_out: Sequence[str] = ()
+    """The names of contestants that take no part."""
+
     device: str = "cpu"
 
     @cached_property
@@ -86,6 +93,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL-PRECISION=PATH",
         help="a ready-made bundle, such as roberta-large-fp16=PATH; may be given several times",
     )
+    parser.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        choices=OPTIONAL,
+        help="leave out a contestant of the cases a, b and h; may be given several times",
+    )
     parser.add_argument("--roberta-large", type=Path, help="a folder with roberta-large, instead of random weights")
 
 
@@ -99,6 +113,7 @@ def shared_settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "texts": tuple(arguments.texts) if arguments.texts else None,
         "output": arguments.output.resolve(),
         "bundles": dict(arguments.bundle),
+        "left_out": tuple(arguments.skip),
         "roberta_folder": arguments.roberta_large and arguments.roberta_large.resolve(),
     }
 

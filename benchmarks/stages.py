@@ -10,15 +10,17 @@ from types import GeneratorType
 from typing import Any
 from unittest import mock
 
-RUN_MODEL = "onnxruntime.InferenceSession.run"
-
 STATIONS = (
     ("tokenise", "bertscore_onnx.tokenization.TextTokenizer.__call__"),
     ("plan", "bertscore_onnx.encoder.plan_batches"),
-    ("encode", RUN_MODEL),
+    ("encode", "onnxruntime.InferenceSession.run"),
+    ("encode", "onnxruntime.InferenceSession.run_with_iobinding"),
     ("match", "bertscore_onnx.scorer.match_pairs"),
 )
 """The stages and the functions that are their stations, by the names they are called by."""
+
+MODEL_RUNS = tuple(name for stage, name in STATIONS if stage == "encode")
+"""The functions that run the model."""
 
 OTHER = "other"
 """The stage of the time in which no station is at work."""
@@ -77,6 +79,9 @@ def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
 
     Returns:
         The seconds it took, and the share of each stage.
+
+    Raises:
+        RuntimeError: it ran no model.
     """
     clock = StageClock()
     with contextlib.ExitStack() as patches:
@@ -85,7 +90,10 @@ def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
         begin = time.perf_counter()
         call()
         end = time.perf_counter()
-    return end - begin, stage_shares(clock.spans, begin, end)
+    shares = stage_shares(clock.spans, begin, end)
+    if not shares["encode"]:
+        raise RuntimeError(f"The call never came to {' or '.join(MODEL_RUNS)}. Adjust STATIONS in {__file__}.")
+    return end - begin, shares
 
 
 def stage_shares(spans: list[Span], begin: float, end: float) -> dict[str, float]:

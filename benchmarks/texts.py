@@ -51,17 +51,23 @@ def distinct_pairs(count: int) -> Iterator[tuple[str, str]]:
         yield _numbered_text(2 * number, draw), _numbered_text(2 * number + 1, draw)
 
 
-def of_lengths(texts: Sequence[str], lengths: Sequence[int], count_tokens: Callable[[str], int]) -> list[str]:
-    """Join the words of texts, over and over, into texts that have almost as many tokens as asked for, and never more.
+def of_lengths(
+    texts: Sequence[str], lengths: Sequence[int], count_tokens: Callable[[list[str]], list[int]]
+) -> list[str]:
+    """Join the words of texts, over and over, into texts that have as many tokens as asked for, or one less.
 
     Args:
         texts: where the words come from.
-        lengths: the tokens of each text to make, special tokens included.
-        count_tokens: counts the tokens of one word, special tokens left out.
+        lengths: the tokens of each text to make, two special tokens included.
+        count_tokens: counts the tokens of texts, special tokens included.
     """
-    words = list(dict.fromkeys(word for text in texts for word in text.split()))
-    sizes = {word: count_tokens(word) for word in words}
-    supply = cycle(word for text in texts for word in text.split() if 0 < sizes[word] <= 2)
+    words = [word for text in texts for word in text.split()]
+    distinct = list(dict.fromkeys(words))
+    sizes = {word: count - 2 for word, count in zip(distinct, count_tokens(distinct), strict=True)}
+    short = [word for word in words if 1 <= sizes[word] <= 2]  # so that every length can be met
+    if not short:
+        raise SystemExit("The texts have no words of one or two tokens to make texts of given lengths from.")
+    supply = cycle(short)
     made = []
     for length in lengths:
         room, chosen = length - 2, []

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.contest import Contestant, ContestantError, Results, compete
+from benchmarks.contest import Contest, Contestant, ContestantError, Results
 from benchmarks.models import Model
 from benchmarks.results import Case, Contender, Figure, Goal, Skipped, figure, percentile, ratio
+from benchmarks.settings import Settings
 
 OURS, PEER = "ours", "bert-score"
 Pairs = tuple[list[str], list[str]]
@@ -63,7 +64,7 @@ def compare_throughput(
     model: Model,
     entries: Sequence[Entry],
     pairs: Pairs,
-    rounds: int,
+    settings: Settings,
     comparisons: Sequence[Versus],
     outside_goal: float | None = None,
 ) -> Case:
@@ -74,14 +75,16 @@ def compare_throughput(
         model: what is scored with.
         entries: the contestants; the first is the one whose stages are timed.
         pairs: candidates and references.
-        rounds: how often.
+        settings: how often, and who is left out.
         comparisons: which of them to compare.
         outside_goal: the most percent of our time that may pass outside the model.
     """
-    contestants, case.skipped = admit(entries)
+    contestants, case.skipped = admit(entries, settings.left_out)
     candidates, references = pairs
     work = {"candidates": candidates, "references": references}
-    results, absent = compete(contestants, "together", dict.fromkeys(contestants, work), rounds, [entries[0].name])
+    results, absent = Contest(contestants, "together", dict.fromkeys(contestants, work), [entries[0].name]).hold(
+        settings.rounds
+    )
     labels = {entry.name: entry.label for entry in entries}
     case.skipped += [Skipped(labels[name], reason) for name, reason in absent.items()]
     scores = results[PEER].scores if PEER in results else []
@@ -95,11 +98,14 @@ def compare_throughput(
     return case
 
 
-def admit(entries: Sequence[Entry]) -> tuple[dict[str, Contestant], list[Skipped]]:
+def admit(entries: Sequence[Entry], left_out: Sequence[str]) -> tuple[dict[str, Contestant], list[Skipped]]:
     """Make the contestants; those that cannot be made are skipped with the reason."""
     admitted: dict[str, Contestant] = {}
     skipped = []
     for entry in entries:
+        if entry.name in left_out:
+            skipped.append(Skipped(entry.label, "left out by --skip"))
+            continue
         try:
             admitted[entry.name] = entry.make()
         except ContestantError as error:
