@@ -25,7 +25,7 @@ def machine_facts() -> dict[str, str]:
         "cores usable": str(usable_cpus()),
         "features": " ".join(name for name in FEATURES if name in flags) or "unknown",
         "load at the start": f"{os.getloadavg()[0]:.2f}",
-        "system": platform.platform(),
+        "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "bertscore-onnx": __version__,
     }

@@ -12,9 +12,10 @@ FIGURES = ("figure", "median", "rounds", "goal", "met")
 
 def as_markdown(report: Report) -> str:
     """Return the machine and a section for each case."""
-    facts = ", ".join(f"{name} {value}" for name, value in report.machine.items())
-    settings = ", ".join(f"{name} {value}" for name, value in report.settings.items())
-    parts = [f"Measured {report.made}: {facts}. Settings: {settings}."]
+    facts, settings = (
+        "; ".join(f"{name}: {value}" for name, value in some.items()) for some in (report.machine, report.settings)
+    )
+    parts = [f"Measured {report.made}.", f"Machine: {facts}.", f"Settings: {settings}."]
     if report.peak_rates:
         slowest, fastest = _scaled(min(report.peak_rates)), _scaled(max(report.peak_rates))
         parts.append(f"A matrix product reached {slowest} to {fastest}, measured before and after each case.")

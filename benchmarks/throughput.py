@@ -82,9 +82,8 @@ def compare_throughput(
     contestants, case.skipped = admit(entries, settings.left_out)
     candidates, references = pairs
     work = {"candidates": candidates, "references": references}
-    results, absent = Contest(contestants, "together", dict.fromkeys(contestants, work), [entries[0].name]).hold(
-        settings.rounds
-    )
+    contest = Contest(contestants, "together", dict.fromkeys(contestants, work), [entries[0].name])
+    results, absent = contest.hold(settings.rounds)
     labels = {entry.name: entry.label for entry in entries}
     case.skipped += [Skipped(labels[name], reason) for name, reason in absent.items()]
     scores = results[PEER].scores if PEER in results else []

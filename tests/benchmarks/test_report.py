@@ -26,7 +26,9 @@ def test_the_goals_of_all_cases_stand_in_one_table():
 
 
 def test_a_report_says_where_it_was_made():
-    assert as_markdown(REPORT).startswith("Measured 2030-01-02 03:04: processor one. Settings: rounds 2.")
+    assert as_markdown(REPORT).startswith(
+        "Measured 2030-01-02 03:04.\n\nMachine: processor: one.\n\nSettings: rounds: 2."
+    )
 
 
 def test_figures_are_written_between_the_marks_only():
