@@ -1,6 +1,6 @@
 """The engines that can be measured: each has `score(candidates, references)`, which gives P, R and F.
 
-Imports of the engines stand in the functions: a worker has the packages of its own engine only.
+Imports stand in the functions: a worker has in its memory what its own engine needs, and nothing else.
 """
 
 from collections.abc import Callable
@@ -8,9 +8,6 @@ from contextlib import ExitStack
 from functools import partial
 from pkgutil import resolve_name
 from typing import Any
-from unittest import mock
-
-from benchmarks.stages import MODEL_RUNS
 
 
 def load_ours(path: str, *, device: str) -> Any:
@@ -50,6 +47,10 @@ class ModelAlone:
         return scores
 
     def _record(self, candidates: list[str], references: list[str]) -> tuple[list[Callable[[], object]], Any]:
+        from unittest import mock
+
+        from benchmarks.stages import MODEL_RUNS
+
         runs: list[Callable[[], object]] = []
         with ExitStack() as patches:
             for name in MODEL_RUNS:
