@@ -55,7 +55,7 @@ class Model:
 
     def token_counts(self, texts: list[str]) -> list[int]:
         """Count the tokens of texts, special tokens included."""
-        return [len(ids) for ids in self._tokenizer(texts)]
+        return [len(ids) for ids in self._tokenizer(texts)[0]]
 
     def encode_flops(self, texts: list[str]) -> float:
         """Return the operations that encoding texts takes, each distinct one once."""
