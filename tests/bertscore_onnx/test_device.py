@@ -54,3 +54,44 @@ def test_cuda_without_a_cuda_wheel_is_refused():
 def test_an_unknown_device_is_refused(name):
     with pytest.raises(InputError, match='expected "cpu", "cuda", "cuda:N" or "openvino"'):
         device.choose_devices(name)
+
+
+def test_openvino_without_its_wheel_is_refused_with_the_wheel_to_install():
+    with pytest.raises(DeviceError, match=r"offers only .*pip uninstall -y onnxruntime`.*bertscore-onnx\[openvino\]"):
+        device.choose_devices("openvino")
+
+
+@pytest.mark.parametrize(
+    ("features", "precision"),
+    [
+        (["avx2", "avx512f", "amx_bf16", "amx_int8"], "bf16"),
+        (["avx2", "avx512f", "avx512_bf16"], "bf16"),
+        (["avx2", "avx512f", "amx_int8"], None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_openvino_computes_in_bfloat16_where_the_processor_does(fresh, features, precision):
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [device.OPENVINO, device.CPU])
+    fresh.setattr(device, "cpu_features", lambda: features)
+    [chosen] = device.choose_devices("openvino")
+    assert (chosen.provider, chosen.precision) == ("OpenVINOExecutionProvider", precision)
+    assert chosen.options == {"device_type": "CPU"}
+
+
+def test_openvino_is_never_chosen_without_being_named(fresh):
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [device.OPENVINO, device.CPU])
+    assert [chosen.provider for chosen in device.choose_devices(None)] == [device.CPU]
+
+
+def test_options_are_added_to_a_device():
+    cuda = device.Device(device.CUDA, {"device_id": 1})
+    assert cuda.with_options(use_tf32=0).options == {"device_id": 1, "use_tf32": 0}
+    assert cuda.options == {"device_id": 1}
+
+
+def test_anything_that_prints_as_a_name_is_taken(offers_cuda):
+    import torch
+
+    [cuda] = device.choose_devices(torch.device("cuda:1"))
+    assert cuda.options["device_id"] == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.inputs import collect_pairs, collect_texts
+from bertscore_onnx.inputs import collect_pairs, collect_texts, read_pairs
 
 
 def laid_out(side):
@@ -88,3 +88,33 @@ def test_long_values_are_shortened_in_messages():
 def test_a_strange_single_text_is_still_refused_in_words(text):
     with pytest.raises(InputTypeError, match="Put a single text into a list"):
         collect_pairs(text, ["x"])
+
+
+def test_portions_hold_the_pairs_in_their_order(monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.inputs.PAIRS_AT_ONCE", 2)
+    pairs = collect_pairs(["a", "b", "c", "d", "e"], [["u"], ["v", "w"], ["x"], ["y"], ["z", "z"]])
+    portions = list(pairs.portions())
+    assert [laid_out(portion.candidates) for portion in portions] == [
+        (["a", "b"], [1, 1]),
+        (["c", "d"], [1, 1]),
+        (["e"], [1]),
+    ]
+    assert [laid_out(portion.references) for portion in portions] == [
+        (["u", "v", "w"], [1, 2]),
+        (["x", "y"], [1, 1]),
+        (["z", "z"], [2]),
+    ]
+
+
+def test_pairs_are_read_some_at_a_time(monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.inputs.PAIRS_AT_ONCE", 2)
+    portions = list(read_pairs([("a", "x"), ["b", ("y", "z")], ("c", iter(["u"]))]))
+    assert [laid_out(portion.candidates) for portion in portions] == [(["a", "b"], [1, 1]), (["c"], [1])]
+    assert [laid_out(portion.references) for portion in portions] == [(["x", "y", "z"], [1, 2]), (["u"], [1])]
+
+
+def test_a_wrong_pair_comes_after_those_before_it():
+    portions = read_pairs([("a", "x"), ("b", "y"), ("c", None)])
+    assert laid_out(next(portions).candidates) == (["a", "b"], [1, 1])
+    with pytest.raises(InputTypeError, match=r"pairs\[2\]\[1\] is NoneType None"):
+        next(portions)
