@@ -151,7 +151,7 @@ def test_pairs_with_an_empty_side_are_zeros_in_json(run, write, tiny_bundle):
 
 def test_the_progress_bar_goes_to_standard_error(run, files, tiny_bundle, scored):
     result = run("score", "-m", tiny_bundle, *files, "-v")
-    assert "encoding" in result.stderr
+    assert "scoring" in result.stderr
     assert result.stdout.startswith(scored[1])
 
 
