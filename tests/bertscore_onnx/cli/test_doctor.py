@@ -9,7 +9,6 @@ import onnx
 
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import MissingExtraError
-from bertscore_onnx.processor import cpu_features
 
 
 def test_a_machine_without_bundles_is_well(run, home):
