@@ -113,18 +113,23 @@ class Worker:
     def _prepare(self) -> None:
         self._start_clock()
         if self._make_scorer is not None:
-            signature = self.scorer.signature
-            self.scorer.close()  # first, since a device may not have room for two
-            self.scorer = self._make_scorer()
-            if self.scorer.signature != signature:
-                raise WorkerError(
-                    f"make_scorer gave a scorer whose scores are not those of the first: {self.scorer.signature}, "
-                    f"expected {signature}."
-                )
+            self.scorer = self._fresh_scorer(self._make_scorer)
         if not self.is_proved:
             prove(self.scorer)
             self.is_proved = True
         self._stop_clock()
+
+    def _fresh_scorer(self, make_scorer: Callable[[], BERTScorer]) -> BERTScorer:
+        """Close the scorer and make one with the same signature in its place."""
+        self.scorer.close()  # first, since a device may not have room for two
+        fresh = make_scorer()
+        if fresh.signature != self.scorer.signature:
+            fresh.close()
+            raise WorkerError(
+                f"make_scorer gave a scorer that scores otherwise than the first: {fresh.signature}, expected "
+                f"{self.scorer.signature}."
+            )
+        return fresh
 
     def _serve(self) -> None:
         limits = self._limits
