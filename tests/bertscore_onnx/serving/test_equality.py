@@ -10,32 +10,12 @@ from bertscore_onnx.serving import MicroBatcher
 
 from .conftest import GUARD
 
-WORDS = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "while",
-    "seven",
-    "small",
-    "dogs",
-    "ran",
-    "round",
-    "two",
-    "very",
-    "old",
-    "houses",
-    "by",
-    "the",
-    "lake",
-]
+WORDS = ["cat", "sat", "on", "mat", "seven", "small", "dogs", "ran", "round", "two", "old", "houses", "by", "lake"]
 
 
 def random_item(chance):
     def text():
-        return " ".join(chance.choice(WORDS, size=chance.integers(1, 40)))
+        return " ".join(chance.choice(WORDS, size=chance.integers(1, 16)))
 
     count = chance.integers(1, 4)
     return [text() for _ in range(count)], [[text() for _ in range(chance.integers(1, 3))] for _ in range(count)]
@@ -49,7 +29,7 @@ def scorer(minilm_bundle):
 
 def test_sixteen_threads_get_the_scores_they_would_get_alone(scorer):
     chance = np.random.default_rng(7)
-    items = [random_item(chance) for _ in range(48)]
+    items = [random_item(chance) for _ in range(32)]
     start = threading.Barrier(16, timeout=GUARD)
 
     def score(share):
