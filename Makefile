@@ -1,5 +1,6 @@
 # Needs only Python 3.11 or newer and a package registry; everything else goes into .venv.
 PYTHON ?= python3
+GPU_PYTHON ?= $(PYTHON)
 VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALL := -m pip install --quiet --disable-pip-version-check
@@ -9,7 +10,7 @@ BUNDLE := $(VENV)/demo-bundle
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test test-hub test-large docs lint clean
+.PHONY: demo test test-hub test-large bench bench-gpu docs lint clean
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
 demo: $(INSTALLED) $(RUNTIME)/.installed
@@ -30,6 +31,15 @@ test-hub: $(INSTALLED)
 # Export, verify and score a random model of more than 2 GB; takes minutes and 8 GB of memory.
 test-large: $(INSTALLED)
 	$(RUN) -m pytest -m large -s tests/export
+
+# Measure speed and memory against bert-score; may take an hour. BENCH holds options, such as BENCH="--case a --case d";
+# docs/performance.md describes them.
+bench: $(INSTALLED)
+	$(RUN) -m benchmarks $(BENCH)
+
+# The same on CUDA. GPU_PYTHON is of an environment with bertscore-onnx[gpu], bert-score and a PyTorch that has CUDA.
+bench-gpu:
+	$(GPU_PYTHON) -m benchmarks.gpu $(BENCH)
 
 # Measure every family against bert-score again, and write the support matrix.
 docs: $(INSTALLED)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -51,9 +52,13 @@ class Pairs:
 
     def portions(self) -> Iterator["Pairs"]:
         """Yield the pairs a few at a time."""
-        for start in range(0, len(self.candidates), PAIRS_AT_ONCE):
-            some = slice(start, start + PAIRS_AT_ONCE)
-            yield Pairs(self.candidates[some], self.references[some])
+        return map(Pairs, portions_of(self.candidates), portions_of(self.references))
+
+
+def portions_of(side: Side) -> Iterator[Side]:
+    """Yield the items a few at a time."""
+    for start in range(0, len(side), PAIRS_AT_ONCE):
+        yield side[start : start + PAIRS_AT_ONCE]
 
 
 def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:
@@ -101,16 +106,34 @@ def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
     Raises:
         InputTypeError, InputError: as `collect_pairs` says.
     """
+    return items if isinstance(items, EncodedTexts) else _texts_of(list(_check_items(items, name)))
+
+
+def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator[Side]:
+    """Check items as `collect_items` does, and hand them on a few at a time."""
     if isinstance(items, EncodedTexts):
-        return items
-    groups = [
-        [item] if isinstance(item, str) else collect_texts(item, f"{name}[{position}]")
-        for position, item in enumerate(_many(items, name))
-    ]
-    counts = np.array([len(group) for group in groups], dtype=np.int64)
-    if not counts.all():
-        raise InputError(f"{name}[{counts.argmin()}] is empty: every candidate needs at least one reference.")
-    return Texts([text for group in groups for text in group], counts)
+        yield from portions_of(items)
+        return
+    checked = _check_items(items, name)
+    while some := list(islice(checked, PAIRS_AT_ONCE)):
+        yield _texts_of(some)
+
+
+def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[str]]:
+    for position, item in enumerate(_many(items, name)):
+        yield _check_item(item, f"{name}[{position}]")
+
+
+def _check_item(item: Reference, name: str) -> list[str]:
+    texts = [item] if isinstance(item, str) else collect_texts(item, name)
+    if not texts:
+        raise InputError(f"{name} is empty: every candidate needs at least one reference.")
+    return texts
+
+
+def _texts_of(items: Sequence[list[str]]) -> Texts:
+    counts = np.array([len(texts) for texts in items], dtype=np.int64)
+    return Texts([text for texts in items for text in texts], counts)
 
 
 def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
@@ -144,17 +167,14 @@ def _check_pair(pair: Any, name: str) -> tuple[str, list[str]]:
     if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise InputTypeError(f"{name} is {_describe(pair)}; expected a candidate and its reference or references.")
     candidate, reference = pair
-    references = [reference] if isinstance(reference, str) else collect_texts(reference, f"{name}[1]")
-    if not references:
-        raise InputError(f"{name}[1] is empty: every candidate needs at least one reference.")
+    references = _check_item(reference, f"{name}[1]")
     return _checked(candidate, f"{name}[0]"), references
 
 
 def _joined(pairs: Sequence[tuple[str, list[str]]]) -> Pairs:
-    counts = np.array([len(references) for _, references in pairs], dtype=np.int64)
     return Pairs(
-        Texts([candidate for candidate, _ in pairs], np.ones(len(pairs), dtype=np.int64)),
-        Texts([text for _, references in pairs for text in references], counts),
+        _texts_of([[candidate] for candidate, _ in pairs]),
+        _texts_of([references for _, references in pairs]),
     )
 
 

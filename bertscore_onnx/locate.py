@@ -76,8 +76,8 @@ def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -
         )
     if manifest.all_layers and not all_layers:
         raise UnknownLayerError(
-            f"The bundle {bundle.path} holds all layers. Pass all_layers=True, or run {command} --num-layers "
-            f"{num_layers or manifest.num_layers}`."
+            f"The bundle {bundle.path} holds all layers. Pass all_layers=True (--all-layers), or run {command} "
+            f"--num-layers {num_layers or manifest.num_layers}`."
         )
     if not all_layers and num_layers not in (None, manifest.num_layers):
         raise UnknownLayerError(

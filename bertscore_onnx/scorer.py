@@ -11,7 +11,17 @@ from bertscore_onnx.bundle import Precision
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import IdfError, InputError
-from bertscore_onnx.inputs import Pairs, Reference, Side, collect_items, collect_pairs, collect_single, read_pairs
+from bertscore_onnx.inputs import (
+    Pairs,
+    Reference,
+    Side,
+    collect_items,
+    collect_pairs,
+    collect_single,
+    portions_of,
+    read_items,
+    read_pairs,
+)
 from bertscore_onnx.locate import find_bundle
 from bertscore_onnx.matching import f_measure
 from bertscore_onnx.notices import Notices
@@ -142,13 +152,17 @@ class BERTScorer:
     def compute_idf(self, sents: Iterable[str]) -> None:
         """Compute idf weights from sentences, usually all references; they replace any earlier ones.
 
+        Args:
+            sents: the sentences, duplicates included; read a few at a time, and not kept.
+
         Raises:
+            InputError: one of them is not a string.
             IdfError: fewer than two different sentences.
         """
         if not self._idf:
             warnings.warn("idf weights have no effect without idf=True.", UserWarning, stacklevel=2)
             return
-        self._weights = self._idf_of(collect_items(sents, "sents"))
+        self._weights = self._idf_of(read_items(sents, "sents"))
 
     @overload
     def score(
@@ -223,14 +237,15 @@ class BERTScorer:
         return (scores, self.signature) if return_hash else scores
 
     def stream(
-        self, pairs: Iterable[tuple[str, Reference]], *, verbose: bool = False, batch_size: int | None = None
+        self, pairs: Iterable[tuple[str, Reference]], *, verbose: bool | None = False, batch_size: int | None = None
     ) -> Iterator[Score]:
         """Score pairs as they come, in memory that does not depend on their number.
 
         Args:
             pairs: a candidate and its reference, or a list of several, each. They are read in this thread, a window
-                of some thousand ahead.
-            verbose: show a progress bar on standard error.
+                of some thousand ahead. Where idf weights come from the references they are read twice, and so must be
+                a list or another iterable that starts anew, not an iterator.
+            verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
             batch_size: the most texts in one run of the model.
 
         Yields:
@@ -239,16 +254,17 @@ class BERTScorer:
 
         Raises:
             InputError: a pair is not a candidate with its references.
-            IdfError: idf weights were to come from the references, all of which would have to be known.
+            IdfError: idf weights were to come from the references, and those do not differ, or come from an iterator.
             EncodingError, ClosedError: as `score`.
 
         Warns:
             UserWarning: at the end, as `score`.
         """
-        if self._weights is None:
+        if self._weights is None and isinstance(pairs, Iterator):
             raise IdfError(
-                "A stream cannot compute idf weights from its references, which it has not seen yet. Call compute_idf "
-                "first, or give idf_sents, or a table."
+                "A stream cannot compute idf weights from the references of an iterator, which can be read only once. "
+                "Give an iterable that starts anew, such as a list; or call compute_idf first, or give idf_sents, or a "
+                "table."
             )
         return self._stream(pairs, self._weights, verbose, batch_size)
 
@@ -336,12 +352,14 @@ class BERTScorer:
     def _stream(
         self,
         pairs: Iterable[tuple[str, Reference]],
-        weights: TokenWeights,
-        verbose: bool,
+        weights: TokenWeights | None,
+        verbose: bool | None,
         batch_size: int | None,
     ) -> Iterator[Score]:
         total = len(pairs) if isinstance(pairs, Sized) else None
         notices = self._notices()
+        if weights is None:
+            weights = self._idf_of((some.references for some in read_pairs(pairs)), "references")
         with progress_bar(total, shown=verbose) as advance:
             for scores in self._score(read_pairs(pairs), weights, notices, batch_size, advance):
                 yield from self._finished(scores).each()
@@ -362,10 +380,10 @@ class BERTScorer:
         """Return the scorer's weights, or else the idf of these references."""
         if self._weights is not None:
             return self._weights
-        return self._idf_of(references, "references") if len(references) else no_idf(self.manifest)
+        return self._idf_of(portions_of(references), "references") if len(references) else no_idf(self.manifest)
 
-    def _idf_of(self, texts: Side, name: str = "") -> TokenWeights:
-        return idf_of_documents(self._pipeline.documents(texts), self.manifest, name)
+    def _idf_of(self, portions: Iterable[Side], name: str = "") -> TokenWeights:
+        return idf_of_documents(self._pipeline.documents(portions), self.manifest, name)
 
 
 def _check_positive(name: str, number: int | None) -> None:

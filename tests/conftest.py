@@ -1,6 +1,7 @@
 """Models and bundles that many tests share; nothing here needs a network."""
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,11 @@ import pytest
 from minilm import model_folder
 
 WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"
+
+
+def pytest_unconfigure() -> None:
+    """Remove the home folder that all tests share."""
+    shutil.rmtree(os.environ["BERTSCORE_ONNX_HOME"], ignore_errors=True)
 
 
 @pytest.fixture

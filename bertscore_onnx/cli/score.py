@@ -1,14 +1,13 @@
 """`bertscore-onnx score`: scores a file of candidates against files of references."""
 
-import json
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import Annotated
 
 import typer
 
-from bertscore_onnx.cli.text_files import STANDARD_INPUT, read_parallel
-
-if TYPE_CHECKING:
-    from bertscore_onnx.scores import Scores
+from bertscore_onnx.cli.messages import tell
+from bertscore_onnx.cli.text_files import STANDARD_INPUT
+from bertscore_onnx.cli.text_pairs import open_pairs
 
 
 def score(
@@ -31,6 +30,9 @@ def score(
     num_layers: Annotated[
         int | None, typer.Option("-l", "--num-layers", metavar="N", min=0, help="The layer to take tokens from.")
     ] = None,
+    all_layers: Annotated[
+        bool, typer.Option("--all-layers", help="Print the means of every layer, of a bundle that holds all.")
+    ] = False,
     batch_size: Annotated[
         int | None,
         typer.Option("-b", "--batch-size", metavar="N", min=1, help="The most texts in one run of the model."),
@@ -44,14 +46,26 @@ def score(
     baseline_path: Annotated[
         str | None, typer.Option(metavar="FILE", help="A baseline file of your own, with columns LAYER,P,R,F.")
     ] = None,
+    allow_fp32_baseline: Annotated[
+        bool,
+        typer.Option("--allow-fp32-baseline", help="Rescale scores of another precision with an fp32 baseline too."),
+    ] = False,
     seg_level: Annotated[
-        bool, typer.Option("-s", "--seg-level", help="Print P, R and F1 of every candidate as well.")
+        bool, typer.Option("-s", "--seg-level", help="Print P, R and F1 of every candidate as well, as they come.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda where it is offered]")
+        str | None,
+        typer.Option(
+            metavar="DEVICE", help="cpu, cuda, cuda:N or openvino (bfloat16).  [default: cuda where it is offered]"
+        ),
     ] = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show a progress bar.")] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "-v", "--verbose", help="Show a progress bar at once.  [default: on a terminal, if it takes longer]"
+        ),
+    ] = False,
     use_fast_tokenizer: Annotated[
         bool, typer.Option("--use-fast-tokenizer", help="Take the bundle exported with the fast tokenizer's ids.")
     ] = False,
@@ -61,69 +75,76 @@ def score(
 ) -> None:
     """Score candidates against their references.
 
-    Files are UTF-8 with one text a line; a blank line is an empty text, which scores 0.
+    Files are UTF-8 with one text a line; a blank line is an empty text, which scores 0. They are read as they are
+    needed; only for --idf is a pipe first read to its end, into a temporary file.
     """
-    _check_usage([cand, *ref], model or lang, baseline_path, rescale_with_baseline)
-    candidates, references = read_parallel(cand, ref)
+    _check_files([cand, *ref])
+    _check_model(model, lang)
+    _check_layers(all_layers, num_layers, seg_level)
+    _check_baseline(baseline_path, allow_fp32_baseline, rescale_with_baseline)
+    with open_pairs(cand, ref, to_read_again=idf) as pairs:
+        from bertscore_onnx.cli.score_reports import JsonReport, Means, TextReport
+        from bertscore_onnx.scorer import BERTScorer
 
-    from bertscore_onnx.scorer import BERTScorer
+        means = Means()
+        with BERTScorer(
+            model,
+            num_layers,
+            batch_size,
+            all_layers,
+            idf=idf,
+            device=device,
+            lang=lang,
+            rescale_with_baseline=rescale_with_baseline,
+            baseline_path=baseline_path,
+            use_fast_tokenizer=use_fast_tokenizer,
+            nthreads=nthreads,
+            allow_fp32_baseline=allow_fp32_baseline,
+        ) as scorer:
+            report = (JsonReport if as_json else TextReport)(scorer.signature, all_layers=all_layers)
+            try:
+                for pair in scorer.stream(pairs, verbose=verbose or _bar_unasked(seg_level)):
+                    means.add(pair)
+                    if seg_level:
+                        report.add(pair)
+            except KeyboardInterrupt:
+                tell(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
+                raise
+    report.finish(means)
 
-    with BERTScorer(
-        model,
-        num_layers,
-        batch_size,
-        idf=idf,
-        device=device,
-        lang=lang,
-        rescale_with_baseline=rescale_with_baseline,
-        baseline_path=baseline_path,
-        use_fast_tokenizer=use_fast_tokenizer,
-        nthreads=nthreads,
-    ) as scorer:
-        scores, signature = scorer.score(candidates, references, verbose, return_hash=True)
-    if as_json:
-        _print_json(scores, signature, seg_level)
-    else:
-        _print_text(scores, signature, seg_level)
+
+def _bar_unasked(seg_level: bool) -> bool | None:
+    """Show no bar among scores on a terminal; else leave it to the scorer."""
+    return False if seg_level and sys.stdout.isatty() else None
 
 
-def _check_usage(files: list[str], model: str | None, baseline_path: str | None, rescaling: bool) -> None:
-    if files.count(STANDARD_INPUT) > 1:
+def _check_files(names: list[str]) -> None:
+    if names.count(STANDARD_INPUT) > 1:
         raise typer.BadParameter("standard input, -, can be only one of the files.", param_hint="--cand, --ref")
-    if not model:
+
+
+def _check_model(model: str | None, lang: str | None) -> None:
+    if not (model or lang):
         raise typer.BadParameter(
             "name a model, or a language to use its default model, for example --lang en. `bertscore-onnx models` "
             "lists the models.",
             param_hint="--model, --lang",
         )
-    if baseline_path is not None and not rescaling:
+
+
+def _check_layers(all_layers: bool, num_layers: int | None, seg_level: bool) -> None:
+    if all_layers and seg_level:
         raise typer.BadParameter(
-            "it has no effect without --rescale-with-baseline; give that too.", param_hint="--baseline-path"
+            "it prints one layer's scores of a candidate; leave out --all-layers, or use BERTScorer.stream in Python.",
+            param_hint="--seg-level",
         )
+    if all_layers and num_layers is not None:
+        raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")
 
 
-def _means(scores: "Scores") -> list[float]:
-    return [float(values.mean(dtype="float64")) for values in scores]
-
-
-def _print_text(scores: "Scores", signature: str, seg_level: bool) -> None:
-    if seg_level:
-        for precision, recall, f1 in zip(*scores, strict=True):
-            print(f"{precision:.6f}\t{recall:.6f}\t{f1:.6f}")
-    precision, recall, f1 = _means(scores)
-    print(f"{signature} P: {precision:.6f} R: {recall:.6f} F1: {f1:.6f}")
-
-
-def _print_json(scores: "Scores", signature: str, seg_level: bool) -> None:
-    fields = ("precision", "recall", "f1")
-    result: dict[str, object] = {
-        "signature": signature,
-        **dict(zip(fields, _means(scores), strict=True)),
-        "pairs": len(scores.P),
-    }
-    if seg_level:
-        columns = [values.tolist() for values in (*scores, scores.best_reference)]
-        result["segments"] = [
-            dict(zip((*fields, "best_reference"), row, strict=True)) for row in zip(*columns, strict=True)
-        ]
-    print(json.dumps(result, allow_nan=False))
+def _check_baseline(path: str | None, allow_fp32: bool, rescaling: bool) -> None:
+    for option, given in (("--baseline-path", path is not None), ("--allow-fp32-baseline", allow_fp32)):
+        if given and not rescaling:
+            raise typer.BadParameter(
+                "it has no effect without --rescale-with-baseline; give that too.", param_hint=option
+            )

@@ -1,5 +1,4 @@
 import importlib.metadata
-import os
 import sys
 
 import pytest
@@ -51,35 +50,48 @@ def test_cuda_without_a_cuda_wheel_is_refused():
         device.choose_devices("cuda")
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", 3])
+@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", 3])
 def test_an_unknown_device_is_refused(name):
-    with pytest.raises(InputError, match='expected "cpu", "cuda" or "cuda:N"'):
+    with pytest.raises(InputError, match='expected "cpu", "cuda", "cuda:N" or "openvino"'):
         device.choose_devices(name)
 
 
+def test_openvino_without_its_wheel_is_refused_with_the_wheel_to_install():
+    with pytest.raises(DeviceError, match=r"offers only .*pip uninstall -y onnxruntime`.*bertscore-onnx\[openvino\]"):
+        device.choose_devices("openvino")
+
+
 @pytest.mark.parametrize(
-    ("files", "quota"),
+    ("features", "precision"),
     [
-        ({"cpu.max": "150000 100000"}, 2),
-        ({"cpu.max": "max 100000"}, None),
-        ({"cpu.max": "10000 100000"}, 1),
-        ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 4),
-        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
-        ({}, None),
+        (["avx2", "avx512f", "amx_bf16", "amx_int8"], "bf16"),
+        (["avx2", "avx512f", "avx512_bf16"], "bf16"),
+        (["avx2", "avx512f", "amx_int8"], None),
+        ([], None),
+        (None, None),
     ],
 )
-def test_a_containers_quota_is_read_in_cpus(tmp_path, files, quota):
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content)
-    assert device._cgroup_quota(tmp_path) == quota
+def test_openvino_computes_in_bfloat16_where_the_processor_does(fresh, features, precision):
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [device.OPENVINO, device.CPU])
+    fresh.setattr(device, "cpu_features", lambda: features)
+    [chosen] = device.choose_devices("openvino")
+    assert (chosen.provider, chosen.precision) == ("OpenVINOExecutionProvider", precision)
+    assert chosen.options == {"device_type": "CPU"}
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no CPU affinity")
-def test_the_affinity_bounds_the_cpus():
-    before = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, {min(before)})
-        assert device.usable_cpus() == 1
-    finally:
-        os.sched_setaffinity(0, before)
+def test_openvino_is_never_chosen_without_being_named(fresh):
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [device.OPENVINO, device.CPU])
+    assert [chosen.provider for chosen in device.choose_devices(None)] == [device.CPU]
+
+
+def test_options_are_added_to_a_device():
+    cuda = device.Device(device.CUDA, {"device_id": 1})
+    assert cuda.with_options(use_tf32=0).options == {"device_id": 1, "use_tf32": 0}
+    assert cuda.options == {"device_id": 1}
+
+
+def test_anything_that_prints_as_a_name_is_taken(offers_cuda):
+    import torch
+
+    [cuda] = device.choose_devices(torch.device("cuda:1"))
+    assert cuda.options["device_id"] == 1

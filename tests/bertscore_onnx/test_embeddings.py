@@ -34,3 +34,19 @@ def test_a_batch_is_as_long_as_its_longest_text(embeddings):
 
 def test_tokens_are_counted_by_text(embeddings):
     assert embeddings.count(embeddings.ids > 7).tolist() == [1, 1]
+
+
+def test_texts_are_laid_out_one_after_the_other(embeddings):
+    vectors, weights, begins = embeddings.flat(0, np.array([1, 0, 1]), np.arange(10, dtype=np.float32))
+    assert vectors.tolist() == [[9, 9], [7, 7], [8, 8], [9, 9]]
+    assert weights.tolist() == [9, 7, 8, 9]
+    assert begins.tolist() == [0, 1, 3]
+
+
+def test_each_layer_is_laid_out_one_after_the_other_by_itself(embeddings):
+    vectors, _, _ = embeddings.flat(1, np.array([0]), np.ones(10, dtype=np.float32))
+    assert vectors.tolist() == [[0, 7], [0, 8]]
+
+
+def test_the_ids_of_one_text_are_found(embeddings):
+    assert [embeddings.ids_of(text).tolist() for text in (0, 1)] == [[7, 8], [9]]

@@ -7,6 +7,7 @@ from bertscore_onnx.bundle import Bundle, open_bundle
 from bertscore_onnx.device import CPU, CUDA, Device
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError
+from bertscore_onnx.runner import GraphRunner
 
 SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3])]
 
@@ -130,3 +131,36 @@ def test_without_a_name_the_cpu_takes_over_and_this_is_logged(bundle, monkeypatc
 
 def input_named(name):
     return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])
+
+
+@pytest.mark.parametrize(
+    ("num_threads", "max_items", "kinds"), [(8, None, {True}), (8, 1, {False}), (2, None, {False})]
+)
+def test_few_batches_run_alone_and_many_side_by_side(bundle, monkeypatch, num_threads, max_items, kinds):
+    encoder, found = Encoder(bundle, device="cpu", num_threads=num_threads), set()
+
+    def run(runner, *arguments, alone):
+        found.add(alone)
+        return original(runner, *arguments, alone=alone)
+
+    original = GraphRunner.run
+    monkeypatch.setattr(GraphRunner, "run", run)
+    encoder.encode(SEQUENCES, max_items=max_items)
+    assert found == kinds
+
+
+def test_the_number_of_threads_does_not_change_vectors(bundle):
+    one, many = (Encoder(bundle, device="cpu", num_threads=number).encode(SEQUENCES) for number in (1, 8))
+    assert np.abs(one.vectors - many.vectors).max() <= 1e-6
+
+
+def test_what_the_progress_raises_ends_the_work(encoder):
+    def stop(tokens):
+        raise KeyError(tokens)
+
+    with pytest.raises(KeyError):
+        encoder.encode(SEQUENCES, max_items=1, advance=stop)
+
+
+def test_the_arithmetic_is_the_graphs_unless_the_device_has_its_own(bundle, encoder, opened_as_openvino):
+    assert (encoder.precision, Encoder(bundle, device="openvino").precision) == ("fp32", "bf16")

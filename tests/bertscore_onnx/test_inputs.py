@@ -4,21 +4,28 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.inputs import collect_pairs, collect_texts
+from bertscore_onnx.inputs import collect_pairs, collect_texts, read_pairs
+
+
+def laid_out(side):
+    """Return the texts of a side, and how many each item has."""
+    return side.texts, side.counts.tolist()
 
 
 def test_single_references_make_one_pair_each():
     pairs = collect_pairs(["a", "b"], ["x", "y"])
-    assert (pairs.candidates, pairs.references, pairs.counts.tolist()) == (["a", "b"], ["x", "y"], [1, 1])
+    assert laid_out(pairs.candidates) == (["a", "b"], [1, 1])
+    assert laid_out(pairs.references) == (["x", "y"], [1, 1])
 
 
 def test_a_candidate_is_paired_with_each_of_its_references():
     pairs = collect_pairs(["a", "b"], [["x", "y"], ["z"]])
-    assert (pairs.candidates, pairs.references, pairs.counts.tolist()) == (["a", "a", "b"], ["x", "y", "z"], [2, 1])
+    assert laid_out(pairs.candidates) == (["a", "b"], [1, 1])
+    assert laid_out(pairs.references) == (["x", "y", "z"], [2, 1])
 
 
 def test_single_and_several_references_may_be_mixed():
-    assert collect_pairs(["a", "b"], ["x", ("y", "z")]).counts.tolist() == [1, 2]
+    assert laid_out(collect_pairs(["a", "b"], ["x", ("y", "z")]).references) == (["x", "y", "z"], [1, 2])
 
 
 def test_numpy_strings_become_plain_strings():
@@ -28,11 +35,11 @@ def test_numpy_strings_become_plain_strings():
 
 def test_generators_are_accepted():
     pairs = collect_pairs((text for text in "ab"), (iter([text]) for text in "xy"))
-    assert pairs.references == ["x", "y"]
+    assert (pairs.candidates.texts, pairs.references.texts) == (["a", "b"], ["x", "y"])
 
 
 def test_nothing_pairs_with_nothing():
-    assert collect_pairs([], []).candidates == []
+    assert laid_out(collect_pairs([], []).candidates) == ([], [])
 
 
 def test_different_lengths_are_refused():
@@ -81,3 +88,33 @@ def test_long_values_are_shortened_in_messages():
 def test_a_strange_single_text_is_still_refused_in_words(text):
     with pytest.raises(InputTypeError, match="Put a single text into a list"):
         collect_pairs(text, ["x"])
+
+
+def test_portions_hold_the_pairs_in_their_order(monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.inputs.PAIRS_AT_ONCE", 2)
+    pairs = collect_pairs(["a", "b", "c", "d", "e"], [["u"], ["v", "w"], ["x"], ["y"], ["z", "z"]])
+    portions = list(pairs.portions())
+    assert [laid_out(portion.candidates) for portion in portions] == [
+        (["a", "b"], [1, 1]),
+        (["c", "d"], [1, 1]),
+        (["e"], [1]),
+    ]
+    assert [laid_out(portion.references) for portion in portions] == [
+        (["u", "v", "w"], [1, 2]),
+        (["x", "y"], [1, 1]),
+        (["z", "z"], [2]),
+    ]
+
+
+def test_pairs_are_read_some_at_a_time(monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.inputs.PAIRS_AT_ONCE", 2)
+    portions = list(read_pairs([("a", "x"), ["b", ("y", "z")], ("c", iter(["u"]))]))
+    assert [laid_out(portion.candidates) for portion in portions] == [(["a", "b"], [1, 1]), (["c"], [1])]
+    assert [laid_out(portion.references) for portion in portions] == [(["x", "y", "z"], [1, 2]), (["u"], [1])]
+
+
+def test_a_wrong_pair_comes_after_those_before_it():
+    portions = read_pairs([("a", "x"), ("b", "y"), ("c", None)])
+    assert laid_out(next(portions).candidates) == (["a", "b"], [1, 1])
+    with pytest.raises(InputTypeError, match=r"pairs\[2\]\[1\] is NoneType None"):
+        next(portions)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.matching import f_measure, greedy_match, weighted_mean
+from bertscore_onnx.matching import f_measure, greedy_match, match_all, weighted_mean
 
 
 def one_pair(candidate, reference, candidate_weights=None, reference_weights=None):
@@ -85,3 +85,34 @@ def test_every_pair_of_a_padded_batch_follows_the_equations(seed, lengths):
     expected = np.array([in_float64(*c, *r) for c, r in zip(*pairs, strict=True)])
     assert np.abs(precision - expected[:, 0]).max() < 1e-5
     assert np.abs(recall - expected[:, 1]).max() < 1e-5
+
+
+def random_texts(random, lengths):
+    """Unit vectors and weights of texts, some of which weigh nothing."""
+    vectors = [random.normal(size=(length, 8)).astype(np.float32) for length in lengths]
+    vectors = [array / np.linalg.norm(array, axis=1, keepdims=True) for array in vectors]
+    weights = [(random.uniform(0, 3, size=length) * random.integers(0, 2)).astype(np.float32) for length in lengths]
+    return vectors, weights, np.cumsum([0, *lengths[:-1]])
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    cand_lengths=st.lists(st.integers(1, 9), min_size=1, max_size=5),
+    ref_lengths=st.lists(st.integers(1, 9), min_size=1, max_size=5),
+)
+def test_all_against_all_equals_pair_by_pair(seed, cand_lengths, ref_lengths):
+    random = np.random.default_rng(seed)
+    candidates, cand_weights, cand_starts = random_texts(random, cand_lengths)
+    references, ref_weights, ref_starts = random_texts(random, ref_lengths)
+    precision, recall = match_all(
+        np.concatenate(candidates), np.concatenate(cand_weights), cand_starts,
+        np.concatenate(references), np.concatenate(ref_weights), ref_starts,
+    )  # fmt: skip
+    assert precision.shape == recall.shape == (len(cand_lengths), len(ref_lengths))
+    for i, j in np.ndindex(precision.shape):
+        masks = [np.ones((1, len(weights)), dtype=bool) for weights in (cand_weights[i], ref_weights[j])]
+        expected = greedy_match(
+            candidates[i][None], cand_weights[i][None], masks[0], references[j][None], ref_weights[j][None], masks[1]
+        )
+        assert abs(precision[i, j] - expected[0][0]) <= 1e-6
+        assert abs(recall[i, j] - expected[1][0]) <= 1e-6

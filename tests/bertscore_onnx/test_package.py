@@ -16,7 +16,15 @@ def run(code):
 
 
 def test_exported_members():
-    assert bertscore_onnx.__all__ == ["BERTScorer", "BertScoreOnnxError", "Scores", "__version__", "score"]
+    assert bertscore_onnx.__all__ == [
+        "BERTScorer",
+        "BertScoreOnnxError",
+        "EncodedTexts",
+        "Score",
+        "Scores",
+        "__version__",
+        "score",
+    ]
     for name in bertscore_onnx.__all__:
         assert getattr(bertscore_onnx, name) is not None
 

@@ -1,30 +1,15 @@
+import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError
+from bertscore_onnx.runner import GraphRunner
 
-CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
-REFERENCES = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
-
-
-@pytest.fixture(scope="module")
-def scorer(tiny_bundle):
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        yield scorer
-
-
-@pytest.fixture
-def baseline_path(tmp_path):
-    path = tmp_path / "baseline.tsv"
-    path.write_text("LAYER,P,R,F\n2,0.1,0.2,0.3\n")
-    return path
-
-
-def largest_difference(one, other):
-    return max(np.abs(a - b).max() for a, b in zip(one, other, strict=True))
+from .conftest import CANDIDATES, REFERENCES, in_forked_child, largest_difference
 
 
 def test_scores_unpack_as_three_single_precision_arrays(scorer):
@@ -77,15 +62,31 @@ def test_a_side_without_words_scores_zero_with_one_warning(scorer, empty):
     "text",
     ["\0", "a\0b", chr(0xD800), "a \udfff cat", "\ufffd", "x" * 1_000_000, "cat " * 250_000, "🐈" * 100_000, "\u0301"],
 )
-@pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning")
+@pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning", "ignore:.* longer than 32 tokens :UserWarning")
 def test_strange_text_never_crashes_and_never_gives_nan(scorer, text):
     assert np.isfinite(scorer.score([text, "a cat"], ["the cat", text])).all()
 
 
+@pytest.mark.filterwarnings("ignore:1 text is longer than 32 tokens :UserWarning")
 def test_text_is_cut_at_the_maximum_length(scorer):
     long = scorer.score(["cat " * 30 + "dog " * 100], ["the cat"])
     longer = scorer.score(["cat " * 30 + "tree " * 1000], ["the cat"])
     assert largest_difference(long, longer) == 0
+
+
+def test_texts_that_are_cut_are_counted_in_one_warning(scorer):
+    with pytest.warns(UserWarning, match="texts are longer") as caught:
+        scorer.score(["cat " * 50, "a dog", "dog " * 50], ["tree " * 50, "dog " * 50, "the mat"])
+    assert [str(warning.message) for warning in caught] == [
+        "3 texts are longer than 32 tokens and cut there, as bert-score does without a word. What is beyond does not "
+        "count."
+    ]
+
+
+def test_a_warning_names_the_line_that_scores(scorer):
+    with pytest.warns(UserWarning, match="1 text is longer") as caught:
+        scorer.score(["cat " * 50], ["a cat"])
+    assert caught[0].filename == __file__
 
 
 def test_idf_comes_from_the_references_of_the_call(tiny_bundle):
@@ -172,7 +173,9 @@ def test_a_progress_bar_goes_to_standard_error(scorer, capsys):
     scorer.score(CANDIDATES, REFERENCES, verbose=True)
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "6/6" in captured.err
+    assert "scoring" in captured.err
+    assert "3/3" in captured.err
+    assert " candidates/s" in captured.err
 
 
 def test_the_function_scores_like_the_class(tiny_bundle, scorer):
@@ -219,21 +222,78 @@ def test_a_closed_scorer_says_so(tiny_bundle):
         scorer.score(CANDIDATES, REFERENCES)
 
 
-def test_threads_can_share_a_scorer(scorer):
-    expected = [
-        scorer.score([candidate], [reference]) for candidate, reference in zip(CANDIDATES, REFERENCES, strict=True)
+def test_many_threads_share_a_scorer(scorer):
+    calls = [
+        ([candidate, other], [reference, CANDIDATES[0]])
+        for candidate in CANDIDATES
+        for other in REFERENCES
+        for reference in REFERENCES
     ]
-    differences = []
+    expected = [scorer.score(*call) for call in calls]
+    with ThreadPoolExecutor(32) as pool:
+        found = list(pool.map(lambda call: scorer.score(*call), calls * 8))
+    assert max(map(largest_difference, found, expected * 8)) < 1e-6
 
-    def work(number):
-        for _ in range(20):
-            scores = scorer.score([CANDIDATES[number]], [REFERENCES[number]])
-            differences.append(largest_difference(scores, expected[number]))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(differences) == 60
-    assert max(differences) < 1e-6
+@pytest.mark.parametrize("num_threads", [1, 8])
+def test_closing_a_scorer_ends_the_work_of_another_thread(tiny_bundle, monkeypatch, num_threads):
+    started, closed = threading.Event(), threading.Event()
+
+    def run(runner, *arguments, **options):
+        started.set()
+        assert closed.wait(60)
+        return original(runner, *arguments, **options)
+
+    original = GraphRunner.run
+    monkeypatch.setattr(GraphRunner, "run", run)
+    scorer = BERTScorer(tiny_bundle, device="cpu", nthreads=num_threads)
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(scorer.score, CANDIDATES, REFERENCES)
+        assert started.wait(60)
+        scorer.close()
+        closed.set()
+        assert isinstance(future.exception(60), ClosedError)
+
+
+def test_a_run_that_is_in_progress_outlives_the_closing(tiny_bundle):
+    scorer = BERTScorer(tiny_bundle, device="cpu")
+    expected = scorer.score(CANDIDATES, REFERENCES)
+    outcomes = []
+
+    def work():
+        try:
+            while True:
+                outcomes.append(largest_difference(scorer.score(CANDIDATES, REFERENCES), expected))
+                first.set()
+        except ClosedError as error:
+            outcomes.append(error)
+
+    first, thread = threading.Event(), threading.Thread(target=work)
+    thread.start()
+    assert first.wait(60)
+    scorer.close()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert isinstance(outcomes.pop(), ClosedError)
+    assert max(outcomes) < 1e-6
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+@pytest.mark.parametrize("num_threads", [1, 8])
+def test_a_forked_child_scores_like_its_parent(tiny_bundle, num_threads):
+    with BERTScorer(tiny_bundle, device="cpu", nthreads=num_threads) as scorer:
+        expected = scorer.score(CANDIDATES, REFERENCES)
+        scores = in_forked_child(lambda: scorer.score(CANDIDATES, REFERENCES))
+    assert largest_difference(scores, expected) < 1e-6
+
+
+def test_the_signature_names_an_arithmetic_that_is_not_the_graphs(tiny_bundle, opened_as_openvino):
+    with BERTScorer(tiny_bundle, device="openvino") as scorer:
+        assert scorer.provider == "OpenVINOExecutionProvider"
+        assert "|precision:bf16|" in scorer.signature
+
+
+def test_a_file_of_ones_own_rescales_scores_of_any_arithmetic(tiny_bundle, opened_as_openvino, baseline_path):
+    with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as scorer:
+        assert "|rescale:file-" in scorer.signature

@@ -4,7 +4,7 @@ import pickle
 import numpy as np
 import pytest
 
-from bertscore_onnx.scores import best_of_references
+from bertscore_onnx.scores import Score, best_of_references, join_scores
 
 
 @pytest.fixture
@@ -50,3 +50,34 @@ def test_scores_have_names(scores):
 def test_every_layer_is_reduced_by_itself():
     scores = np.float32([[0.1, 0.2], [0.4, 0.3]])
     assert best_of_references(scores, scores, scores, np.array([2])).best_reference.tolist() == [[1], [0]]
+
+
+def test_the_score_of_each_candidate_has_plain_numbers(scores):
+    first, second = scores.of_layer(0).each()
+    assert (type(first), type(first.F), type(first.best_reference)) == (Score, float, int)
+    assert tuple(first) == pytest.approx((0.9, 0.8, 0.4))
+    assert (first.best_reference, second.best_reference) == (1, 0)
+
+
+def test_the_score_of_each_candidate_has_every_layer():
+    raw = np.float32([[0.1, 0.2, 0.3], [0.6, 0.5, 0.4]])
+    found = list(best_of_references(raw, raw, raw, np.array([2, 1])).each())
+    assert [score.F.tolist() for score in found] == [pytest.approx([0.2, 0.6]), pytest.approx([0.3, 0.4])]
+    assert [score.best_reference.tolist() for score in found] == [[1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda score: pickle.loads(pickle.dumps(score))])  # noqa: S301
+def test_copies_of_one_score_keep_the_best_reference(clone):
+    assert clone(Score(0.5, 0.25, 0.375, 3)).best_reference == 3
+
+
+def test_windows_are_joined_in_their_order(scores):
+    joined = join_scores([scores, scores.of_layer(slice(None)), scores], 1)
+    assert joined.F.tolist() == [pytest.approx([0.4, 0.5] * 3)]
+    assert joined.best_reference.tolist() == [[1, 0] * 3]
+
+
+def test_no_windows_give_no_scores():
+    joined = join_scores([], 4)
+    assert [array.shape for array in (*joined, joined.best_reference)] == [(4, 0)] * 4
+    assert (joined.F.dtype, joined.best_reference.dtype) == (np.float32, np.int64)

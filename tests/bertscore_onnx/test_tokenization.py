@@ -35,7 +35,8 @@ def saved(folder: Path) -> Path:
 def ids(folder: Path, text: str, *, max_length: int | None = None, **changes: Any) -> list[int]:
     recipe = msgspec.structs.replace(RECIPE, **changes)
     tokenizer = TextTokenizer(saved(folder), recipe=recipe, max_length=max_length, empty_ids=[1, 2])
-    return list(tokenizer([text])[0])
+    [found], _ = tokenizer([text])
+    return list(found)
 
 
 def test_special_tokens_go_around_a_text(tmp_path: Path) -> None:
@@ -75,7 +76,8 @@ def test_a_lone_surrogate_is_a_replacement_character(tmp_path: Path) -> None:
 def test_texts_keep_their_order(tmp_path: Path) -> None:
     tokenizer = TextTokenizer(saved(tmp_path), recipe=RECIPE, max_length=None, empty_ids=[1, 2])
 
-    assert [list(found) for found in tokenizer(["a", "", "[SEP]", "b c"])] == [
+    found, _ = tokenizer(["a", "", "[SEP]", "b c"])
+    assert list(map(list, found)) == [
         [1, 3, 2],
         [1, 2],
         [1, 2, 2],
@@ -86,7 +88,8 @@ def test_texts_keep_their_order(tmp_path: Path) -> None:
 def test_without_a_recipe_the_file_says_all(tmp_path: Path) -> None:
     tokenizer = TextTokenizer(saved(tmp_path), recipe=None, max_length=2, empty_ids=[1])
 
-    assert [list(found) for found in tokenizer(["a b", ""])] == [[1, 3], [1]]
+    found, _ = tokenizer(["a b", ""])
+    assert list(map(list, found)) == [[1, 3], [1]]
 
 
 @pytest.mark.parametrize("recipe", [None, RECIPE])
@@ -98,11 +101,17 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, recipe: Recipe |
 
 
 @pytest.mark.parametrize("recipe", [RECIPE, None])
-def test_without_a_bound_of_the_model_memory_sets_one_and_this_is_warned_of(
-    tmp_path: Path, recipe: Recipe | None
-) -> None:
+def test_without_a_bound_of_the_model_memory_sets_one(tmp_path: Path, recipe: Recipe | None) -> None:
     tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=None, empty_ids=[1, 2])
-    with pytest.warns(UserWarning, match="1 texts reach 8192 tokens and are cut there"):
-        lengths = [len(found) for found in tokenizer(["a " * 9000, "a " * 8000])]
-    assert lengths[0] == 8192
-    assert lengths[1] < 8192
+    found, num_cut = tokenizer(["a " * 9000, "a " * 8000])
+    assert tokenizer.max_length == len(found[0]) == 8192
+    assert len(found[1]) < 8192
+    assert num_cut == 1
+
+
+@pytest.mark.parametrize("recipe", [RECIPE, None])
+def test_texts_that_are_cut_are_counted(tmp_path: Path, recipe: Recipe | None) -> None:
+    special = 2 if recipe else 1
+    tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=special + 2, empty_ids=[1, 2])
+    _, num_cut = tokenizer(["a", "a b", "a b c", "", "c b a a b"])
+    assert num_cut == 2

@@ -22,19 +22,25 @@ def test_without_idf_only_the_zero_ids_weigh_nothing(manifest):
 
 
 def test_idf_weights_come_from_the_documents(manifest):
-    table = idf_of_documents(DIFFERENT, manifest).table
+    table = idf_of_documents([DIFFERENT], manifest).table
     assert table[[2, 5, 7]].tolist() == pytest.approx([0, log(3 / 2), log(3)])
 
 
 @pytest.mark.parametrize("documents", [[], DIFFERENT[:1], DIFFERENT[:1] * 3, [np.array([5, 6]), np.array([6, 5])]])
 def test_documents_that_do_not_differ_are_refused(manifest, documents):
     with pytest.raises(IdfError, match="idf needs at least two different"):
-        idf_of_documents(documents, manifest)
+        idf_of_documents([documents] if documents else [], manifest)
 
 
 def test_the_same_table_has_the_same_name(manifest):
-    assert idf_of_documents(DIFFERENT, manifest).name == idf_of_documents(DIFFERENT[::-1], manifest).name
-    assert idf_of_documents(DIFFERENT, manifest).name != idf_of_documents([*DIFFERENT, DIFFERENT[0]], manifest).name
+    assert idf_of_documents([DIFFERENT], manifest).name == idf_of_documents([DIFFERENT[::-1]], manifest).name
+    assert idf_of_documents([DIFFERENT], manifest).name != idf_of_documents([[*DIFFERENT, DIFFERENT[0]]], manifest).name
+
+
+def test_documents_may_come_some_at_a_time(manifest):
+    assert idf_of_documents(iter([DIFFERENT[:1], DIFFERENT[1:]]), manifest).name == (
+        idf_of_documents([DIFFERENT], manifest).name
+    )
 
 
 def test_a_ready_table_is_taken_as_it_is(manifest):

@@ -45,7 +45,7 @@ def differences(kind: str, mode: str, folder: Path) -> tuple[int, list[str]]:
     texts = [*PLAIN_TEXTS, *AWKWARD_TEXTS, *TRAINING_TEXTS, *hostile_texts(300, special_tokens)]
     different = [
         text
-        for text, ids in zip(texts, written(texts), strict=True)
+        for text, ids in zip(texts, written(texts)[0], strict=True)
         if ids.tolist() != original_ids(original, text, facts.max_length)
     ]
     return facts.differences, different

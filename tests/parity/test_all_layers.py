@@ -10,6 +10,7 @@ from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* longer than .* cut there:UserWarning"),
     pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
 ]
 

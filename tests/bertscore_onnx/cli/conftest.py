@@ -52,6 +52,25 @@ def run_until_first_line():
 
 
 @pytest.fixture
+def start_scoring(tiny_bundle):
+    """Start to score candidates from standard input, one pair a window; return the process."""
+    processes = []
+
+    def start(*arguments):
+        code = "import bertscore_onnx.pipeline as p; p.WINDOW_CANDIDATES = 1; import bertscore_onnx.inputs as i; "
+        code += "i.PAIRS_AT_ONCE = 1; from bertscore_onnx.cli import main; main()"
+        command = [sys.executable, "-c", code, "score", "-m", tiny_bundle, "-c", "-", *map(str, arguments)]
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        processes.append(subprocess.Popen(command, **streams, bufsize=0, env=_environment()))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
 def installed_bundle(home, tiny_bundle) -> Path:
     """A copy of `tiny_bundle` at its place in the test's own home folder."""
     return shutil.copytree(tiny_bundle, bundle_folder("tiny-bert", Variant(2)))

@@ -6,11 +6,9 @@ import re
 from importlib.resources import files
 
 import onnx
-import pytest
 
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import MissingExtraError
-from bertscore_onnx.processor import cpu_features
 
 
 def test_a_machine_without_bundles_is_well(run, home):
@@ -89,19 +87,3 @@ def test_missing_onnxruntime_exits_1_after_the_report(run, installed_bundle, mon
     assert result.exit_code == 1
     assert report["onnxruntime_error"] == "ONNX Runtime is not installed."
     assert (report["providers"], report["trial"]) == ({}, None)
-
-
-@pytest.mark.parametrize(
-    ("content", "features"),
-    [
-        ("processor\t: 0\nflags\t\t: fpu avx avx2 avx512f amx_int8\n", ["avx2", "avx512f", "amx_int8"]),
-        ("processor\t: 0\nflags\t\t: fpu sse2\n", []),
-        ("processor\t: 0\nFeatures\t: fp asimd\n", None),
-    ],
-)
-def test_cpu_features_are_those_that_matter(write, content, features):
-    assert cpu_features(write("cpuinfo", content)) == features
-
-
-def test_cpu_features_are_unknown_where_nothing_tells(tmp_path):
-    assert cpu_features(tmp_path / "missing") is None

@@ -44,18 +44,18 @@ def test_log_messages_are_one_line_of_standard_error(run, monkeypatch, home):
 
 
 def test_an_interrupt_exits_130_without_a_traceback(run, monkeypatch):
-    def interrupt(*arguments):
+    def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bertscore_onnx.cli.score.read_parallel", interrupt)
+    monkeypatch.setattr("bertscore_onnx.cli.score.open_pairs", interrupt)
     result = run("score", "-m", "x", "-c", "a", "-r", "b")
     assert (result.exit_code, result.output) == (130, "")
 
 
 def test_errors_have_no_traceback(run_process):
-    result = run_process("score", "-m", "no-such-model", "-c", "-", "-r", __file__, stdin=b"one\n")
+    result = run_process("score", "-m", "no-such-model", "-c", "-", "-r", "no-such-file", stdin=b"one\n")
     assert (result.returncode, result.stdout) == (1, b"")
-    assert result.stderr.startswith(b"Error: Standard input has 1 lines and ")
+    assert result.stderr.startswith(b"Error: Cannot read 'no-such-file' (No such file or directory);")
     assert result.stderr.count(b"\n") == 1
 
 
@@ -81,10 +81,11 @@ def test_a_reader_that_goes_away_causes_no_traceback(run_until_first_line, argum
     assert stderr == b""
 
 
-def test_a_reader_that_goes_away_early_exits_1(run_until_first_line, tiny_bundle, write):
+@pytest.mark.parametrize("options", [["-s"], ["-s", "--json"]])
+def test_a_reader_that_goes_away_early_exits_1(run_until_first_line, tiny_bundle, write, options):
     texts = write("texts.txt", "the cat\n" * 10_000)
-    first, stderr, status = run_until_first_line("score", "-m", tiny_bundle, "-c", texts, "-r", texts, "-s")
-    assert first == b"1.000000\t1.000000\t1.000000\n"
+    first, stderr, status = run_until_first_line("score", "-m", tiny_bundle, "-c", texts, "-r", texts, *options)
+    assert first.startswith((b"1.000000\t1.000000\t1.000000\n", b'{"signature": '))
     assert (status, stderr) == (1, b"")
 
 

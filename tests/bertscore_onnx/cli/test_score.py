@@ -151,8 +151,13 @@ def test_pairs_with_an_empty_side_are_zeros_in_json(run, write, tiny_bundle):
 
 def test_the_progress_bar_goes_to_standard_error(run, files, tiny_bundle, scored):
     result = run("score", "-m", tiny_bundle, *files, "-v")
-    assert "encoding" in result.stderr
+    assert "scoring: 100%" in result.stderr
+    assert "2/2 [" in result.stderr
     assert result.stdout.startswith(scored[1])
+
+
+def test_openvino_is_named_among_the_devices(run):
+    assert "openvino" in run("score", "--help").stdout
 
 
 @pytest.mark.parametrize(
@@ -162,6 +167,9 @@ def test_the_progress_bar_goes_to_standard_error(run, files, tiny_bundle, scored
         (["-m", "x", "-c", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -, can be only one"),
         (["-m", "x", "-c", "a", "-r", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -,"),
         (["-m", "x", "-c", "a", "-r", "b", "--baseline-path", "f"], "it has no effect without --rescale-with-baseline"),
+        (["-m", "x", "-c", "a", "-r", "b", "--allow-fp32-baseline"], "--allow-fp32-baseline: it has no effect without"),
+        (["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level: it prints one layer's scores"),
+        (["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-l", "2"], "--num-layers: it has no effect with --all-l"),
         (["-m", "x", "-c", "a"], "Missing option '-r' / '--ref'"),
         (["-m", "x", "-r", "a"], "Missing option '-c' / '--cand'"),
         (["-m", "x", "-c", "a", "-r", "b", "-b", "0"], "Invalid value for '-b' / '--batch-size'"),

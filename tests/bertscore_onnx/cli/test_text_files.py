@@ -1,12 +1,53 @@
 """Reading files of texts."""
 
 import io
+import os
 import sys
+import threading
 
 import pytest
 
-from bertscore_onnx.cli.text_files import read_parallel, read_texts
+from bertscore_onnx.cli.text_files import open_text_file
 from bertscore_onnx.errors import InputError
+
+BLOCK = 8192
+"""How many bytes Python reads at a time."""
+
+
+def read_texts(name):
+    with open_text_file(str(name)) as file:
+        return list(file.lines())
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    def replace(content):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), encoding="ascii"))
+
+    return replace
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """Return the name of a named pipe into which a thread writes parts, one after the other."""
+    threads = []
+
+    def pipe(*parts):
+        path = tmp_path / f"pipe{len(threads)}"
+        os.mkfifo(path)
+
+        def write():
+            with path.open("wb", buffering=0) as file:
+                for part in parts:
+                    file.write(part)
+
+        threads.append(threading.Thread(target=write, daemon=True))
+        threads[-1].start()
+        return str(path)
+
+    yield pipe
+    for thread in threads:
+        thread.join(30)
 
 
 @pytest.mark.parametrize(
@@ -19,43 +60,102 @@ from bertscore_onnx.errors import InputError
         (b"one\r\n\rtwo\n\nthree", ["one", "", "two", "", "three"]),
         (b"one\n\n", ["one", ""]),
         (b"\n", [""]),
+        (b"\xef\xbb\xbf\n", [""]),
         (b"  one\t\n", ["  one\t"]),
         ("one\u2028same\x0b\x0c\x85line\ntwo".encode(), ["one\u2028same\x0b\x0c\x85line", "two"]),
     ],
 )
 def test_lines_end_as_in_universal_newlines(write, content, texts):
-    assert read_texts(str(write("texts.txt", content))) == texts
+    assert read_texts(write("texts.txt", content)) == texts
 
 
 def test_lines_equal_those_of_python(write):
     path = write("texts.txt", "a\nb\r\nc\rd\n\re\r\r\nf\u2029\n\n")
     with path.open(encoding="utf-8") as lines:
-        assert read_texts(str(path)) == [line.rstrip("\n") for line in lines]
+        assert read_texts(path) == [line.rstrip("\n") for line in lines]
+
+
+@pytest.mark.parametrize("shift", range(-4, 2))
+@pytest.mark.parametrize("crossing", ["\r\n", "\r", "\n", "\r\r\n", "ü\n", "🐈\n"])
+def test_what_crosses_the_blocks_that_are_read_stays_whole(write, crossing, shift):
+    before = "x" * (BLOCK + shift)
+    path = write("texts.txt", f"{before}{crossing}after\n")
+    with path.open(encoding="utf-8") as lines:
+        assert read_texts(path) == [line.rstrip("\n") for line in lines]
+
+
+def test_what_crosses_the_parts_of_a_pipe_stays_whole(pipe):
+    cat = "🐈".encode()
+    parts = (b"\xef", b"\xbb\xbfone\r", b"\ntwo ", cat[:1], cat[1:3], cat[3:], b"\r", b"three")
+    assert read_texts(pipe(*parts)) == ["one", "two 🐈", "three"]
+
+
+def test_lines_of_a_pipe_are_there_before_its_end(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = os.open(path, os.O_RDWR)  # so that neither end waits for the other
+    try:
+        os.write(writer, "eins\nzwölf\n".encode())
+        with open_text_file(str(path)) as file:
+            lines = file.lines()
+            assert [next(lines), next(lines)] == ["eins", "zwölf"]
+    finally:
+        os.close(writer)
 
 
 def test_a_byte_order_mark_is_dropped(write):
-    assert read_texts(str(write("texts.txt", b"\xef\xbb\xbfone\n"))) == ["one"]
+    assert read_texts(write("texts.txt", b"\xef\xbb\xbfone\n")) == ["one"]
 
 
 def test_a_byte_order_mark_inside_is_kept(write):
-    assert read_texts(str(write("texts.txt", "one\n\ufefftwo\n"))) == ["one", "\ufefftwo"]
+    assert read_texts(write("texts.txt", "one\n\ufefftwo\n")) == ["one", "\ufefftwo"]
 
 
-def test_a_hyphen_is_standard_input(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("eins\nzwölf\n".encode()), encoding="ascii"))
+def test_a_hyphen_is_standard_input(standard_input):
+    standard_input("eins\nzwölf\n".encode())
     assert read_texts("-") == ["eins", "zwölf"]
+
+
+def test_standard_input_stays_open(standard_input):
+    standard_input(b"one\n")
+    read_texts("-")
+    assert sys.stdin.buffer.read() == b""
+
+
+def test_a_file_starts_anew(write):
+    with open_text_file(str(write("texts.txt", b"\xef\xbb\xbfone\r\ntwo\n"))) as file:
+        assert file.starts_anew
+        assert (file.count_lines(), list(file.lines()), list(file.lines())) == (2, ["one", "two"], ["one", "two"])
+
+
+def test_redirected_standard_input_starts_anew_where_it_stood(standard_input):
+    standard_input(b"read before\none\n")
+    sys.stdin.buffer.readline()
+    with open_text_file("-") as file:
+        assert (file.count_lines(), list(file.lines())) == (1, ["one"])
+
+
+def test_a_pipe_does_not_start_anew(pipe):
+    with open_text_file(pipe(b"one\n")) as file:
+        assert not file.starts_anew
+        assert list(file.lines()) == ["one"]
+
+
+def test_a_pipe_that_is_to_be_read_again_starts_anew(pipe):
+    with open_text_file(pipe(b"\xef\xbb\xbfone\r\n", "zwölf\r".encode()), to_read_again=True) as file:
+        assert (file.count_lines(), list(file.lines())) == (2, ["one", "zwölf"])
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
 def test_an_empty_file_is_refused(write, content):
     path = write("texts.txt", content)
     with pytest.raises(InputError) as caught:
-        read_texts(str(path))
+        read_texts(path)
     assert str(caught.value) == f"{path} is empty; expected texts, one a line."
 
 
-def test_empty_standard_input_is_refused(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+def test_empty_standard_input_is_refused(standard_input):
+    standard_input(b"")
     with pytest.raises(InputError, match=r"^Standard input is empty; expected texts, one a line\.$"):
         read_texts("-")
 
@@ -63,11 +163,47 @@ def test_empty_standard_input_is_refused(monkeypatch):
 def test_other_encodings_are_refused_with_the_place(write):
     path = write("texts.txt", b"\xef\xbb\xbfone\r\ntwo\rZ\xfcrich\n")
     with pytest.raises(InputError) as caught:
-        read_texts(str(path))
+        read_texts(path)
     assert str(caught.value) == (
         f"{path} is not UTF-8: line 3 has the byte 0xFC at offset 13. Convert it first, for example "
         "`iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE`."
     )
+
+
+@pytest.mark.parametrize("damaged", [b"\xfc", b"\xc3\n", b"\xf0\x9f\x90", b"\xed\xa0\x80", b"\xc3\r\nx\xff"])
+def test_the_place_is_that_of_decoding_all_at_once(write, damaged):
+    content = b"one\r\n" * 3000 + b"tw\xc3\xb6lf " + damaged + b"\nmore\n"
+    with pytest.raises(UnicodeDecodeError) as expected:
+        content.decode()
+    with pytest.raises(InputError, match=f"line 3001 .* at offset {expected.value.start}\\."):
+        read_texts(write("texts.txt", content))
+
+
+def test_the_lines_before_a_damaged_one_are_read(pipe):
+    with open_text_file(pipe(b"one\ntwo\n\xff\n")) as file:
+        lines = file.lines()
+        assert [next(lines), next(lines)] == ["one", "two"]
+        with pytest.raises(InputError, match="line 3 has the byte 0xFF at offset 8"):
+            next(lines)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r"])
+def test_a_line_of_the_greatest_length_is_read(write, monkeypatch, end):
+    monkeypatch.setattr("bertscore_onnx.cli.text_files.MAX_LINE_BYTES", 10)
+    assert read_texts(write("texts.txt", f"one{end or chr(10)}{'ü' * 5}{end}")) == ["one", "üüüüü"]
+
+
+def test_a_longer_line_is_refused_before_it_is_read_to_its_end(monkeypatch, tmp_path):
+    monkeypatch.setattr("bertscore_onnx.cli.text_files.MAX_LINE_BYTES", 1000)
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    endless = os.open(path, os.O_RDWR)
+    try:
+        os.write(endless, b"one\n" + b"x" * 5000)
+        with pytest.raises(InputError, match=r"pipe has more than 1,000 bytes in line 2; expected texts, one a line"):
+            read_texts(path)
+    finally:
+        os.close(endless)
 
 
 def test_a_missing_file_is_refused():
@@ -81,18 +217,18 @@ def test_a_missing_file_is_refused():
 
 def test_a_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"\(Is a directory\); expected a readable file"):
-        read_texts(str(tmp_path))
+        read_texts(tmp_path)
 
 
 def test_an_unreadable_file_is_refused(write, monkeypatch):
     path = write("texts.txt", "one\n")
 
-    def refuse(self):
+    def refuse(self, **options):
         raise PermissionError(13, "Permission denied")  # a mode would not stop the superuser
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    monkeypatch.setattr("pathlib.Path.open", refuse)
     with pytest.raises(InputError, match=r"\(Permission denied\); expected a readable file"):
-        read_texts(str(path))
+        read_texts(path)
 
 
 @pytest.mark.parametrize("text", ["The cat sat.", "The cat sat. " * 400])
@@ -104,17 +240,4 @@ def test_a_text_in_place_of_a_file_is_refused_with_the_way_to_give_texts(text):
 
 
 def test_a_file_whose_name_has_spaces_is_read(write):
-    assert read_texts(str(write("The cat sat.", "one\n"))) == ["one"]
-
-
-def test_references_of_several_files_stand_together(write):
-    candidates, first, second = write("c", "a\nb\n"), write("r1", "c\nd\n"), write("r2", "e\nf\n")
-    expected = (["a", "b"], [("c", "e"), ("d", "f")])
-    assert read_parallel(str(candidates), [str(first), str(second)]) == expected
-
-
-def test_different_numbers_of_lines_are_refused_with_both_files(write):
-    candidates, first, second = write("c", "a\nb\n"), write("r1", "c\nd\n"), write("r2", "e\n")
-    with pytest.raises(InputError) as caught:
-        read_parallel(str(candidates), [str(first), str(second)])
-    assert str(caught.value).startswith(f"{candidates} has 2 lines and {second} has 1; expected as many references as")
+    assert read_texts(write("The cat sat.", "one\n")) == ["one"]

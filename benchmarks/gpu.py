@@ -1,0 +1,69 @@
+"""Measures this library against bert-score on CUDA: `python -m benchmarks.gpu` (`make bench-gpu`).
+
+Needs the extra `gpu`, bert-score and a PyTorch with CUDA in one environment. Without the export's packages give a
+ready-made bundle: `--bundle roberta-large-fp16=PATH`, and the folder of the same weights: `--roberta-large PATH`.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from benchmarks.results import Case
+from benchmarks.run import product_rate, run_cases
+from benchmarks.settings import Settings, add_options, shared_settings
+from benchmarks.throughput import OURS, PEER, Versus, compare_throughput, ours, peer
+
+PRODUCT_SIZE = 8192
+SHARE_GOAL = 40
+REHEARSAL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
+"""The sizes of the model on the CPU, where only the procedure can be tried."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the case."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
+    add_options(parser)
+    parser.add_argument("--device", default="cuda", help=argparse.SUPPRESS)  # "cpu" rehearses, with a tiny model
+    chosen = parser.parse_args(arguments)
+    rehearsal = chosen.device == "cpu"
+    facts = {} if rehearsal else gpu_facts(chosen.device)
+    settings = Settings(**shared_settings(chosen), device=chosen.device, roberta_sizes=REHEARSAL if rehearsal else None)
+    dtype, size = ("float32", 256) if rehearsal else ("float16", PRODUCT_SIZE)
+    run_cases([on_gpu], settings, "gpu", lambda: product_rate(chosen.device, dtype, [size]), SHARE_GOAL, facts)
+
+
+def on_gpu(settings: Settings) -> Case:
+    """Score short texts with a large model on the GPU."""
+    model = settings.models.roberta_large
+    pairs = settings.some_pairs(3004)
+    size = f"{model.num_layers} layers, {len(pairs[0])} pairs, on {settings.device}"
+    case = Case("h", f"roberta-large's architecture, {size}")
+    if settings.roberta_folder is None:
+        case.note = "The weights are random; speed does not depend on their values, the difference in scores does."
+    precision = "fp32" if settings.device == "cpu" else "fp16"
+    entries = [
+        ours(model, label=f"ours, {precision}", precision=precision, device=settings.device),
+        peer(model, device=settings.device),
+        peer(model, "bert-score-fp16", "float16", settings.device),
+    ]
+    comparisons = [Versus(OURS, PEER, 8), Versus(OURS, "bert-score-fp16", 1.5)]
+    return compare_throughput(case, model, entries, pairs, settings, comparisons)
+
+
+def gpu_facts(device: str) -> dict[str, str]:
+    """Name the GPU, or end with a message unless both PyTorch and ONNX Runtime can use CUDA here."""
+    import onnxruntime
+    import torch
+
+    if not torch.cuda.is_available():
+        raise SystemExit("PyTorch finds no CUDA device here. Run this on a machine with one.")
+    providers = onnxruntime.get_available_providers()
+    if "CUDAExecutionProvider" not in providers:
+        raise SystemExit(
+            f"ONNX Runtime offers only {', '.join(providers)}. Install the GPU wheel instead of the CPU one: "
+            "`pip uninstall -y onnxruntime`, then `pip install 'bertscore-onnx[gpu]'`."
+        )
+    return {"gpu": torch.cuda.get_device_name(device), "cuda": str(torch.version.cuda)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Shows a report on the terminal, and writes its tables in Markdown."""
+
+import statistics
+from collections.abc import Sequence
+
+from benchmarks.results import Case, Contender, Figure, Report
+
+Row = Sequence[str]
+CONTENDERS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
+FIGURES = ("figure", "median", "rounds", "goal", "met")
+
+
+def as_markdown(report: Report) -> str:
+    """Return the machine and a section for each case."""
+    facts, settings = (
+        "; ".join(f"{name}: {value}" for name, value in some.items()) for some in (report.machine, report.settings)
+    )
+    parts = [f"Measured {report.made}.", f"Machine: {facts}.", f"Settings: {settings}."]
+    if report.peak_rates:
+        slowest, fastest = _scaled(min(report.peak_rates)), _scaled(max(report.peak_rates))
+        parts.append(f"A matrix product reached {slowest} to {fastest}, measured before and after each case.")
+    parts.append(goals_as_markdown(report))
+    parts += [case_as_markdown(case) for case in report.cases]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def goals_as_markdown(report: Report) -> str:
+    """Return one table of all figures that have a goal."""
+    rows = [(case.letter, *_figure_row(one)) for case in report.cases for one in case.figures if one.goal]
+    return _table(("case", *FIGURES), rows)
+
+
+def case_as_markdown(case: Case) -> str:
+    """Return the heading, the tables and the notes of a case."""
+    parts = [f"### ({case.letter}) {case.title}", case.note]
+    parts.append(_table(CONTENDERS, [_contender_row(one) for one in case.contenders]))
+    parts.append(_table(FIGURES, [_figure_row(one) for one in case.figures]))
+    if case.stages:
+        shares = ", ".join(f"{stage} {100 * share:.1f} %" for stage, share in case.stages.items())
+        parts.append(f"Where our time goes: {shares}.")
+    if case.encode_rate:
+        parts.append(f"Our rate in the model: {_scaled(case.encode_rate)}.")
+    for curve in case.curves:
+        rows = [(f"{along:g}", f"{rate:,.0f}") for along, rate in curve.points]
+        parts.append(_table((curve.along, "pairs/s"), rows))
+    parts += [f"Not measured: {one.label} ({one.reason})." for one in case.skipped]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _contender_row(one: Contender) -> Row:
+    return (
+        one.label,
+        _seconds(statistics.median(one.seconds)),
+        f"{_seconds(min(one.seconds))} to {_seconds(max(one.seconds))}",
+        "-" if one.rate is None else f"{one.rate:,.0f}",
+        "-" if one.peak_memory_mb is None else f"{one.peak_memory_mb:,.0f} MB",
+        "-" if one.score_difference is None else f"{one.score_difference:.1e}",
+    )
+
+
+def _figure_row(one: Figure) -> Row:
+    goal = "-"
+    if one.goal is not None:
+        goal = f"{'at most' if one.goal.at_most else 'at least'} {_value(one.goal.bound, one.unit)}"
+    spread = "-" if one.low == one.high else f"{_value(one.low, one.unit)} to {_value(one.high, one.unit)}"
+    met = {None: "-", True: "yes", False: "no"}[one.met]
+    return one.name, _value(one.median, one.unit), spread, goal, met
+
+
+def _table(header: Row, rows: Sequence[Row]) -> str:
+    """Lay out a table so that it can be read as it stands; nothing where there are no rows."""
+    if not rows:
+        return ""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    lines = [header, ["-" * width for width in widths], *rows]
+    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
+
+
+def _value(value: float, unit: str) -> str:
+    return f"{value:.2f} {unit}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.2f} ms"
+
+
+def _scaled(rate: float) -> str:
+    return f"{rate / 1e12:.1f} TFLOP/s" if rate >= 1e12 else f"{rate / 1e9:.1f} GFLOP/s"

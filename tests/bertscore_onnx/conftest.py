@@ -1,0 +1,86 @@
+"""Scorers of the tiny model, and what several tests compare them by."""
+
+import multiprocessing
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.device import CPU, OPENVINO, Device, open_session
+
+CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
+REFERENCES = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
+SEVERAL = [["a cat sits on a mat.", "the cat sat"], ["the dog runs"], ["the tree is blue!", "a red house", "it is"]]
+
+
+def largest_difference(one, other):
+    return max(np.abs(a - b).max() for a, b in zip(one, other, strict=True))
+
+
+def in_forked_child(work):
+    """Return what `work` returns, or raise what it raises, in a child process that shares this one's memory."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def report():
+        try:
+            sender.send(work())
+        except Exception as error:
+            sender.send(error)
+
+    child = context.Process(target=report)
+    child.start()
+    sender.close()
+    try:
+        assert receiver.poll(60), "the child hangs"
+        result = receiver.recv()  # EOFError where the child crashed
+    finally:
+        child.kill()
+        child.join()
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+@pytest.fixture(scope="module")
+def scorer(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        yield scorer
+
+
+@pytest.fixture(scope="session")
+def all_layers_bundle(tiny_model, tmp_path_factory):
+    """The bundle of `tiny_model` with every layer."""
+    from bertscore_onnx_export.pipeline import export_model
+
+    return export_model(str(tiny_model), all_layers=True, output=tmp_path_factory.mktemp("bundles") / "tiny-all")
+
+
+@pytest.fixture
+def baseline_path(tmp_path):
+    path = tmp_path / "baseline.tsv"
+    path.write_text("LAYER,P,R,F\n0,0.5,0.4,0.3\n1,0.3,0.2,0.1\n2,0.1,0.2,0.3\n3,0.2,0.3,0.4\n")
+    return path
+
+
+@pytest.fixture
+def small_windows(monkeypatch):
+    """Let a window hold 4 pairs, which are read 2 at a time."""
+    monkeypatch.setattr("bertscore_onnx.pipeline.WINDOW_CANDIDATES", 4)
+    monkeypatch.setattr("bertscore_onnx.inputs.PAIRS_AT_ONCE", 2)
+    monkeypatch.setattr("bertscore_onnx.pipeline.PAIRS_AT_ONCE", 2)
+
+
+@pytest.fixture
+def opened_as_openvino(monkeypatch):
+    """Let the device be OpenVINO in bfloat16, and the CPU stand in for it; return the devices that are opened."""
+    opened = []
+
+    def open_on_cpu(graph, options, device):
+        opened.append(device)
+        return open_session(graph, options, Device(CPU))
+
+    devices = [Device(OPENVINO, {"device_type": "CPU"}, precision="bf16")]
+    monkeypatch.setattr("bertscore_onnx.sessions.choose_devices", lambda name: devices)
+    monkeypatch.setattr("bertscore_onnx.sessions.open_session", open_on_cpu)
+    return opened

@@ -1,0 +1,162 @@
+"""`BERTScorer.stream`."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer, Score
+from bertscore_onnx.errors import ClosedError, IdfError, InputError, InputTypeError
+
+from .conftest import CANDIDATES, REFERENCES, SEVERAL
+
+PAIRS = list(itertools.product(CANDIDATES, REFERENCES))  # 9 pairs: two windows and a part of one
+pytestmark = pytest.mark.usefixtures("small_windows")
+
+
+def scores_of(scorer, pairs):
+    return [scorer.score([candidate], [reference]).F[0] for candidate, reference in pairs]
+
+
+def test_gives_the_scores_of_score_in_their_order(scorer):
+    expected = scorer.score(*zip(*PAIRS, strict=True))
+    streamed = list(scorer.stream(PAIRS))
+    assert all(type(score) is Score for score in streamed)
+    assert np.abs(np.transpose(streamed) - np.stack(expected)).max() <= 1e-6
+
+
+def test_names_the_best_of_several_references(scorer):
+    expected = scorer.score(CANDIDATES * 3, SEVERAL * 3)
+    streamed = list(scorer.stream(zip(CANDIDATES * 3, SEVERAL * 3, strict=True)))
+    assert [score.best_reference for score in streamed] == expected.best_reference.tolist()
+    assert [score.F for score in streamed] == pytest.approx(expected.F, abs=1e-6)
+
+
+def test_gives_an_array_of_every_layer(all_layers_bundle):
+    with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
+        expected = scorer.score(*zip(*PAIRS, strict=True))
+        streamed = list(scorer.stream(PAIRS))
+    assert np.abs(np.array(streamed).transpose(1, 2, 0) - np.stack(expected)).max() <= 1e-6
+
+
+def test_rescales(tiny_bundle, baseline_path):
+    with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as scorer:
+        expected = scorer.score(*zip(*PAIRS, strict=True))
+        assert np.abs(np.transpose(list(scorer.stream(PAIRS))) - np.stack(expected)).max() <= 1e-6
+
+
+def test_reads_at_most_a_window_ahead(scorer):
+    read = 0
+
+    def endless():
+        nonlocal read
+        for pair in itertools.cycle(PAIRS):
+            read += 1
+            yield pair
+
+    stream = scorer.stream(endless())
+    assert read == 0
+    for position, score in enumerate(itertools.islice(stream, 21)):
+        [expected] = scores_of(scorer, [PAIRS[position % 9]])
+        assert abs(score.F - expected) <= 1e-6
+        assert read <= (position // 4 + 2) * 4
+    stream.close()
+
+
+def test_nothing_streams_as_nothing(scorer):
+    assert list(scorer.stream([])) == []
+
+
+@pytest.mark.parametrize("wrong_at", [0, 3, 4, 9, 10])
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (("a cat", None), InputTypeError, r"pairs\[{}\]\[1\] is NoneType None"),
+        ((3, "a cat"), InputTypeError, r"pairs\[{}\]\[0\] is int 3"),
+        (("a cat", []), InputError, r"pairs\[{}\]\[1\] is empty"),
+        ("ab", InputTypeError, r"pairs\[{}\] is str 'ab'"),
+        (("a", "b", "c"), InputTypeError, r"pairs\[{}\] is tuple \('a', 'b', 'c'\)"),
+    ],
+)
+def test_a_wrong_pair_is_named_after_the_scores_before_it(scorer, wrong_at, wrong, kind, message):
+    right = (PAIRS * 2)[:wrong_at]
+    stream = scorer.stream([*right, wrong, *PAIRS])
+    found = [score.F for score in itertools.islice(stream, wrong_at)]
+    assert found == pytest.approx(scores_of(scorer, right), abs=1e-6)
+    with pytest.raises(kind, match=message.format(wrong_at)):
+        next(stream)
+
+
+@pytest.mark.parametrize("fails_at", [0, 3, 4, 9])
+def test_what_the_iterable_raises_comes_after_the_scores_before_it(scorer, fails_at):
+    def failing():
+        yield from PAIRS[:fails_at]
+        raise OSError("the disk is gone")
+
+    stream = scorer.stream(failing())
+    found = [score.F for score in itertools.islice(stream, fails_at)]
+    assert found == pytest.approx(scores_of(scorer, PAIRS[:fails_at]), abs=1e-6)
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(stream)
+
+
+@pytest.mark.parametrize("pairs", ["a cat", None, 3, {"a": "b"}, {("a", "b")}])
+def test_anything_but_pairs_is_refused(scorer, pairs):
+    with pytest.raises(InputTypeError, match=r"pairs is "):
+        list(scorer.stream(pairs))
+
+
+def test_idf_without_a_table_is_refused_by_the_call(tiny_bundle):
+    with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="Call compute_idf"):
+        scorer.stream(PAIRS)
+
+
+def test_idf_with_a_table_weighs(tiny_bundle):
+    with BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as scorer:
+        expected = scorer.score(*zip(*PAIRS, strict=True))
+        assert np.abs(np.transpose(list(scorer.stream(PAIRS))) - np.stack(expected)).max() <= 1e-6
+
+
+def test_a_batch_size_below_one_is_refused(scorer):
+    with pytest.raises(InputError, match="batch_size is 0"):
+        list(scorer.stream(PAIRS, batch_size=0))
+
+
+def test_who_stops_early_ends_the_work(scorer):
+    before = {*threading.enumerate()}
+    stream = scorer.stream(itertools.cycle(PAIRS))
+    next(stream)
+    started = [thread for thread in threading.enumerate() if thread.name.startswith("bertscore-window")]
+    assert {*started} - before
+    stream.close()
+    for thread in started:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in started)
+
+
+def test_a_stream_of_a_closed_scorer_says_so(tiny_bundle):
+    scorer = BERTScorer(tiny_bundle)
+    stream = scorer.stream(itertools.cycle(PAIRS))
+    next(stream)
+    scorer.close()
+    with pytest.raises(ClosedError, match="was closed"):
+        list(stream)
+
+
+def test_one_warning_at_the_end_counts_for_all_windows(scorer):
+    pairs = [*PAIRS, ("cat " * 50, "a cat"), *PAIRS, ("", "a cat"), ("", "dog " * 50)]
+    with pytest.warns(UserWarning, match="2 pairs|2 texts") as caught:
+        list(scorer.stream(pairs))
+    assert [str(warning.message).partition(",")[0] for warning in caught] == [
+        "2 pairs score 0 because a side is empty.",
+        "2 texts are longer than 32 tokens and cut there",
+    ]
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_the_progress_bar_counts_pairs(scorer, capsys):
+    list(scorer.stream(PAIRS, verbose=True))
+    assert "9/9" in capsys.readouterr().err
+    list(scorer.stream(iter(PAIRS), verbose=True))
+    assert "9 candidates" in capsys.readouterr().err
