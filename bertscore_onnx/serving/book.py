@@ -5,6 +5,7 @@ deadline, or a batcher that closes; the others come too late and do nothing. All
 are answered outside of it, since that runs their callers' callbacks.
 """
 
+import math
 import threading
 import time
 from collections import Counter
@@ -17,6 +18,19 @@ from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, Que
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.serving.item import Item
 from bertscore_onnx.serving.stats import BatcherStats
+
+_COUNTED = (
+    "submitted",
+    "completed",
+    "cancelled",
+    "expired",
+    "rejected",
+    "batches",
+    "batch_tokens",
+    "padded_tokens",
+    "restarts",
+    "warnings",
+)
 
 
 class _Phase(Enum):
@@ -169,10 +183,10 @@ class Book:
             late = [item for item in self._unanswered() if item.deadline <= now]
         self.fail(late, deadline_error)
 
-    def next_deadline(self) -> float | None:
-        """Return the earliest deadline of all items, by `time.monotonic()`."""
+    def next_deadline(self) -> float:
+        """Return the earliest deadline of all items, by `time.monotonic()`; infinity where there are none."""
         with self._changed:
-            return min((item.deadline for item in self._unanswered()), default=None)
+            return min((item.deadline for item in self._unanswered()), default=math.inf)
 
     def drain(self, timeout: float) -> bool:
         """Admit nothing more, wait until all is answered, and fail what is not after `timeout` seconds.
@@ -198,14 +212,12 @@ class Book:
 
     def stats(self) -> BatcherStats:
         """Return all counts as they are at this moment."""
-        names = ("submitted", "completed", "cancelled", "expired", "rejected", "batches", "batch_tokens")
-        names += ("padded_tokens", "restarts", "warnings")
         with self._changed:
             return BatcherStats(
                 failed=MappingProxyType(dict(self._failed)),
                 waiting=len(self._waiting),
                 in_flight=len(self._running),
-                **{name: self._counts[name] for name in names},
+                **{name: self._counts[name] for name in _COUNTED},
             )
 
     def _is_company_likely(self) -> bool:
