@@ -1,7 +1,27 @@
-"""Counts what a user should hear of, so that one warning tells it for a whole call."""
+"""Counts what a user should hear of the texts, so that one warning tells it for a whole call.
+
+Whoever scores for many callers can listen instead of having warnings shown. `warnings.catch_warnings` will not do for
+that: it changes the filters of the whole process, so two threads that use it undo each other's changes. A context
+variable belongs to one thread or task.
+"""
 
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+
+_listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def heard_by(listener: Callable[[str], object]) -> Iterator[None]:
+    """Give the notices of this thread or task to a function while the block runs."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 @dataclass(slots=True)
@@ -21,14 +41,14 @@ class Notices:
     """That maximum, in tokens."""
 
     def warn(self, stacklevel: int) -> None:
-        """Warn of each kind that happened, as the caller so many levels up."""
+        """Tell the listener of each kind that happened, or else warn, as the caller so many levels up."""
         if self.empty:
-            _warn(f"{_pairs_score(self.empty)} 0 because a side is empty.", stacklevel)
+            _tell(f"{_pairs_score(self.empty)} 0 because a side is empty.", stacklevel)
         if self.weightless:
-            _warn(f"{_pairs_score(self.weightless)} 0 because every token of a side weighs 0.", stacklevel)
+            _tell(f"{_pairs_score(self.weightless)} 0 because every token of a side weighs 0.", stacklevel)
         if self.cut:
             texts = "1 text is" if self.cut == 1 else f"{self.cut} texts are"
-            _warn(
+            _tell(
                 f"{texts} longer than {self.max_length} tokens and cut there, as bert-score does without a word. "
                 "What is beyond does not count.",
                 stacklevel,
@@ -39,5 +59,9 @@ def _pairs_score(count: int) -> str:
     return "1 pair scores" if count == 1 else f"{count} pairs score"
 
 
-def _warn(message: str, stacklevel: int) -> None:
-    warnings.warn(message, UserWarning, stacklevel=stacklevel + 2)
+def _tell(message: str, stacklevel: int) -> None:
+    listener = _listener.get()
+    if listener is None:
+        warnings.warn(message, UserWarning, stacklevel=stacklevel + 2)
+    else:
+        listener(message)

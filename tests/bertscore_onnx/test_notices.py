@@ -1,6 +1,8 @@
+import threading
+
 import pytest
 
-from bertscore_onnx.notices import Notices
+from bertscore_onnx.notices import Notices, heard_by
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,22 @@ def test_the_line_so_many_levels_up_is_named():
     with pytest.warns(UserWarning, match="1 pair") as caught:
         library()
     assert (caught[0].filename, caught[0].lineno) == (__file__, library.__code__.co_firstlineno + 4)
+
+
+def test_a_listener_hears_it_in_place_of_a_warning():
+    heard = []
+    with heard_by(heard.append):
+        Notices(empty=1).warn(stacklevel=1)
+    assert heard == ["1 pair scores 0 because a side is empty."]
+    with pytest.warns(UserWarning, match="1 pair"):
+        Notices(empty=1).warn(stacklevel=1)
+
+
+@pytest.mark.filterwarnings("ignore:1 pair:UserWarning")
+def test_a_listener_hears_its_own_thread_only():
+    heard = []
+    with heard_by(heard.append):
+        elsewhere = threading.Thread(target=Notices(empty=1).warn, args=(1,))
+        elsewhere.start()
+        elsewhere.join()
+    assert heard == []
