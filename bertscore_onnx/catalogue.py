@@ -50,6 +50,9 @@ class Proof:
     tokenizer_differences: int
     """How many of the export's awkward texts got other ids."""
 
+    costs: Mapping[str, float]
+    """Precision to the largest difference of F from fp32; what is not there cannot be made."""
+
 
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
@@ -126,6 +129,7 @@ def proofs() -> Mapping[str, Proof]:
                     row["reference"],
                     float(row["largest_difference"]),
                     int(row["tokenizer_differences"]),
+                    {precision: float(row[precision]) for precision in ("fp16", "int8") if row[precision]},
                 )
                 for row in csv.DictReader(lines)
             }

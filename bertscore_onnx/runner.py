@@ -78,7 +78,7 @@ class GraphRunner:
             ) from reason
         _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.device.provider, mask.shape)
         middle = len(mask) // 2
-        halves = [self.run(input_ids[half], mask[half]) for half in (slice(middle), slice(middle, None))]
+        halves = [self.run(input_ids[half], mask[half], alone=alone) for half in (slice(middle), slice(middle, None))]
         return np.concatenate(halves, axis=1)
 
     def close(self) -> None:

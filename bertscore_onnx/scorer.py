@@ -6,6 +6,8 @@ from os import PathLike
 from types import TracebackType
 from typing import Literal, Self, TypeVar, overload
 
+import numpy as np
+
 from bertscore_onnx.baselines import choose_baselines, rescale_layers
 from bertscore_onnx.bundle import Precision
 from bertscore_onnx.encoded import EncodedTexts
@@ -297,7 +299,7 @@ class BERTScorer:
 
         Returns:
             `Scores` of three float32 arrays (cands, refs), or (layers, cands, refs) with `all_layers`;
-            `best_reference` is (cands,), or (layers, cands).
+            `best_reference` is (cands,), or (layers, cands); 0 where there are no references.
 
         Raises:
             InputError, IdfError, EncodingError, ClosedError: as `score`.
@@ -310,7 +312,8 @@ class BERTScorer:
         precision, recall = match_pairwise(encoded[0], encoded[1], weights, self.manifest.special_ids)
         notices.warn(stacklevel=2)
         f1 = f_measure(precision, recall)
-        return self._finished(Scores(precision, recall, f1, f1.argmax(axis=2)))
+        best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
+        return self._finished(Scores(precision, recall, f1, best))
 
     def close(self) -> None:
         """Release the model; the scorer cannot score after that."""

@@ -5,6 +5,7 @@ import logging
 import os
 import threading
 from typing import Any
+from weakref import WeakSet
 
 from bertscore_onnx.bundle import Bundle
 from bertscore_onnx.device import CUDA, OPENVINO, Device, choose_devices, load_onnxruntime, open_session
@@ -13,16 +14,19 @@ from bertscore_onnx.processor import usable_cpus
 
 _log = logging.getLogger(__name__)
 _creation = threading.Lock()  # sessions created side by side race inside ONNX Runtime
+_in_use: "WeakSet[Sessions]" = WeakSet()
+_inherited: list[Any] = []  # sessions of the parent process, never released: ONNX Runtime would crash joining threads
 
 
-def _renew_lock() -> None:
-    """Replace the lock in a forked child, where the thread that may hold it does not exist."""
+def _prepare_child() -> None:
+    """Start anew in a forked child, where the threads that hold the lock or belong to a session do not exist."""
     global _creation
     _creation = threading.Lock()
+    _inherited.extend(sessions._opened for sessions in _in_use)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+    os.register_at_fork(after_in_child=_prepare_child)
 
 
 class Sessions:
@@ -53,6 +57,7 @@ class Sessions:
         """CPU threads to use."""
         self.device = self._choose(choose_devices(device))
         """The device in use."""
+        _in_use.add(self)
 
     def get(self, *, alone: bool) -> Any:
         """Return the session for runs side by side, or for a run that is alone.

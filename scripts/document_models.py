@@ -32,6 +32,9 @@ VARIANTS = {
 }
 """Tiny models that stand for a family of another name."""
 
+PRECISIONS = ("fp16", "int8")
+"""Those that cost something."""
+
 AGAINST_TRANSFORMERS = {"squeezebert"}
 """Families whose models bert-score fails to cut; its scorer gets them cut by transformers."""
 
@@ -43,8 +46,10 @@ Written by `make docs` from the catalogue and from the results of the parity tes
 its scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared
 with those of bert-score 0.3.13 run live with a batch size of 1, with and without idf. *Largest difference* is that of
 any P, R or F. *Tokenizer* counts the export's awkward texts that get other ids than from the slow tokenizer; more is in
-[tokenizers.md](tokenizers.md). A size is that of the weights in fp32 when cut at the layer. fp16 and int8 are not
-offered yet.
+[tokenizers.md](tokenizers.md). *fp16* and *int8* give the largest difference of F between the same pairs' scores in
+that precision, on a CPU, and in fp32; a dash means that it cannot be made. Random weights show that the arithmetic is
+right, not what it costs real ones: `benchmarks/precision_cost.py` measures that. A size is that of the weights in fp32
+when cut at the layer.
 
 Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on several
 shapes before it is accepted.
@@ -67,18 +72,19 @@ def write_proofs(results: Path) -> None:
     """Take the largest figure of each family out of the results of the tests."""
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for case in ElementTree.parse(results).iter("testcase"):  # noqa: S314 -- our own file
-        match = re.search(r"\[([^\]]+?)(?:-(?:True|False))?\]$", case.get("name", ""))
+        match = re.search(r"\[([^\]]+?)(?:-(?:True|False|fp16|int8))?\]$", case.get("name", ""))
         for figure in case.iter("property"):
             family = VARIANTS.get(match[1], match[1]) if match else ""
             name = figure.get("name", "")
             found[family][name] = max(found[family][name], float(figure.get("value", "nan")))
     with PROOFS.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["family", "reference", "largest_difference", "tokenizer_differences"])
+        rows.writerow(["family", "reference", "largest_difference", "tokenizer_differences", *PRECISIONS])
         for family, figures in sorted(found.items()):
             reference = "transformers" if family in AGAINST_TRANSFORMERS else "bert-score 0.3.13"
             difference, ids = figures["largest_difference"], figures["tokenizer_differences"]
-            rows.writerow([family, reference, f"{difference:.1e}", f"{ids:.0f}"])
+            costs = [f"{figures[precision]:.1e}" if precision in figures else "" for precision in PRECISIONS]
+            rows.writerow([family, reference, f"{difference:.1e}", f"{ids:.0f}", *costs])
 
 
 def document() -> str:
@@ -87,9 +93,10 @@ def document() -> str:
     lines = [HEADER]
     for family, proof in catalogue.proofs().items():
         count = sum(entry.family == family for entry in entries)
+        costs = " | ".join(f"{proof.costs[name]:.1e}" if name in proof.costs else "-" for name in PRECISIONS)
         lines.append(
             f"| {family} | {count or '-'} | {proof.reference} | {proof.largest_difference:.1e} | "
-            f"{proof.tokenizer_differences} | - | - |\n"
+            f"{proof.tokenizer_differences} | {costs} |\n"
         )
     lines.append("\n## Models of the catalogue\n\n| model | family | layer | max length | size | baselines |\n")
     lines.append("|---|---|---|---|---|---|\n")

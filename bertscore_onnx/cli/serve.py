@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.text_files import read_texts
+from bertscore_onnx.cli.text_files import open_text_file
 from bertscore_onnx.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -130,5 +130,6 @@ def _read_idf(specs: Sequence[str]) -> dict[str, list[str]]:
         name, equals, file = spec.partition("=")
         if not (name and equals and file) or name in tables:
             raise InputError(f"--idf {spec!r} is not in the form NAME=FILE, each NAME once.")
-        tables[name] = read_texts(file)
+        with open_text_file(file) as sentences:
+            tables[name] = list(sentences.lines())
     return tables

@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bertscore_onnx.batching import plan_batches
-from bertscore_onnx.errors import EncodingError
-from bertscore_onnx.inputs import Reference, collect_pairs
+from bertscore_onnx.errors import EncodingError, InputTypeError
+from bertscore_onnx.inputs import Reference, Texts, collect_pairs
 from bertscore_onnx.scores import Scores
 
 BYTES_PER_TOKEN = 3
 """Measured with BERT's and RoBERTa's tokenizers: 3 to 5 for English and German prose, 1 to 3 for Chinese."""
 
 SPECIAL_TOKENS = 2
+
+RUN_TOKENS = 1024
+"""Padded tokens of a run of the model, about; what is padded within a run counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,12 +56,14 @@ def make_item(cands: Iterable[str], refs: Iterable[Reference], seconds: float) -
         InputError: as `collect_pairs` says.
     """
     pairs = collect_pairs(cands, refs)
-    ends = np.cumsum(pairs.counts)  # (candidates,)
-    starts = ends - pairs.counts
-    groups = [pairs.references[start:end] for start, end in zip(starts, ends, strict=True)]
-    singles = [pairs.candidates[start] for start in starts]
-    lengths = np.array([estimate_tokens(text) for text in (*singles, *pairs.references)], dtype=np.int64)  # (texts,)
-    padded = sum(len(run) * int(lengths[run[0]]) for run in plan_batches(lengths))
+    if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
+        raise InputTypeError("A batcher scores the texts of many callers together; hand in strings, not encoded texts.")
+    texts, counts = pairs.references.texts, pairs.references.counts
+    ends = np.cumsum(counts)  # (candidates,)
+    groups = [texts[start:end] for start, end in zip(ends - counts, ends, strict=True)]
+    singles = pairs.candidates.texts
+    lengths = np.array([estimate_tokens(text) for text in (*singles, *texts)], dtype=np.int64)  # (texts,)
+    padded = sum(len(run) * int(lengths[run[0]]) for run in plan_batches(lengths, RUN_TOKENS))
     return Item(singles, groups, int(lengths.sum()), padded, seconds)
 
 

@@ -6,7 +6,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertscore_onnx.bundle import GoldenPair
-from bertscore_onnx.errors import VerificationError
+from bertscore_onnx.errors import EncodingError, VerificationError
 from bertscore_onnx.golden import GOLDEN_TOLERANCES, golden_difference, golden_scorer
 from bertscore_onnx_export.sample_texts import GOLDEN_PAIRS
 from bertscore_onnx_export.tokenizers import TokenizerFacts, original_ids
@@ -41,11 +41,17 @@ def verify_bundle(folder: Path) -> float:
     """Score a bundle's golden pairs with the runtime; return the largest absolute difference.
 
     Raises:
-        VerificationError: it is more than `GOLDEN_TOLERANCES` has for the precision.
+        VerificationError: it is more than `GOLDEN_TOLERANCES` has for the precision, or undefined.
     """
     with golden_scorer(folder, device="cpu") as scorer:
-        difference = golden_difference(scorer)
-    precision = scorer.manifest.precision
+        precision = scorer.manifest.precision
+        try:
+            difference = golden_difference(scorer)
+        except EncodingError as error:
+            raise VerificationError(
+                f"The exported graph gives infinite or undefined vectors in {precision}. The bundle was not kept; fp32 "
+                "holds larger numbers than fp16, and neither helps where the model's weights are damaged."
+            ) from error
     tolerance = GOLDEN_TOLERANCES[precision]
     if not difference <= tolerance:
         raise VerificationError(

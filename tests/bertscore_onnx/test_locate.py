@@ -11,8 +11,8 @@ from bertscore_onnx.locate import find_bundle
 def installed(tiny_bundle, home):
     """Return a function that puts the tiny bundle into the home folder under a name and a layer."""
 
-    def install(name, num_layers, tokenizer_mode="slow"):
-        return shutil.copytree(tiny_bundle, bundle_folder(name, Variant(num_layers, tokenizer_mode)))
+    def install(name, num_layers, tokenizer_mode="slow", precision="fp32"):
+        return shutil.copytree(tiny_bundle, bundle_folder(name, Variant(num_layers, tokenizer_mode, precision)))
 
     return install
 
@@ -50,6 +50,24 @@ def test_the_fast_tokenizer_has_a_bundle_of_its_own(installed):
     assert find_bundle("roberta-large", tokenizer_mode="fast").path == folder
 
 
+def test_each_precision_has_a_bundle_of_its_own(installed):
+    installed("roberta-large", 17)
+    folder = installed("roberta-large", 17, precision="int8")
+    assert find_bundle("roberta-large", precision="int8").path == folder
+    assert find_bundle("roberta-large").path.name == "layer-17-slow-fp32"
+
+
+def test_a_bundle_of_another_precision_does_not_stand_for_one_in_fp32(installed):
+    installed("someone/own-model", 5, precision="int8")
+    assert find_bundle("someone/own-model", precision="int8").path.name == "layer-5-slow-int8"
+    with pytest.raises(BundleNotFoundError) as caught:
+        find_bundle("someone/own-model")
+    assert str(caught.value) == (
+        "No bundle of someone/own-model with its slow tokenizer in fp32 is here, only layer-5-slow-int8. Choose one of "
+        "these, or run `bertscore-onnx export --model someone/own-model --num-layers N`."
+    )
+
+
 def test_the_only_bundle_of_an_uncatalogued_model_is_taken(installed):
     folder = installed("someone/own-model", 5)
     assert find_bundle("someone/own-model").path == folder
@@ -70,6 +88,7 @@ def test_several_bundles_of_an_uncatalogued_model_need_a_layer(installed):
         ({"num_layers": 3}, "`bertscore-onnx export --model roberta-large --num-layers 3`"),
         ({"all_layers": True}, "`bertscore-onnx export --model roberta-large --all-layers`"),
         ({"tokenizer_mode": "fast"}, "`bertscore-onnx export --model roberta-large --tokenizer-mode fast`"),
+        ({"precision": "int8"}, "`bertscore-onnx export --model roberta-large --precision int8`"),
     ],
 )
 def test_a_missing_bundle_is_answered_with_the_command_that_makes_it(home, arguments, command):

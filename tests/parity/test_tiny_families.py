@@ -5,14 +5,23 @@ are texts of which bert-score gets the emptiness wrong: to it two ids are an emp
 special tokens weigh something it sets P and R to 0, but leaves F.
 """
 
+import shutil
+
+import msgspec
 import numpy as np
 import pytest
+from bertscore_onnx_export.fusions import fuse
+from bertscore_onnx_export.halve import halve
+from bertscore_onnx_export.quantise import quantise
 from transformers import AutoModel
 from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle import open_bundle
+from bertscore_onnx.bundle import open_bundle, read_manifest, write_manifest
 from bertscore_onnx.cli import app
+from bertscore_onnx.digests import file_digest
+from bertscore_onnx.errors import UnsupportedFamilyError
+from bertscore_onnx.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.tokenization import TextTokenizer
 
 from .conftest import assert_same_scores
@@ -25,6 +34,9 @@ pytestmark = [
     # transformers compiles parts of DeBERTa and ModernBERT as it imports them
     pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
 ]
+
+WITHOUT_PRODUCTS = {"bort", "squeezebert"}
+"""Models that do not multiply with a matrix: embeddings alone, and convolutions."""
 
 PAIRS = [*AWKWARD_PAIRS, *ORDINARY_PAIRS[:10]]
 
@@ -92,6 +104,26 @@ def test_scores(bundle, peer, comparable, idf, record_property):
         ours = scorer.score(candidates, references)
     theirs = peer(**options).score(candidates, references, batch_size=1)
     record_property("largest_difference", assert_same_scores(ours, theirs))
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_scores_in_fewer_bits(model, bundle, precision, tmp_path, record_property):
+    lowered = shutil.copytree(bundle, tmp_path / "lowered")
+    if precision == "int8" and model.name in WITHOUT_PRODUCTS:
+        with pytest.raises(UnsupportedFamilyError, match="Nothing in the graph can be computed in int8"):
+            quantise(lowered)
+        return
+    for rewrite in {"fp16": (fuse, halve), "int8": (quantise,)}[precision]:
+        rewrite(lowered)
+    files = {name: file_digest(lowered / name) for name in read_manifest(bundle).files}
+    write_manifest(lowered, msgspec.structs.replace(read_manifest(bundle), precision=precision, files=files))
+    scores = []
+    for folder in (bundle, lowered):
+        with BERTScorer(folder) as scorer:
+            scores.append(scorer.score(*zip(*PAIRS, strict=True)).F)
+    difference = float(np.abs(scores[0] - scores[1]).max())
+    record_property(precision, difference)
+    assert 0 < difference <= GOLDEN_TOLERANCES[precision]
 
 
 def test_an_empty_text_scores_zero_and_one_word_does_not(bundle):

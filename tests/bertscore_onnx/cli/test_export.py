@@ -25,6 +25,18 @@ def test_the_home_folder_is_the_default(run, tiny_model, home):
     assert result.stdout == f"{home}/bundles/tiny-bert/layer-1-slow-fp32\n"
 
 
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_a_precision_has_a_place_of_its_own(run, tiny_model, home, precision):
+    result = run("export", "--model", tiny_model, "-l", 1, "--precision", precision)
+    assert (result.exit_code, result.stdout) == (0, f"{home}/bundles/tiny-bert/layer-1-slow-{precision}\n")
+
+
+def test_an_unknown_precision_is_wrong_usage(run):
+    result = run("export", "--model", "roberta-large", "--precision", "int4")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'int4' is not one of 'fp32', 'fp16', 'int8'" in result.stderr
+
+
 def test_a_bundle_that_is_there_is_kept(run, tiny_model, installed_bundle):
     result = run("export", "--model", tiny_model, "-l", 2)
     assert (result.exit_code, result.stdout) == (1, "")

@@ -21,6 +21,12 @@ def test_shows_the_manifest(run, tiny_bundle):
     }
 
 
+def test_shows_the_cost_of_the_precision(run, tiny_bundle):
+    manifest = read_manifest(tiny_bundle)
+    shown = f"precision       fp32; exported within {manifest.golden_difference:.1e} of PyTorch's scores\n"
+    assert shown in run("inspect", tiny_bundle).stdout
+
+
 def test_shows_the_digests(run, tiny_bundle):
     digest = read_manifest(tiny_bundle).files["model.onnx"]
     assert f"sha256 {digest}, as exported" in run("inspect", tiny_bundle).stdout

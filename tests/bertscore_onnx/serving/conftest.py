@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import ClosedError
-from bertscore_onnx.notices import notice
+from bertscore_onnx.notices import Notices
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.serving import MicroBatcher
 
@@ -39,7 +39,7 @@ class FakeScorer:
             self.entered.set()
             assert self.gate.wait(GUARD)
         if "" in cands:
-            notice("1 pair scores 0 because a side is empty.", stacklevel=2)
+            Notices(empty=1).warn(stacklevel=2)
         values = np.array([np.nan if cand == "nan" else len(cand) for cand in cands], np.float32)
         return Scores(values, values / 2, values / 4, np.array([len(group) - 1 for group in refs]))
 
