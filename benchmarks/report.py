@@ -27,14 +27,14 @@ def as_markdown(report: Report) -> str:
 def goals_as_markdown(report: Report) -> str:
     """Return one table of all figures that have a goal."""
     rows = [(case.letter, *_figure_row(one)) for case in report.cases for one in case.figures if one.goal]
-    return _table(("case", *FIGURES), rows)
+    return table(("case", *FIGURES), rows)
 
 
 def case_as_markdown(case: Case) -> str:
     """Return the heading, the tables and the notes of a case."""
     parts = [f"### ({case.letter}) {case.title}", case.note]
-    parts.append(_table(CONTENDERS, [_contender_row(one) for one in case.contenders]))
-    parts.append(_table(FIGURES, [_figure_row(one) for one in case.figures]))
+    parts.append(table(CONTENDERS, [_contender_row(one) for one in case.contenders]))
+    parts.append(table(FIGURES, [_figure_row(one) for one in case.figures]))
     if case.stages:
         shares = ", ".join(f"{stage} {100 * share:.1f} %" for stage, share in case.stages.items())
         parts.append(f"Where our time goes: {shares}.")
@@ -42,7 +42,7 @@ def case_as_markdown(case: Case) -> str:
         parts.append(f"Our rate in the model: {_scaled(case.encode_rate)}.")
     for curve in case.curves:
         rows = [(f"{along:g}", f"{rate:,.0f}") for along, rate in curve.points]
-        parts.append(_table((curve.along, "pairs/s"), rows))
+        parts.append(table((curve.along, "pairs/s"), rows))
     parts += [f"Not measured: {one.label} ({one.reason})." for one in case.skipped]
     return "\n\n".join(part for part in parts if part)
 
@@ -67,7 +67,7 @@ def _figure_row(one: Figure) -> Row:
     return one.name, _value(one.median, one.unit), spread, goal, met
 
 
-def _table(header: Row, rows: Sequence[Row]) -> str:
+def table(header: Row, rows: Sequence[Row]) -> str:
     """Lay out a table so that it can be read as it stands; nothing where there are no rows."""
     if not rows:
         return ""

@@ -1,0 +1,36 @@
+"""Proves reliability: `python -m reliability` (`make reliability`); the exit status is 1 where a bound is broken."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.contest import ROOT
+from benchmarks.models import Models
+from reliability.cases import CASES
+from reliability.run import run_cases
+from reliability.settings import Settings
+from reliability.sizes import LONG, SHORT
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the chosen cases."""
+    parser = argparse.ArgumentParser(prog="python -m reliability", description=__doc__)
+    parser.add_argument("--long", action="store_true", help="the full numbers, for a release; takes an hour")
+    parser.add_argument("--case", action="append", choices=CASES, help="may be given several times (default: all)")
+    parser.add_argument("--output", type=Path, default=ROOT / "build" / "reliability", help="folder of the results")
+    parser.add_argument("--tiny", type=Path, metavar="BUNDLE", help="a bundle to take instead of a random BERT's")
+    parser.add_argument("--minilm", type=Path, metavar="BUNDLE", help="a bundle to take instead of MiniLM's")
+    chosen = parser.parse_args(arguments)
+    models = Models(ROOT / "build" / "benchmarks" / "models", [], {})
+    settings = Settings(
+        sizes=LONG if chosen.long else SHORT,
+        tiny=(chosen.tiny or models.tiny.bundle()).resolve(),
+        minilm=(chosen.minilm or models.minilm.bundle()).resolve(),
+    )
+    described = {"form": "long" if chosen.long else "short", "device": "cpu"}
+    if not run_cases(chosen.case or list(CASES), settings, described, chosen.output):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Work in a process of its own, with a time limit: a hang or a crash in it is a finding, not the end."""
+
+import multiprocessing
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Self
+
+Work = Callable[..., Any]
+
+
+class ChildError(Exception):
+    """The work ended in an error, a crash or not at all; the message says which."""
+
+
+class Child:
+    """A process that does one piece of work after the other."""
+
+    def __init__(self, method: str = "spawn") -> None:
+        """Start the process by a method of `multiprocessing`."""
+        context = multiprocessing.get_context(method)
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,))  # type: ignore[attr-defined]
+        self._process.start()
+        theirs.close()
+
+    def do(self, work: Work, *arguments: Any, limit: float) -> Any:
+        """Let it call a function, and return what that returns.
+
+        Args:
+            work: the function; both it and its arguments are pickled.
+            arguments: its arguments.
+            limit: how many seconds it may take.
+
+        Raises:
+            ChildError: it raised something, crashed, or took too long; after the latter two the process is gone.
+        """
+        self._connection.send((work, arguments))
+        if not self._connection.poll(limit):
+            self.close()
+            raise ChildError(f"It hangs: there was no answer in {limit:g} s.")
+        try:
+            is_fine, answer = self._connection.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            raise ChildError(f"Its process ended with status {self._process.exitcode}.") from None
+        if not is_fine:
+            raise ChildError(answer)
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        self._connection.close()
+        self._process.kill()
+        self._process.join()
+
+    def __enter__(self) -> Self:
+        """Return the child itself, to be closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def _serve(connection: Connection) -> None:
+    while True:
+        try:
+            work, arguments = connection.recv()
+        except EOFError:
+            return
+        try:
+            answer = True, work(*arguments)
+        except Exception:
+            answer = False, traceback.format_exc()
+        connection.send(answer)

@@ -1,0 +1,34 @@
+"""One table of all figures."""
+
+from benchmarks.report import table
+from benchmarks.results import Case, Figure, Report
+
+HEADER = ("case", "measured", "figure", "bound", "held")
+
+
+def as_markdown(report: Report) -> str:
+    """Return the machine, the settings and the table."""
+    facts, settings = (
+        "; ".join(f"{name}: {value}" for name, value in some.items()) for some in (report.machine, report.settings)
+    )
+    return f"Run {report.made}.\n\nMachine: {facts}.\n\nSettings: {settings}.\n\n{cases_as_markdown(report.cases)}\n"
+
+
+def cases_as_markdown(cases: list[Case]) -> str:
+    """Return the table."""
+    return table(HEADER, [_row(case, one) for case in cases for one in case.figures])
+
+
+def is_held(report: Report) -> bool:
+    """Say whether every figure keeps to its bound."""
+    return all(one.met for case in report.cases for one in case.figures)
+
+
+def _row(case: Case, one: Figure) -> tuple[str, ...]:
+    assert one.goal is not None
+    bound = f"{'at most' if one.goal.at_most else 'at least'} {_value(one.goal.bound, one.unit)}"
+    return f"{case.letter} {case.title}", one.name, _value(one.median, one.unit), bound, "yes" if one.met else "NO"
+
+
+def _value(value: float, unit: str) -> str:
+    return f"{value:,.4g} {unit}".strip()

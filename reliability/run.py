@@ -1,0 +1,55 @@
+"""Runs cases one after the other, each in a process of its own, and shows what they find."""
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.machine import machine_facts
+from benchmarks.results import Case, Report, write_report
+from reliability.bounds import none_of
+from reliability.cases import CASES
+from reliability.child import Child, ChildError
+from reliability.report import as_markdown, cases_as_markdown, is_held
+from reliability.settings import Settings
+
+CASE_SECONDS = 3600
+"""How long a case may take before it counts as hanging."""
+
+
+def run_cases(numbers: list[str], settings: Settings, described: Mapping[str, str], output: Path) -> bool:
+    """Run cases and write `reliability.json` and `reliability.md`.
+
+    Args:
+        numbers: the cases, by their number.
+        settings: what each works with.
+        described: what a reader has to know of the settings.
+        output: the folder to write into.
+
+    Returns:
+        Whether every bound was held.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    report = Report(time.strftime("%Y-%m-%d %H:%M"), machine_facts(), dict(described))
+    for number in numbers:
+        begun = time.perf_counter()
+        report.cases.append(run_case(number, settings))
+        print(f"{report.cases[-1].title}: {time.perf_counter() - begun:.1f} s", file=sys.stderr)
+        write_report(report, output / "reliability.json")  # should a later case break the run, this much is there
+    (output / "reliability.md").write_text(as_markdown(report), encoding="utf-8")
+    print(cases_as_markdown(report.cases))
+    return is_held(report)
+
+
+def run_case(number: str, settings: Settings) -> Case:
+    """Run one case; where it breaks down, that is its figure."""
+    title, measure = CASES[number]
+    case = Case(number, title)
+    with Child() as child:
+        try:
+            case.figures = child.do(measure, settings, limit=CASE_SECONDS)
+        except ChildError as error:
+            print(f"{title}: {error}", file=sys.stderr)
+            case.note = str(error)
+            case.figures = [none_of("cases that broke down", 1)]
+    return case

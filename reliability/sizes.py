@@ -1,0 +1,70 @@
+"""How much each case does: the short form for every change, the long form for a release."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The numbers of all cases."""
+
+    requests: int
+    """That clients hand to the batcher, mixed lengths."""
+
+    clients: int
+    overload_seconds: float
+    calm_seconds: float
+    """For which the throughput without overload is measured."""
+
+    faults: int
+    shapes: int
+    """Runs of the graph, each of another shape."""
+
+    sharing_threads: int
+    calls_a_thread: int
+    openings_a_thread: int
+    in_flight: int
+    """Requests that are being answered at SIGTERM."""
+
+    fuzzed_strings: int
+    malformed_bodies: int
+    """For each endpoint."""
+
+    served_requests: int
+    """To compare the server with direct calls."""
+
+    served_rounds: int
+
+
+SHORT = Sizes(
+    requests=400,
+    clients=32,
+    overload_seconds=8,
+    calm_seconds=4,
+    faults=20,
+    shapes=120,
+    sharing_threads=32,
+    calls_a_thread=8,
+    openings_a_thread=2,
+    in_flight=64,
+    fuzzed_strings=10_000,
+    malformed_bodies=100,
+    served_requests=12,
+    served_rounds=3,
+)
+
+LONG = Sizes(
+    requests=10_000,
+    clients=32,
+    overload_seconds=60,
+    calm_seconds=10,
+    faults=200,
+    shapes=10_000,
+    sharing_threads=32,
+    calls_a_thread=256,
+    openings_a_thread=20,
+    in_flight=64,
+    fuzzed_strings=100_000,
+    malformed_bodies=1_000,
+    served_requests=60,
+    served_rounds=5,
+)
