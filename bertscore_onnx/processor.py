@@ -1,7 +1,8 @@
 """What the processor of this machine can do, and how much of it this process may use."""
 
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
 """What ONNX Runtime's CPU kernels make use of."""
@@ -24,16 +25,44 @@ def usable_cpus() -> int:
     return cpus if quota is None else max(1, min(cpus, quota))
 
 
-def _cgroup_quota(root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the CPU quota of a Linux control group (version 2, then 1) in CPUs rounded up, or None."""
+def _cgroup_quota(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int | None:
+    """Return the CPU quota of this process's Linux control group in CPUs rounded up, or None.
+
+    A group is bound by those above it as well, so the smallest quota on the way to the root counts.
+    """
     try:
-        quota, period = (root / "cpu.max").read_text().split()
-    except (OSError, ValueError):
-        try:
-            quota = (root / "cpu/cpu.cfs_quota_us").read_text().strip()
-            period = (root / "cpu/cpu.cfs_period_us").read_text().strip()
-        except OSError:
-            return None
-    if quota in ("max", "-1"):
+        lines = membership.read_text(encoding="utf-8").splitlines()
+    except OSError:
         return None
-    return -(-int(quota) // int(period))
+    quotas = []
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if not controllers:  # version 2
+            quotas += [_quota_of_v2(folder) for folder in _up_to_root(root, group)]
+        elif "cpu" in controllers.split(","):
+            quotas += [_quota_of_v1(folder) for folder in _up_to_root(root / "cpu", group)]
+    return min((quota for quota in quotas if quota is not None), default=None)
+
+
+def _up_to_root(root: Path, group: str) -> Iterator[Path]:
+    """Yield the folders of a group and of those above it. A container may see its own group as the root."""
+    path = PurePosixPath(group.lstrip("/"))
+    yield from (root / folder for folder in (path, *path.parents) if ".." not in folder.parts)
+
+
+def _quota_of_v2(folder: Path) -> int | None:
+    try:
+        quota, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return None
+    return None if quota == "max" else -(-int(quota) // int(period))
+
+
+def _quota_of_v1(folder: Path) -> int | None:
+    try:
+        quota, period = (
+            int((folder / f"cpu.cfs_{name}_us").read_text(encoding="utf-8")) for name in ("quota", "period")
+        )
+    except OSError:
+        return None
+    return None if quota < 0 else -(-quota // period)
