@@ -4,16 +4,18 @@ The folder holds `model.onnx` (with `model.onnx.data` beside it for large models
 `bertscore.json`. It is the only thing that passes from the export to the runtime.
 """
 
+import errno
 import hashlib
+import stat
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
 from bertscore_onnx.baseline import Baseline
-from bertscore_onnx.digests import file_digest, remembered_digest
+from bertscore_onnx.digests import remembered_digest
 from bertscore_onnx.errors import (
     BundleNotFoundError,
     DigestError,
@@ -21,6 +23,7 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
+from bertscore_onnx.graph_files import external_files
 from bertscore_onnx.home import MANIFEST
 from bertscore_onnx.recipe import Recipe
 
@@ -29,6 +32,10 @@ GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
 TOKENIZER_FILE = "tokenizer.json"
 
+MAX_MANIFEST_BYTES = 16_000_000
+"""Far more than any has: 20 kB for most models, and 250 bytes for each layer and language of baselines."""
+
+T = TypeVar("T", bound=msgspec.Struct)
 TokenizerMode = Literal["slow", "fast"]
 Precision = Literal["fp32", "fp16", "int8"]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -165,14 +172,15 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
 
     Args:
         path: the bundle's folder.
-        verify: read every file for its digest, also where size and modification time are those of the last reading.
+        verify: read every file for its digest, also where size and times are those of the last reading.
 
     Raises:
         BundleNotFoundError: there is no manifest, or a file that it names is missing.
         ManifestError: the manifest is not one.
         FormatVersionError: it is of another format version.
-        UnsafePathError: it names files outside the folder.
+        UnsafePathError: it names files outside the folder, or the graph names a file that it does not.
         DigestError: a file, or the manifest itself, is not as it was exported.
+        GraphError: the graph is not one.
     """
     folder = Path(path)
     manifest = read_manifest(folder)
@@ -180,32 +188,33 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
         file = _safe_path(folder, name)
         if not file.is_file():
             raise BundleNotFoundError(f"The bundle {folder} lacks its file {name}. {_EXPORT_AGAIN}")
-        digest = file_digest(file) if verify else remembered_digest(file)
+        digest = remembered_digest(file, read_again=verify)
         if digest != expected:
             raise DigestError(
                 f"{file} is not the file that was exported: its SHA-256 is {digest}, the manifest says {expected}. "
                 + _EXPORT_AGAIN
             )
-    return Bundle(folder, manifest)
+    bundle = Bundle(folder, manifest)
+    unnamed = sorted(external_files(bundle.graph_path) - manifest.files.keys())
+    if unnamed:
+        raise UnsafePathError(
+            f"The graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not name. Do not use "
+            "this bundle."
+        )
+    return bundle
 
 
 def read_manifest(path: str | PathLike[str]) -> Manifest:
     """Read and check the manifest alone.
 
     Raises:
-        BundleNotFoundError, ManifestError, FormatVersionError, DigestError: as `open_bundle` says.
+        BundleNotFoundError, ManifestError, FormatVersionError, UnsafePathError, DigestError: as `open_bundle` says.
     """
     folder = Path(path)
     file = folder / MANIFEST
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise BundleNotFoundError(f"{folder} is no bundle: cannot read {file} ({error.strerror}).") from error
+    content = _read(folder, file)
     _check_format_version(file, content)
-    try:
-        manifest = msgspec.json.decode(content, type=Manifest)
-    except msgspec.DecodeError as error:
-        raise ManifestError(f"{file} is not a manifest: {error}. {_EXPORT_AGAIN}") from error
+    manifest = _decode(file, content, Manifest)
     missing = {GRAPH_FILE, TOKENIZER_FILE} - manifest.files.keys()
     if missing:
         raise ManifestError(f"{file} gives no digest for {', '.join(sorted(missing))}. {_EXPORT_AGAIN}")
@@ -228,12 +237,34 @@ class _Version(msgspec.Struct):
     format_version: int
 
 
+def _read(folder: Path, file: Path) -> bytes:
+    """Read the manifest: a regular file of reasonable size, so that nothing can be made to wait or fill memory."""
+    _safe_path(folder, MANIFEST)
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):  # to open a pipe is to wait for who writes into it
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        with file.open("rb") as opened:
+            content = opened.read(MAX_MANIFEST_BYTES + 1)
+    except OSError as error:
+        raise BundleNotFoundError(f"{folder} is no bundle: cannot read {file} ({error.strerror}).") from error
+    if len(content) > MAX_MANIFEST_BYTES:
+        raise ManifestError(
+            f"{file} is not a manifest: it has more than the {MAX_MANIFEST_BYTES:,} bytes that are read. "
+            + _EXPORT_AGAIN
+        )
+    return content
+
+
+def _decode(file: Path, content: bytes, form: type[T]) -> T:
+    try:
+        return msgspec.json.decode(content, type=form)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError(f"{file} is not a manifest: {error}. {_EXPORT_AGAIN}") from error
+
+
 def _check_format_version(file: Path, content: bytes) -> None:
     """Look at the version first: another generation's manifest may differ in everything else."""
-    try:
-        version = msgspec.json.decode(content, type=_Version).format_version
-    except msgspec.DecodeError as error:
-        raise ManifestError(f"{file} is not a manifest: {error}. {_EXPORT_AGAIN}") from error
+    version = _decode(file, content, _Version).format_version
     if version != FORMAT_VERSION:
         advice = "Upgrade bertscore-onnx." if version > FORMAT_VERSION else "Export the model again."
         raise FormatVersionError(

@@ -1,4 +1,4 @@
-"""SHA-256 of files, remembered by size and modification time so that opening a bundle need not read it twice."""
+"""SHA-256 of files, remembered by size and times so that opening a bundle need not read it twice."""
 
 import hashlib
 import json
@@ -18,18 +18,23 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def remembered_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, from memory where its size and modification time have not changed.
+def remembered_digest(path: Path, *, read_again: bool = False) -> str:
+    """Return the SHA-256 of a file, from memory where its size, modification and change time are the same.
 
-    The memory is `digests.json` in the home folder. Where that cannot be read or written, files are read each time.
+    The change time is the system's own; who writes a file cannot set it back. The memory
+    is `digests.json` in the home folder. Where that cannot be read or written, files are read each time.
+
+    Args:
+        path: the file.
+        read_again: read the file in any case.
     """
     path = path.resolve()
     status = path.stat()
-    stamp = [status.st_size, status.st_mtime_ns]
+    stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
     known = _load()
     entry = known.get(str(path))
-    if entry is not None and entry[:2] == stamp:
-        return str(entry[2])
+    if not read_again and entry is not None and entry[:3] == stamp:
+        return str(entry[3])
     digest = file_digest(path)
     _store({**known, str(path): [*stamp, digest]})
     return digest
@@ -46,7 +51,7 @@ def _load() -> dict[str, list[int | str]]:
         return {}
     if not isinstance(known, dict):
         return {}
-    return {path: entry for path, entry in known.items() if isinstance(entry, list) and len(entry) == 3}
+    return {path: entry for path, entry in known.items() if isinstance(entry, list) and len(entry) == 4}
 
 
 def _store(known: dict[str, list[int | str]]) -> None:

@@ -12,7 +12,8 @@ from bertscore_onnx.baselines import choose_baselines, rescale_layers
 from bertscore_onnx.bundle import Precision
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
-from bertscore_onnx.errors import IdfError, InputError
+from bertscore_onnx.errors import EncodingError, GoldenScoreError, IdfError, InputError
+from bertscore_onnx.golden import check_golden
 from bertscore_onnx.inputs import (
     Pairs,
     Reference,
@@ -84,7 +85,8 @@ class BERTScorer:
             nthreads: CPU threads for the model; None for all that this process may keep busy.
             precision: "fp32", "fp16" or "int8": take the bundle that was exported in it; None for that of the bundle
                 whose path is given, and fp32 by name.
-            verify: read the bundle's files for their digests even where they seem unchanged.
+            verify: read the bundle's files for their digests even where they seem unchanged, and compare the scores of
+                its golden pairs with those it was exported with.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
 
         Raises:
@@ -115,6 +117,8 @@ class BERTScorer:
             allow_fp32=allow_fp32_baseline,
         )
         self._pipeline = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle), self._encoder)
+        if verify:
+            self._prove()
         self._idf = bool(idf) or isinstance(idf, Mapping)
         self._weights: TokenWeights | None = None if self._idf else no_idf(self.manifest)
         if isinstance(idf, Mapping):
@@ -332,6 +336,19 @@ class BERTScorer:
     def __repr__(self) -> str:
         """Name the scorer by its signature."""
         return f"BERTScorer({self.signature}, provider={self.provider})"
+
+    def _prove(self) -> None:
+        """Raise unless the golden pairs get the scores that the manifest has for them."""
+        golden = self.manifest.golden
+        pairs = collect_pairs([pair.candidate for pair in golden], [pair.reference for pair in golden])
+        try:
+            parts = list(self._pipeline.score(pairs.portions(), no_idf(self.manifest), self._notices()))
+        except EncodingError as error:
+            raise GoldenScoreError(
+                f"The golden pairs of {self.model_type} cannot be scored: {error} Export the model again."
+            ) from error
+        scores = join_scores(parts, len(self.manifest.layers))
+        check_golden(self.manifest, scores, precision=self._encoder.precision)
 
     def _score(
         self,

@@ -1,10 +1,12 @@
 import json
+import os
 import shutil
 
 import msgspec
 import pytest
 
 from bertscore_onnx.bundle import open_bundle, read_manifest, write_manifest
+from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import (
     BundleError,
     BundleNotFoundError,
@@ -13,6 +15,9 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
+
+pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+DEEP = b'{"format_version": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
 @pytest.fixture
@@ -40,6 +45,13 @@ def edit(bundle, change):
     file.write_text(json.dumps(content))
 
 
+def move_weights(graph, name):
+    """Move the weights of a graph into a file."""
+    import onnx
+
+    onnx.save(onnx.load(graph), graph, save_as_external_data=True, location=name, size_threshold=0)
+
+
 def test_a_sound_bundle_opens(bundle):
     opened = open_bundle(bundle, verify=True)
     assert (opened.manifest.model_id, opened.manifest.num_layers) == ("tiny-bert", 2)
@@ -50,7 +62,9 @@ def test_a_folder_without_a_manifest_is_no_bundle(tmp_path):
         open_bundle(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"model_id": "x"}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"\xff\xfe", b'{"model_id": "x"}', b'{"format_version": 1, "x": "\xff"}', DEEP]
+)
 def test_a_manifest_that_is_no_manifest_is_refused(bundle, content):
     (bundle / "bertscore.json").write_bytes(content)
     with pytest.raises(ManifestError, match="is not a manifest"):
@@ -127,6 +141,42 @@ def test_a_link_that_leaves_the_folder_is_refused(bundle, tmp_path):
 def test_a_manifest_must_vouch_for_the_graph_and_the_tokenizer(rewrite):
     with pytest.raises(ManifestError, match=r"gives no digest for tokenizer\.json"):
         open_bundle(rewrite(files={"model.onnx": "0" * 64}))
+
+
+def test_a_manifest_beyond_reason_is_not_read(bundle, monkeypatch):
+    size = (bundle / "bertscore.json").stat().st_size
+    monkeypatch.setattr("bertscore_onnx.bundle.MAX_MANIFEST_BYTES", size)
+    open_bundle(bundle)
+    monkeypatch.setattr("bertscore_onnx.bundle.MAX_MANIFEST_BYTES", size - 1)
+    with pytest.raises(ManifestError, match="more than the"):
+        open_bundle(bundle)
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkdir, pytest.param(getattr(os, "mkfifo", None), marks=pipes)], ids=["dir", "fifo"]
+)
+@pytest.mark.parametrize("name", ["bertscore.json", "model.onnx", "tokenizer.json"])
+def test_what_is_no_regular_file_is_not_opened(bundle, name, make):
+    (bundle / name).unlink()
+    make(bundle / name)
+    with pytest.raises(BundleNotFoundError, match=name):
+        open_bundle(bundle)
+
+
+def test_a_manifest_that_is_a_link_out_of_the_folder_is_refused(bundle, tmp_path):
+    (bundle / "bertscore.json").rename(tmp_path / "outside.json")
+    (bundle / "bertscore.json").symlink_to(tmp_path / "outside.json")
+    with pytest.raises(UnsafePathError):
+        open_bundle(bundle)
+
+
+def test_weights_in_a_file_that_the_manifest_does_not_name_are_refused(bundle, rewrite):
+    move_weights(bundle / "model.onnx", "other.bin")
+    files = {**read_manifest(bundle).files, "model.onnx": file_digest(bundle / "model.onnx")}
+    with pytest.raises(UnsafePathError, match=r"takes weights from 'other\.bin'"):
+        open_bundle(rewrite(files=files))
+    named = {**files, "other.bin": file_digest(bundle / "other.bin")}
+    assert open_bundle(rewrite(files=named)).manifest.files == named
 
 
 def test_every_refusal_is_a_bundle_error(tmp_path):
