@@ -89,7 +89,7 @@ class TokenizerError(BundleError):
 
 
 class GraphError(BundleError):
-    """The graph's inputs or output are not those the manifest describes."""
+    """The graph cannot be loaded, or its inputs or output are not those the manifest describes."""
 
 
 class GoldenScoreError(BundleError):

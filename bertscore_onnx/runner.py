@@ -29,7 +29,7 @@ class GraphRunner:
 
         Raises:
             MissingExtraError, InputError, DeviceError: as `Sessions` says.
-            GraphError: the graph's inputs or output are not those of the manifest.
+            GraphError: the graph cannot be loaded, or its inputs or output are not those of the manifest.
         """
         self._manifest = bundle.manifest
         self._sessions = Sessions(bundle, device=device, num_threads=num_threads)

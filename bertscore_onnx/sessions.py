@@ -9,10 +9,14 @@ from weakref import WeakSet
 
 from bertscore_onnx.bundle import Bundle
 from bertscore_onnx.device import CUDA, OPENVINO, Device, choose_devices, load_onnxruntime, open_session
-from bertscore_onnx.errors import ClosedError, DeviceError
+from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError
 from bertscore_onnx.processor import usable_cpus
 
 _log = logging.getLogger(__name__)
+
+_GRAPH_AT_FAULT = ("Load model from ", "External data path ", "External initializer: ", "INVALID_GRAPH")
+"""How ONNX Runtime's messages tell that no device could run the graph: it is damaged, or has unknown operators."""
+
 _creation = threading.Lock()  # sessions created side by side race inside ONNX Runtime
 _in_use: "WeakSet[Sessions]" = WeakSet()
 _inherited: list[Any] = []  # sessions of the parent process, never released: ONNX Runtime would crash joining threads
@@ -48,6 +52,7 @@ class Sessions:
             MissingExtraError: ONNX Runtime is not installed.
             InputError: no such device name.
             DeviceError: the device cannot run the graph.
+            GraphError: no device can.
         """
         self._graph = bundle.graph_path
         self._opened: dict[bool, Any] = {}
@@ -123,7 +128,9 @@ class Sessions:
             )
         self._opened, self._pid = {}, os.getpid()
 
-    def _unusable(self, failure: str) -> DeviceError:
+    def _unusable(self, failure: str) -> BertScoreOnnxError:
+        if any(sign in failure for sign in _GRAPH_AT_FAULT):
+            return GraphError(f"{self._graph} cannot be loaded: {failure}. Export the model again.")
         return DeviceError(
             f"{self.device.provider} cannot run {self._graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
             "machine offers."

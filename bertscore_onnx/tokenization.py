@@ -22,6 +22,9 @@ MEMORY_GUARD = 8192
 """The most tokens of a text for a model without a bound of its own, since attention grows with the square: at this
 length one layer's weights take 268 MB for each head, 4.3 GB for 16 heads."""
 
+MAX_TOKENIZER_BYTES = 256_000_000
+"""Far more than any has: 17 MB for a vocabulary of 250,000 pieces."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -38,10 +41,11 @@ class TextTokenizer:
             empty_ids: the ids of an empty text.
 
         Raises:
-            TokenizerError: the file is not a tokenizer.
+            TokenizerError: the file is not a tokenizer, or larger than any.
         """
         self.max_length = max_length = MEMORY_GUARD if max_length is None else max_length
         try:
+            _check_size(path)
             self._encode = _FastEncoder(path, max_length) if recipe is None else _SlowEncoder(path, recipe, max_length)
         except BertScoreOnnxError:
             raise
@@ -132,6 +136,11 @@ class _SlowEncoder:
         if self._after_once and kept[len(kept) - len(self._after) :] == self._after:
             return self._before + kept, is_cut
         return self._before + kept + self._after, is_cut
+
+
+def _check_size(path: Path) -> None:
+    if (size := path.stat().st_size) > MAX_TOKENIZER_BYTES:
+        raise ValueError(f"it has {size:,} bytes, and at most {MAX_TOKENIZER_BYTES:,} are read")
 
 
 def _load(path: Path) -> Tokenizer:

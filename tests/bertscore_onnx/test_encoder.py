@@ -113,7 +113,7 @@ def test_another_hidden_size_is_refused(bundle):
 
 def test_a_file_that_is_no_graph_is_refused(bundle, tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"no graph")
-    with pytest.raises(DeviceError, match="cannot run"):
+    with pytest.raises(GraphError, match="cannot be loaded"):
         Encoder(Bundle(tmp_path, bundle.manifest), device="cpu")
 
 

@@ -115,3 +115,13 @@ def test_texts_that_are_cut_are_counted(tmp_path: Path, recipe: Recipe | None) -
     tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=special + 2, empty_ids=[1, 2])
     _, num_cut = tokenizer(["a", "a b", "a b c", "", "c b a a b"])
     assert num_cut == 2
+
+
+@pytest.mark.parametrize("recipe", [None, RECIPE])
+def test_a_file_larger_than_any_tokenizer_is_not_read(
+    tmp_path: Path, recipe: Recipe | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bertscore_onnx.tokenization.MAX_TOKENIZER_BYTES", 10)
+    (tmp_path / "tokenizer.json").write_bytes(b"x" * 11)
+    with pytest.raises(TokenizerError, match="it has 11 bytes, and at most 10 are read"):
+        TextTokenizer(tmp_path / "tokenizer.json", recipe=recipe, max_length=8, empty_ids=[0])
