@@ -12,7 +12,7 @@ from bertscore_onnx.baselines import choose_baselines, rescale_layers
 from bertscore_onnx.bundle import Precision
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
-from bertscore_onnx.errors import EncodingError, GoldenScoreError, IdfError, InputError
+from bertscore_onnx.errors import EncodingError, GoldenScoreError, IdfError, InputError, InputTypeError
 from bertscore_onnx.golden import check_golden
 from bertscore_onnx.inputs import (
     Pairs,
@@ -332,6 +332,13 @@ class BERTScorer:
     ) -> None:
         """Close the scorer."""
         self.close()
+
+    def __reduce__(self) -> str:
+        """Refuse to be pickled or copied."""
+        raise InputTypeError(
+            "A BERTScorer cannot be pickled or copied: its sessions belong to one process. Send the path of the bundle "
+            "and make a scorer in each process."
+        )
 
     def __repr__(self) -> str:
         """Name the scorer by its signature."""

@@ -25,6 +25,9 @@ class Sizes:
     in_flight: int
     """Requests that are being answered at SIGTERM."""
 
+    started_processes: int
+    """Rounds of every way to start a process."""
+
     fuzzed_strings: int
     malformed_bodies: int
     """For each endpoint."""
@@ -46,9 +49,10 @@ SHORT = Sizes(
     calls_a_thread=8,
     openings_a_thread=2,
     in_flight=64,
+    started_processes=1,
     fuzzed_strings=10_000,
     malformed_bodies=100,
-    served_requests=12,
+    served_requests=8,
     served_rounds=3,
 )
 
@@ -63,6 +67,7 @@ LONG = Sizes(
     calls_a_thread=256,
     openings_a_thread=20,
     in_flight=64,
+    started_processes=10,
     fuzzed_strings=100_000,
     malformed_bodies=1_000,
     served_requests=60,

@@ -3,12 +3,18 @@
 from collections.abc import Callable
 
 from benchmarks.results import Figure
-from reliability.cases import batched, faults, shapes, shared
+from reliability.cases import batched, damaged, faults, fuzzed, overload, processes, served, shapes, shared, stopping
 from reliability.settings import Settings
 
 CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
     "1": ("batching", batched.measure),
+    "2": ("overload", overload.measure),
     "3": ("faults", faults.measure),
     "4": ("memory", shapes.measure),
     "5": ("threads", shared.measure),
+    "6": ("stopping", stopping.measure),
+    "7": ("processes", processes.measure),
+    "8": ("damage", damaged.measure),
+    "9": ("fuzzing", fuzzed.measure),
+    "10": ("serving", served.measure),
 }

@@ -1,0 +1,126 @@
+"""The server in a process of its own, and a client for it that needs nothing but the standard library."""
+
+import contextlib
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from benchmarks.contest import environment
+
+STARTING_SECONDS = 60
+ENDPOINT = "/v1/score"
+
+
+class Server:
+    """`bertscore-onnx serve`."""
+
+    def __init__(self, bundle: Path, *options: str) -> None:
+        """Start it, and wait until it listens.
+
+        Raises:
+            RuntimeError: it ended, or does not listen in time.
+        """
+        self._log = tempfile.NamedTemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 -- close() closes it
+        self.process = subprocess.Popen(  # noqa: S603 -- our own code
+            [sys.executable, "-m", "bertscore_onnx", "serve", "--model", str(bundle), "--port", "0", *options],
+            stdout=subprocess.DEVNULL,
+            stderr=self._log,
+            env=environment(),
+        )
+        self.port = self._await_port()
+
+    def text(self, path: str) -> str:
+        """Return what a GET answers."""
+        with Client(self.port) as client:
+            return client.get(path)
+
+    def metric(self, name: str) -> float:
+        """Return a metric, added up over its labels; 0 where there is none yet."""
+        values = re.findall(rf"^{re.escape(name)}(?:{{.*}})? (\S+)$", self.text("/metrics"), flags=re.MULTILINE)
+        return sum(map(float, values))
+
+    def stop(self) -> None:
+        """Tell it to stop."""
+        self.process.send_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """End it at once, if it still runs."""
+        self.process.kill()
+        self.process.wait()
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        """Return the server itself, to be ended at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it."""
+        self.close()
+
+    def _await_port(self) -> int:
+        until = time.monotonic() + STARTING_SECONDS
+        log = Path(self._log.name)
+        while time.monotonic() < until and self.process.poll() is None:
+            if found := re.search(r"Serving .* on http://[^:]+:(\d+)", log.read_text(encoding="utf-8")):
+                return int(found[1])
+            time.sleep(0.05)
+        said = log.read_text(encoding="utf-8")
+        self.close()
+        raise RuntimeError(f"The server does not listen. It said: {said[-2000:]}")
+
+
+class Client:
+    """One connection, kept open, and opened again where the server closed it."""
+
+    def __init__(self, port: int, timeout: float = 60) -> None:
+        """Prepare a connection."""
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+
+    def post(self, content: bytes, path: str = ENDPOINT, media_type: str = "application/json") -> tuple[int, bytes]:
+        """Send a body; return status and answer.
+
+        Raises:
+            OSError, http.client.HTTPException: there was no answer.
+        """
+        self._connection.request("POST", path, content, {"Content-Type": media_type})
+        with contextlib.closing(self._connection.getresponse()) as response:
+            return response.status, response.read()
+
+    def get(self, path: str) -> str:
+        """Return what a GET answers."""
+        self._connection.request("GET", path)
+        with contextlib.closing(self._connection.getresponse()) as response:
+            return response.read().decode()
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        """Return the client itself, to be closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def body_of(candidates: list[str], references: list[str]) -> bytes:
+    """Return the body of a request that scores these pairs."""
+    pairs: list[dict[str, Any]] = [
+        {"candidate": candidate, "reference": reference}
+        for candidate, reference in zip(candidates, references, strict=True)
+    ]
+    return json.dumps({"pairs": pairs}).encode()
