@@ -5,15 +5,24 @@ from collections.abc import Callable, Sequence
 
 Transform = Callable[[str], str]
 
+MAX_CHARACTERS = 16_384
+"""More than the texts of any language need; 5 MB."""
+
 
 class CharacterMap(dict[int, str]):
-    """A table for `str.translate` that works out each character when it first occurs."""
+    """A table for `str.translate` that works out each character when it first occurs.
+
+    It remembers the first `MAX_CHARACTERS` alone: all of Unicode would take hundreds of megabytes.
+    """
 
     def __init__(self, replace: Transform) -> None:
         self._replace = replace
 
     def __missing__(self, code_point: int) -> str:
-        return self.setdefault(code_point, self._replace(chr(code_point)))
+        replacement = self._replace(chr(code_point))
+        if len(self) < MAX_CHARACTERS:
+            self[code_point] = replacement
+        return replacement
 
 
 def alternatives(literals: Sequence[str]) -> re.Pattern[str]:

@@ -13,6 +13,7 @@ from bertscore_onnx.text_steps import (
     SeparateDialogue,
     SeparateWords,
 )
+from bertscore_onnx.text_steps.transform import CharacterMap
 
 
 @pytest.fixture
@@ -26,6 +27,13 @@ def test_prefix_space_goes_in_front() -> None:
 
 def test_lowercase_lowers_each_character_by_itself() -> None:
     assert Lowercase().bind([])("ΣΑΣ İ") == "σασ i\u0307"
+
+
+def test_a_character_map_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bertscore_onnx.text_steps.transform.MAX_CHARACTERS", 3)
+    lowered = CharacterMap(str.lower)
+    assert ["ABCDE".translate(lowered), "EDCBA".translate(lowered)] == ["abcde", "edcba"]
+    assert dict(lowered) == {ord("A"): "a", ord("B"): "b", ord("C"): "c"}
 
 
 def test_lowercase_leaves_literal_special_tokens() -> None:
