@@ -1,4 +1,6 @@
+import copy
 import os
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,7 +8,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError
+from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
 from bertscore_onnx.runner import GraphRunner
 
 from .conftest import CANDIDATES, REFERENCES, in_forked_child, largest_difference
@@ -21,6 +23,12 @@ def test_scores_unpack_as_three_single_precision_arrays(scorer):
 def test_a_text_matches_itself_perfectly(scorer):
     for array in scorer.score(CANDIDATES, CANDIDATES):
         assert array == pytest.approx(np.ones(3), abs=1e-6)
+
+
+@pytest.mark.parametrize("send", [pickle.dumps, copy.copy])
+def test_a_scorer_cannot_be_sent_to_another_process(scorer, send):
+    with pytest.raises(InputTypeError, match="make a scorer in each process"):
+        send(scorer)
 
 
 def test_swapping_sides_swaps_precision_and_recall(scorer):
