@@ -276,8 +276,8 @@ def _safe_path(folder: Path, name: str) -> Path:
     """Return the path of a file of the bundle, which must lie in its folder even after links are followed."""
     file = folder / name
     try:
-        inside = Path(name).name == name and file.resolve().is_relative_to(folder.resolve())
-    except (OSError, ValueError):  # a loop of links, an embedded NUL
+        inside = bool(name) and Path(name).name == name and file.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, before Python 3.13 a RuntimeError; an embedded NUL
         inside = False
     if not inside:
         raise UnsafePathError(

@@ -12,6 +12,7 @@ from bertscore_onnx.home import MANIFEST
 from reliability.damage.kind import Damage, seal
 
 Change = Callable[[bytes], bytes]
+ALL_FILES = (MANIFEST, GRAPH_FILE, TOKENIZER_FILE)
 
 
 def _rewritten(name: str, change: Change) -> Callable[[Path], None]:
@@ -38,6 +39,10 @@ def _flip_and_hide(bundle: Path) -> None:
     status = file.stat()
     _rewritten(GRAPH_FILE, _flipped(0.6))(bundle)
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _removed(name: str) -> Callable[[Path], None]:
+    return lambda bundle: (bundle / name).unlink()
 
 
 def _replaced(name: str, put: Callable[[Path], object]) -> Callable[[Path], None]:
@@ -94,21 +99,19 @@ FILES = [
         for name in (GRAPH_FILE, TOKENIZER_FILE)
         for how, change in {"cut in half": _HALF, "empty": _NOTHING, "longer": lambda content: content + b"\n"}.items()
     ),
+    *(Damage(f"no {name}", _removed(name), (BundleNotFoundError,)) for name in ALL_FILES),
     *(
-        Damage(f"no {name}", lambda bundle, name=name: (bundle / name).unlink(), (BundleNotFoundError,))
-        for name in (MANIFEST, GRAPH_FILE, TOKENIZER_FILE)
+        Damage(f"a folder in place of {name}", _replaced(name, Path.mkdir), (BundleNotFoundError,))
+        for name in ALL_FILES
     ),
-    *(
-        Damage(f"a {what} in place of {name}", _replaced(name, put), (BundleNotFoundError,))
-        for name in (MANIFEST, GRAPH_FILE, TOKENIZER_FILE)
-        for what, put in {"folder": Path.mkdir, "named pipe": os.mkfifo}.items()
-    ),
-    *(
-        Damage(f"{name} a link out of the folder", _moved_out(name), (UnsafePathError,))
-        for name in (MANIFEST, GRAPH_FILE, TOKENIZER_FILE)
-    ),
+    *(Damage(f"a pipe in place of {name}", _replaced(name, os.mkfifo), (BundleNotFoundError,)) for name in ALL_FILES),
+    *(Damage(f"{name} a link out of the folder", _moved_out(name), (UnsafePathError,)) for name in ALL_FILES),
     Damage("a link to nothing", _replaced(GRAPH_FILE, lambda file: file.symlink_to("nothing")), (BundleNotFoundError,)),
-    Damage("a link to itself", _replaced(GRAPH_FILE, lambda file: file.symlink_to(file)), (UnsafePathError,)),
+    Damage(
+        "a link to itself",
+        _replaced(GRAPH_FILE, lambda file: file.symlink_to(file)),
+        (UnsafePathError, BundleNotFoundError),  # as the version of Python follows it
+    ),
     Damage("another model's tokenizer", _FOREIGN, (DigestError,)),
     Damage("another model's tokenizer, sealed", _sealed(_FOREIGN), (GoldenScoreError,), is_sealed=True),
     Damage(

@@ -123,7 +123,7 @@ def test_a_missing_file_is_named(bundle):
         open_bundle(bundle)
 
 
-@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/file", "..", "nul\0"])
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/file", "..", ".", "", "nul\0"])
 def test_a_path_that_leaves_the_folder_is_refused(rewrite, name):
     files = {**read_manifest(rewrite()).files, name: "0" * 64}
     with pytest.raises(UnsafePathError, match="not a file of that folder"):
@@ -135,6 +135,13 @@ def test_a_link_that_leaves_the_folder_is_refused(bundle, tmp_path):
     (bundle / "model.onnx").rename(outside)
     (bundle / "model.onnx").symlink_to(outside)
     with pytest.raises(UnsafePathError):
+        open_bundle(bundle)
+
+
+def test_a_link_to_itself_is_refused(bundle):
+    (bundle / "model.onnx").unlink()
+    (bundle / "model.onnx").symlink_to(bundle / "model.onnx")
+    with pytest.raises((UnsafePathError, BundleNotFoundError)):  # as the version of Python follows it
         open_bundle(bundle)
 
 
