@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import uvicorn
 from starlette.applications import Starlette
@@ -18,6 +19,8 @@ from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 
 _log = logging.getLogger(__name__)
+
+_BACKLOG = 2048
 
 _LAST_SECONDS = 5
 """What answers get to leave the building, when all scoring is over."""
@@ -101,16 +104,19 @@ def listen(host: str, port: int) -> socket.socket:
     Raises:
         InputError: it cannot be opened.
     """
-    try:
-        # The protocol is named since asyncio sends small answers without delay only where it is.
-        options = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = options[0]
-        listener = socket.socket(family, kind, protocol)
-        if os.name == "posix":
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-    except OSError as error:
-        raise InputError(
-            f"Cannot listen on {host}, port {port}: {error}. Choose others with --host and --port."
-        ) from error
+    with ExitStack() as on_failure:
+        try:
+            # The protocol is named since asyncio sends small answers without delay only where it is.
+            options = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+            family, kind, protocol, _, address = options[0]
+            listener = on_failure.enter_context(socket.socket(family, kind, protocol))
+            if os.name == "posix":
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            raise InputError(
+                f"Cannot listen on {host}, port {port}: {error}. Choose others with --host and --port."
+            ) from error
+        on_failure.pop_all()
     return listener
