@@ -116,3 +116,14 @@ def wait_until(condition, seconds=10):
             return
         event.wait(0.01)
     raise TimeoutError("It did not come about.")
+
+
+def access_lines(caplog, *answers):
+    """Return the fields that were logged of some requests, by the answers they got; the log may come after these."""
+
+    def found():
+        lines = [record.fields for record in caplog.records if hasattr(record, "fields")]
+        return [line for answer in answers for line in lines if line["request"] == answer.headers["X-Request-Id"]]
+
+    wait_until(lambda: len(found()) == len(answers))
+    return found()
