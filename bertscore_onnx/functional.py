@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
-from bertscore_onnx.bundle import Precision
+from bertscore_onnx.home import Precision
 from bertscore_onnx.inputs import Reference
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores

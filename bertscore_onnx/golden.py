@@ -5,7 +5,8 @@ from os import PathLike
 
 import numpy as np
 
-from bertscore_onnx.bundle import Precision, read_manifest
+from bertscore_onnx.bundle import read_manifest
+from bertscore_onnx.home import Precision
 from bertscore_onnx.scorer import BERTScorer
 
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}

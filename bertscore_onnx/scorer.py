@@ -9,10 +9,10 @@ from typing import Literal, Self, TypeVar, overload
 import numpy as np
 
 from bertscore_onnx.baselines import choose_baselines, rescale_layers
-from bertscore_onnx.bundle import Precision
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import IdfError, InputError
+from bertscore_onnx.home import Precision
 from bertscore_onnx.inputs import (
     Pairs,
     Reference,

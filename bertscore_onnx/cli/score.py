@@ -8,6 +8,7 @@ import typer
 from bertscore_onnx.cli.messages import tell
 from bertscore_onnx.cli.text_files import STANDARD_INPUT
 from bertscore_onnx.cli.text_pairs import open_pairs
+from bertscore_onnx.home import Precision
 
 
 def score(
@@ -60,6 +61,12 @@ def score(
             metavar="DEVICE", help="cpu, cuda, cuda:N or openvino (bfloat16).  [default: cuda where it is offered]"
         ),
     ] = None,
+    precision: Annotated[
+        Precision | None,
+        typer.Option(
+            help="Take the bundle exported in this precision.  [default: the bundle's own; fp32 for a model's name]"
+        ),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -99,6 +106,7 @@ def score(
             baseline_path=baseline_path,
             use_fast_tokenizer=use_fast_tokenizer,
             nthreads=nthreads,
+            precision=precision,
             allow_fp32_baseline=allow_fp32_baseline,
         ) as scorer:
             report = (JsonReport if as_json else TextReport)(scorer.signature, all_layers=all_layers)
