@@ -96,7 +96,7 @@ def export_model(
         if not family.proved:
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
         if precision == "fp16":
-            fuse(folder)
+            fuse(folder, config)
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)  # a wrong fusion is not to hide in rounding
             halve(folder)
         elif precision == "int8":
