@@ -14,7 +14,7 @@ from bertscore_onnx.embeddings import TokenEmbeddings
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import ClosedError
-from bertscore_onnx.inputs import PAIRS_AT_ONCE, Pairs, Side
+from bertscore_onnx.inputs import Pairs, Side, portions_of
 from bertscore_onnx.matching import f_measure
 from bertscore_onnx.notices import Notices
 from bertscore_onnx.overlap import one_ahead
@@ -110,8 +110,7 @@ class Pipeline:
 
     def documents(self, side: Side) -> Iterator[list[NDArray[np.int64]]]:
         """Yield the ids of each text, (tokens,), duplicates included, some texts at a time."""
-        for start in range(0, len(side), PAIRS_AT_ONCE):
-            some = side[start : start + PAIRS_AT_ONCE]
+        for some in portions_of(side):
             if isinstance(some, EncodedTexts):
                 yield [some.embeddings.ids_of(row) for row in some.rows]
             else:

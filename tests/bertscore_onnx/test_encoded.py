@@ -69,7 +69,18 @@ def test_nothing_encodes_to_nothing(scorer):
 
 
 @pytest.mark.parametrize(
-    "items", [slice(1, 3), slice(2), slice(-1, None), slice(0, 0), slice(2, 1), slice(5, 9), slice(None)]
+    "items",
+    [
+        slice(1, 3),
+        slice(2),
+        slice(-1, None),
+        slice(0, 0),
+        slice(2, 1),
+        slice(5, 9),
+        slice(None),
+        slice(None, None, 2),
+        slice(None, None, -1),
+    ],
 )
 def test_some_of_the_items_score_like_their_texts(scorer, items):
     handle = scorer.encode(SEVERAL)[items]
