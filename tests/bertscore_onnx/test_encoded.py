@@ -106,9 +106,11 @@ def test_its_size_is_told_rather_than_its_content(scorer):
     assert repr(handle) == f"EncodedTexts(3 items, 0.0 MB, {scorer.manifest.digest[:12]} in fp32)"
 
 
-def test_texts_of_another_model_are_refused(scorer, all_layers_bundle):
+def test_texts_of_another_model_are_refused(scorer, tiny_bundle, all_layers_bundle):
     with BERTScorer(all_layers_bundle, all_layers=True) as other:
         foreign = other.encode(REFERENCES)
+    with BERTScorer(tiny_bundle, idf=True) as weighing, pytest.raises(InputError, match="encoded by"):
+        weighing.compute_idf(foreign)
     message = f"encoded by {foreign.model}; this scorer is {scorer.manifest.digest[:12]} in fp32"
     for call in (
         lambda: scorer.score(CANDIDATES, foreign),
