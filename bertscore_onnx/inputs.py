@@ -32,15 +32,23 @@ class Texts:
         """Return the number of items."""
         return len(self.counts)
 
-    def __getitem__(self, items: slice) -> "Texts":
-        """Return some of the items."""
-        ends = np.concatenate(([0], np.cumsum(self.counts)))  # (items + 1,)
-        start, stop, _ = items.indices(len(self))
-        return Texts(self.texts[ends[start] : ends[max(start, stop)]], self.counts[items])
+    def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
+        """Return some of the texts, so many for each item."""
+        return Texts(self.texts[texts], counts)
 
 
 Side = Texts | EncodedTexts
 """All candidates, or all references."""
+
+
+def portions_of(side: Side) -> Iterator[Side]:
+    """Yield the items a few at a time."""
+    start = 0
+    for item in range(0, len(side), PAIRS_AT_ONCE):
+        counts = side.counts[item : item + PAIRS_AT_ONCE]
+        stop = start + int(counts.sum())
+        yield side.part(slice(start, stop), counts)
+        start = stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +60,7 @@ class Pairs:
 
     def portions(self) -> Iterator["Pairs"]:
         """Yield the pairs a few at a time."""
-        return map(Pairs, portions_of(self.candidates), portions_of(self.references))
-
-
-def portions_of(side: Side) -> Iterator[Side]:
-    """Yield the items a few at a time."""
-    for start in range(0, len(side), PAIRS_AT_ONCE):
-        yield side[start : start + PAIRS_AT_ONCE]
+        yield from map(Pairs, portions_of(self.candidates), portions_of(self.references))
 
 
 def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:

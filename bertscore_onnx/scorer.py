@@ -164,7 +164,7 @@ class BERTScorer:
         if not self._idf:
             warnings.warn("idf weights have no effect without idf=True.", UserWarning, stacklevel=2)
             return
-        self._weights = self._idf_of(read_items(sents, "sents"))
+        self._weights = self._idf_of(read_items(self._known(sents), "sents"))
 
     @overload
     def score(
