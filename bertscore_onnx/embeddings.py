@@ -58,13 +58,15 @@ class TokenEmbeddings:
         Returns:
             Embeddings (tokens, hidden), weights (tokens,), and where each text begins, (texts,).
         """
-        lengths = self.lengths[texts]  # (texts,)
-        begins = np.cumsum(lengths) - lengths  # (texts,)
-        rows = np.arange(lengths.sum()) + np.repeat(self.starts[texts] - begins, lengths)  # (tokens,)
+        rows, begins = self._rows(texts)
         return self.vectors[layer, rows], token_weights[self.ids[rows]], begins
 
-    def count(self, tokens: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Count the marked tokens of each text; (tokens,) to (texts,)."""
-        before: NDArray[np.int64] = np.concatenate(([0], np.cumsum(tokens)))  # (tokens + 1,)
-        counts: NDArray[np.int64] = before[self.starts + self.lengths] - before[self.starts]
-        return counts
+    def flat_ids(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ids of some of the texts one after the other, (tokens,), and where each begins, (texts,)."""
+        rows, begins = self._rows(texts)
+        return self.ids[rows], begins
+
+    def _rows(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        lengths = self.lengths[texts]  # (texts,)
+        begins = np.cumsum(lengths) - lengths  # (texts,)
+        return np.arange(lengths.sum()) + np.repeat(self.starts[texts] - begins, lengths), begins

@@ -1,10 +1,12 @@
 """`score()`: BERTScore in a single call."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
 from bertscore_onnx.home import Precision
 from bertscore_onnx.inputs import Reference
+from bertscore_onnx.notices import heard_by
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 
@@ -34,7 +36,8 @@ def score(
 
     For more than one call make a `BERTScorer`, which loads the model once.
     """
-    with BERTScorer(
+    messages: list[str] = []
+    scorer = BERTScorer(
         model_type,
         num_layers,
         batch_size,
@@ -49,5 +52,9 @@ def score(
         nthreads=nthreads,
         precision=precision,
         allow_fp32_baseline=allow_fp32_baseline,
-    ) as scorer:
-        return scorer.score(cands, refs, verbose, return_hash=return_hash)
+    )
+    with scorer, heard_by(messages.append):
+        scores = scorer.score(cands, refs, verbose, return_hash=return_hash)
+    for message in messages:
+        warnings.warn(message, UserWarning, stacklevel=2)  # of the caller's line
+    return scores

@@ -73,16 +73,17 @@ def match_pairs(
 
 
 def weigh_texts(
-    texts: TokenEmbeddings, weights: TokenWeights, special_ids: Sequence[int]
+    table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights, special_ids: Sequence[int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which texts have a token that is not special, and which have one that weighs something, (texts,) each.
 
     Raises:
         IdfError: the weights say nothing of a token that occurs.
     """
-    weights.check_covers(texts.ids)
-    has_words = texts.count(~np.isin(texts.ids, special_ids)) > 0
-    has_weight = texts.count(weights.table[texts.ids] > 0) > 0
+    ids, begins = table.flat_ids(texts)  # (tokens,) and (texts,)
+    weights.check_covers(ids)
+    has_words = np.logical_or.reduceat(~np.isin(ids, special_ids), begins)
+    has_weight = np.logical_or.reduceat(weights.table[ids] > 0, begins)
     return has_words, has_weight
 
 
@@ -90,13 +91,12 @@ def _scorable(
     pairs: TokenPairs, weights: TokenWeights, special_ids: Sequence[int], notices: Notices
 ) -> NDArray[np.int64]:
     """Return which pairs have something to match on both sides, and count the others."""
-    words, weight = weigh_texts(pairs.candidates, weights, special_ids)
-    if pairs.references is pairs.candidates:
-        reference_words, reference_weight = words, weight
-    else:
-        reference_words, reference_weight = weigh_texts(pairs.references, weights, special_ids)
-    filled = words[pairs.candidate] & reference_words[pairs.reference]  # (pairs,)
-    scorable = filled & weight[pairs.candidate] & reference_weight[pairs.reference]  # (pairs,)
+    filled, scorable = np.ones((2, len(pairs.candidate)), dtype=np.bool_)  # (pairs,) each
+    for table, text in ((pairs.candidates, pairs.candidate), (pairs.references, pairs.reference)):
+        texts, of_pair = np.unique(text, return_inverse=True)
+        has_words, has_weight = weigh_texts(table, texts, weights, special_ids)
+        filled &= has_words[of_pair]
+        scorable &= (has_words & has_weight)[of_pair]
     notices.empty += int((~filled).sum())
     notices.weightless += int((filled & ~scorable).sum())
     return np.flatnonzero(scorable)

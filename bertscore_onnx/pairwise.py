@@ -41,18 +41,11 @@ def match_pairwise(
             for column, some_references in _blocks(references.embeddings, columns):
                 right = references.embeddings.flat(layer, some_references, weights.table)
                 precision[layer, row, column], recall[layer, row, column] = match_all(*left, *right)
-    scorable = (
-        _is_scorable(candidates, weights, special_ids)[rows][:, None]
-        & _is_scorable(references, weights, special_ids)[columns]
-    )  # (rows, columns)
+    left_scorable = np.logical_and(*weigh_texts(candidates.embeddings, rows, weights, special_ids))  # (rows,)
+    right_scorable = np.logical_and(*weigh_texts(references.embeddings, columns, weights, special_ids))  # (columns,)
+    scorable = left_scorable[:, None] & right_scorable  # (rows, columns)
     everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
     return (precision * scorable)[everywhere], (recall * scorable)[everywhere]
-
-
-def _is_scorable(texts: EncodedTexts, weights: TokenWeights, special_ids: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which of the distinct texts have something to match, (distinct,)."""
-    has_words, has_weight = weigh_texts(texts.embeddings, weights, special_ids)
-    return has_words & has_weight
 
 
 def _blocks(table: TokenEmbeddings, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:
