@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.matching import f_measure, greedy_match, weighted_mean
+from bertscore_onnx.matching import f_measure, greedy_match, match_in_blocks, weighted_mean
 
 
 def one_pair(candidate, reference, candidate_weights=None, reference_weights=None):
@@ -85,3 +85,12 @@ def test_every_pair_of_a_padded_batch_follows_the_equations(seed, lengths):
     expected = np.array([in_float64(*c, *r) for c, r in zip(*pairs, strict=True)])
     assert np.abs(precision - expected[:, 0]).max() < 1e-5
     assert np.abs(recall - expected[:, 1]).max() < 1e-5
+
+
+@given(seed=st.integers(0, 2**32 - 1), lengths=st.tuples(st.integers(1, 20), st.integers(1, 20)))
+def test_blocks_do_not_change_a_score(seed, lengths):
+    random = np.random.default_rng(seed)
+    candidate, reference = (random.normal(size=(length, 8)).astype(np.float32) for length in lengths)
+    weights, other_weights = (random.uniform(0.1, 3, size=length).astype(np.float32) for length in lengths)
+    expected = in_float64(candidate, weights, reference, other_weights)
+    assert match_in_blocks(candidate, weights, reference, other_weights, block=6) == pytest.approx(expected, abs=1e-5)
