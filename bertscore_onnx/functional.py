@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 
 from bertscore_onnx.inputs import Reference
+from bertscore_onnx.long_texts import LongText
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 
@@ -26,6 +27,7 @@ def score(
     use_fast_tokenizer: bool = False,
     *,
     idf_sents: Iterable[str] | None = None,
+    long_text: LongText = "truncate",
 ) -> Scores | tuple[Scores, str]:
     """Score once; the arguments are those of bert-score's `score` and mean what `BERTScorer` says.
 
@@ -44,5 +46,6 @@ def score(
         baseline_path,
         use_fast_tokenizer=use_fast_tokenizer,
         nthreads=nthreads,
+        long_text=long_text,
     ) as scorer:
         return scorer.score(cands, refs, verbose, return_hash=return_hash)

@@ -14,7 +14,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 Reference = str | Iterable[str]
 
 PAIRS_AT_ONCE = 32
-"""Pairs are handed on in portions of so many candidates; a window can exceed its size by the tokens of one portion."""
+"""Pairs are handed on in portions of so many candidates."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,10 +49,16 @@ class Pairs:
     candidates: Side
     references: Side
 
-    def portions(self) -> Iterator["Pairs"]:
+    @property
+    def num_characters(self) -> int:
+        """How long the texts that are to be encoded are together."""
+        sides = (self.candidates, self.references)
+        return sum(len(text) for side in sides if isinstance(side, Texts) for text in side.texts)
+
+    def portions(self, size: int = PAIRS_AT_ONCE) -> Iterator["Pairs"]:
         """Yield the pairs a few at a time."""
-        for start in range(0, len(self.candidates), PAIRS_AT_ONCE):
-            some = slice(start, start + PAIRS_AT_ONCE)
+        for start in range(0, len(self.candidates), size):
+            some = slice(start, start + size)
             yield Pairs(self.candidates[some], self.references[some])
 
 

@@ -1,7 +1,7 @@
 """`bertscore-onnx score`: scores a file of candidates against files of references."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -58,6 +58,10 @@ def score(
     nthreads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
     ] = None,
+    long_text: Annotated[
+        Literal["truncate", "window"],
+        typer.Option(help="What becomes of texts beyond the model's maximum: cut there, or encoded in windows."),
+    ] = "truncate",
 ) -> None:
     """Score candidates against their references.
 
@@ -79,6 +83,7 @@ def score(
         baseline_path=baseline_path,
         use_fast_tokenizer=use_fast_tokenizer,
         nthreads=nthreads,
+        long_text=long_text,
     ) as scorer:
         scores, signature = scorer.score(candidates, references, verbose, return_hash=True)
     if as_json:
