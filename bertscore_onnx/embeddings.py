@@ -26,6 +26,21 @@ class TokenEmbeddings:
         """Return the ids of one text, (tokens,)."""
         return self.ids[self.starts[text] : self.starts[text] + self.lengths[text]]
 
+    def one(
+        self, layer: int, text: int, token_weights: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return one text by itself, without copying its embeddings.
+
+        Args:
+            layer, token_weights: as in `padded`.
+            text: which text.
+
+        Returns:
+            Embeddings (tokens, hidden) and weights (tokens,).
+        """
+        rows = slice(self.starts[text], self.starts[text] + self.lengths[text])
+        return self.vectors[layer, rows], token_weights[self.ids[rows]]
+
     def padded(
         self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:

@@ -6,6 +6,7 @@ from os import PathLike
 
 from bertscore_onnx.home import Precision
 from bertscore_onnx.inputs import Reference
+from bertscore_onnx.long_texts import LongText
 from bertscore_onnx.notices import heard_by
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
@@ -31,6 +32,7 @@ def score(
     idf_sents: Iterable[str] | None = None,
     precision: Precision | None = None,
     allow_fp32_baseline: bool = False,
+    long_text: LongText = "truncate",
 ) -> Scores | tuple[Scores, str]:
     """Score once; the arguments are those of bert-score's `score` and mean what `BERTScorer` says.
 
@@ -51,6 +53,7 @@ def score(
         use_fast_tokenizer=use_fast_tokenizer,
         nthreads=nthreads,
         precision=precision,
+        long_text=long_text,
         allow_fp32_baseline=allow_fp32_baseline,
     )
     with scorer, heard_by(messages.append):

@@ -15,7 +15,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 Reference = str | Iterable[str]
 
 PAIRS_AT_ONCE = 32
-"""Pairs are handed on in portions of so many candidates; a window can exceed its size by the tokens of one portion."""
+"""Pairs are handed on in portions of so many candidates."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,11 +41,11 @@ Side = Texts | EncodedTexts
 """All candidates, or all references."""
 
 
-def portions_of(side: Side) -> Iterator[Side]:
-    """Yield the items a few at a time."""
-    start = 0
-    for item in range(0, len(side), PAIRS_AT_ONCE):
-        counts = side.counts[item : item + PAIRS_AT_ONCE]
+def portions_of(side: Side, size: int | None = None) -> Iterator[Side]:
+    """Yield the items a few at a time, by default `PAIRS_AT_ONCE`."""
+    start, size = 0, size or PAIRS_AT_ONCE
+    for item in range(0, len(side), size):
+        counts = side.counts[item : item + size]
         stop = start + int(counts.sum())
         yield side.part(slice(start, stop), counts)
         start = stop
@@ -58,9 +58,15 @@ class Pairs:
     candidates: Side
     references: Side
 
-    def portions(self) -> Iterator["Pairs"]:
-        """Yield the pairs a few at a time."""
-        yield from map(Pairs, portions_of(self.candidates), portions_of(self.references))
+    @property
+    def num_characters(self) -> int:
+        """How long the texts that are to be encoded are together."""
+        sides = (self.candidates, self.references)
+        return sum(len(text) for side in sides if isinstance(side, Texts) for text in side.texts)
+
+    def portions(self, size: int | None = None) -> Iterator["Pairs"]:
+        """Yield the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
+        yield from map(Pairs, portions_of(self.candidates, size), portions_of(self.references, size))
 
 
 def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:

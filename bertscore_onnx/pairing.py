@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.batching import plan_batches
 from bertscore_onnx.embeddings import TokenEmbeddings
-from bertscore_onnx.matching import greedy_match
+from bertscore_onnx.matching import greedy_match, match_in_blocks
 from bertscore_onnx.notices import Notices
 from bertscore_onnx.threads import WorkerThreads
 from bertscore_onnx.weighting import TokenWeights
 
 MAX_MATCH_TOKENS = 4096
-"""Padded tokens of either side in one batch of the matching."""
+"""Padded tokens of either side in one batch of the matching; a pair with a longer side is matched in blocks."""
+
+BLOCK_TOKENS = 2048
+"""Tokens of either side in one block; its similarities take 17 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,19 @@ def match_pairs(
                 *references.padded(layer, reference[batch], weights.table),
             )
 
+    def match_long(pair: np.int64) -> None:
+        for layer in range(len(precision)):
+            precision[layer, scorable[pair]], recall[layer, scorable[pair]] = match_in_blocks(
+                *candidates.one(layer, candidate[pair], weights.table),
+                *references.one(layer, reference[pair], weights.table),
+                block=BLOCK_TOKENS,
+            )
+
     lengths = np.maximum(candidates.lengths[candidate], references.lengths[reference])
-    batches = list(plan_batches(lengths, MAX_MATCH_TOKENS))
+    is_long = lengths > MAX_MATCH_TOKENS  # (scorable,)
+    short = np.flatnonzero(~is_long)
+    batches = [short[batch] for batch in plan_batches(lengths[short], MAX_MATCH_TOKENS)]
+    deque(threads.map(match_long, np.flatnonzero(is_long)), maxlen=0)
     if len(batches) == 1:  # not worth the way to another thread
         match(batches[0])
     else:

@@ -1,7 +1,7 @@
 """`bertscore-onnx score`: scores a file of candidates against files of references."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -79,6 +79,10 @@ def score(
     nthreads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
     ] = None,
+    long_text: Annotated[
+        Literal["truncate", "window"],
+        typer.Option(help="What becomes of texts beyond the model's maximum: cut there, or encoded in windows."),
+    ] = "truncate",
 ) -> None:
     """Score candidates against their references.
 
@@ -107,6 +111,7 @@ def score(
             use_fast_tokenizer=use_fast_tokenizer,
             nthreads=nthreads,
             precision=precision,
+            long_text=long_text,
             allow_fp32_baseline=allow_fp32_baseline,
         ) as scorer:
             report = (JsonReport if as_json else TextReport)(scorer.signature, all_layers=all_layers)
