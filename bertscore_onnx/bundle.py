@@ -21,7 +21,7 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
-from bertscore_onnx.home import MANIFEST
+from bertscore_onnx.home import MANIFEST, Precision, TokenizerMode
 from bertscore_onnx.recipe import Recipe
 
 FORMAT_VERSION = 1
@@ -29,8 +29,6 @@ GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
 TOKENIZER_FILE = "tokenizer.json"
 
-TokenizerMode = Literal["slow", "fast"]
-Precision = Literal["fp32", "fp16", "int8"]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Size = Annotated[int, msgspec.Meta(ge=1)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
