@@ -7,7 +7,6 @@ import pytest
 
 from bertscore_onnx.server import Limits, Models
 from bertscore_onnx.server.keys import ApiKeys
-from bertscore_onnx.server.page import Page
 
 from .conftest import make_scorer, serving
 
@@ -37,10 +36,6 @@ def test_every_field_of_the_page_has_a_label(client):
         == {*re.findall(r'<label for="([^"]+)"', page)}
         == {"candidate", "reference", "model", "rescale", "key"}
     )
-
-
-def test_the_page_is_read_once():
-    assert Page()._content.startswith(b"<!doctype html>")
 
 
 @pytest.fixture(scope="module")
