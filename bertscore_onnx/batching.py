@@ -27,7 +27,7 @@ def plan_batches(
         padding: whether items of different lengths may share a batch.
 
     Yields:
-        Indices into `lengths`, by descending length; each index occurs in exactly one batch.
+        Indices into `lengths`, by descending length, equal ones in their order; each index occurs in exactly one batch.
     """
     order = np.argsort(-lengths, kind="stable")
     ascending = -lengths[order]  # (items,), sorted

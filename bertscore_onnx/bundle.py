@@ -24,7 +24,7 @@ from bertscore_onnx.errors import (
     UnsafePathError,
 )
 from bertscore_onnx.graph_files import external_files
-from bertscore_onnx.home import MANIFEST
+from bertscore_onnx.home import MANIFEST, Precision, TokenizerMode
 from bertscore_onnx.recipe import Recipe
 
 FORMAT_VERSION = 1
@@ -36,8 +36,6 @@ MAX_MANIFEST_BYTES = 16_000_000
 """Far more than any has: 20 kB for most models, and 250 bytes for each layer and language of baselines."""
 
 T = TypeVar("T", bound=msgspec.Struct)
-TokenizerMode = Literal["slow", "fast"]
-Precision = Literal["fp32", "fp16", "int8"]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Size = Annotated[int, msgspec.Meta(ge=1)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]

@@ -26,6 +26,21 @@ class TokenEmbeddings:
         """Return the ids of one text, (tokens,)."""
         return self.ids[self.starts[text] : self.starts[text] + self.lengths[text]]
 
+    def one(
+        self, layer: int, text: int, token_weights: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return one text by itself, without copying its embeddings.
+
+        Args:
+            layer, token_weights: as in `padded`.
+            text: which text.
+
+        Returns:
+            Embeddings (tokens, hidden) and weights (tokens,).
+        """
+        rows = slice(self.starts[text], self.starts[text] + self.lengths[text])
+        return self.vectors[layer, rows], token_weights[self.ids[rows]]
+
     def padded(
         self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
@@ -58,13 +73,15 @@ class TokenEmbeddings:
         Returns:
             Embeddings (tokens, hidden), weights (tokens,), and where each text begins, (texts,).
         """
-        lengths = self.lengths[texts]  # (texts,)
-        begins = np.cumsum(lengths) - lengths  # (texts,)
-        rows = np.arange(lengths.sum()) + np.repeat(self.starts[texts] - begins, lengths)  # (tokens,)
+        rows, begins = self._rows(texts)
         return self.vectors[layer, rows], token_weights[self.ids[rows]], begins
 
-    def count(self, tokens: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Count the marked tokens of each text; (tokens,) to (texts,)."""
-        before: NDArray[np.int64] = np.concatenate(([0], np.cumsum(tokens)))  # (tokens + 1,)
-        counts: NDArray[np.int64] = before[self.starts + self.lengths] - before[self.starts]
-        return counts
+    def flat_ids(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ids of some of the texts one after the other, (tokens,), and where each begins, (texts,)."""
+        rows, begins = self._rows(texts)
+        return self.ids[rows], begins
+
+    def _rows(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        lengths = self.lengths[texts]  # (texts,)
+        begins = np.cumsum(lengths) - lengths  # (texts,)
+        return np.arange(lengths.sum()) + np.repeat(self.starts[texts] - begins, lengths), begins

@@ -34,9 +34,14 @@ class EncodedTexts:
 
     def __getitem__(self, items: slice) -> "EncodedTexts":
         """Return some of the items, without copying embeddings."""
-        ends = np.concatenate(([0], np.cumsum(self.counts)))  # (items + 1,)
-        start, stop, _ = items.indices(len(self))
-        return replace(self, rows=self.rows[ends[start] : ends[max(start, stop)]], counts=self.counts[items])
+        counts = self.counts[items]
+        starts = (np.cumsum(self.counts) - self.counts)[items]  # (some items,)
+        texts = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)  # (some texts,)
+        return self.part(texts, counts)
+
+    def part(self, texts: slice | NDArray[np.int64], counts: NDArray[np.int64]) -> "EncodedTexts":
+        """Return some of the texts, so many for each item."""
+        return replace(self, rows=self.rows[texts], counts=counts)
 
     @property
     def nbytes(self) -> int:

@@ -39,6 +39,7 @@ class Encoder:
         self,
         sequences: Sequence[NDArray[np.int64]],
         *,
+        kept: NDArray[np.int64] | None = None,
         max_tokens: int | None = None,
         max_items: int | None = None,
         advance: Callable[[int], object] = lambda tokens: None,
@@ -47,11 +48,13 @@ class Encoder:
 
         Args:
             sequences: the ids of each text, (tokens,), at least one id each.
+            kept: the first token of each text that the table is to have, and the one after the last, (texts, 2);
+                None for all.
             max_tokens, max_items: the size of a batch, as in `plan_batches`; None for `self.max_tokens` and no bound.
-            advance: called after each batch with the number of tokens in it; what it raises ends the work.
+            advance: called after each batch with the number of tokens kept of it; what it raises ends the work.
 
         Returns:
-            The embeddings, text i being `sequences[i]`.
+            The embeddings, text i being `sequences[i]`. Texts of one length lie side by side, in their order.
 
         Raises:
             EncodingError: the model gave something other than finite vectors of the manifest's size.
@@ -59,13 +62,14 @@ class Encoder:
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         plan = list(plan_batches(lengths, max_tokens or self.max_tokens, max_items, padding=self._manifest.padding))
-        table = self._empty_table(lengths, plan)
+        first = np.zeros_like(lengths) if kept is None else kept[:, 0]  # (texts,)
+        table = self._empty_table(lengths if kept is None else kept[:, 1] - first, plan)
         alone = 2 * len(plan) < self._runner.side_by_side  # too few to give every thread one
 
         def encode_batch(batch: NDArray[np.int64]) -> int:
             input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
-            self._fill(table, batch, self._runner.run(input_ids, mask, alone=alone), input_ids)
-            return int(lengths[batch].sum())
+            self._fill(table, batch, self._runner.run(input_ids, mask, alone=alone), input_ids, first[batch])
+            return int(table.lengths[batch].sum())
 
         for tokens in self._threads.map(encode_batch, plan):
             advance(tokens)
@@ -101,11 +105,13 @@ class Encoder:
         batch: NDArray[np.int64],
         output: NDArray[np.float32],
         input_ids: NDArray[np.int64],
+        first: NDArray[np.int64],
     ) -> None:
         """Put the vectors of a batch, (layers, batch, tokens, hidden), and its ids into their place in the table."""
-        for position, (start, length) in enumerate(zip(table.starts[batch], table.lengths[batch], strict=True)):
-            table.vectors[:, start : start + length] = output[:, position, :length]
-            table.ids[start : start + length] = input_ids[position, :length]
+        places = zip(table.starts[batch], table.lengths[batch], first, strict=True)
+        for position, (start, length, skipped) in enumerate(places):
+            table.vectors[:, start : start + length] = output[:, position, skipped : skipped + length]
+            table.ids[start : start + length] = input_ids[position, skipped : skipped + length]
         begin = table.starts[batch[0]]
         filled = table.vectors[:, begin : begin + table.lengths[batch].sum()]
         if not np.isfinite(filled.sum()):  # unit vectors cannot overflow it

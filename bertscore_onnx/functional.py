@@ -1,10 +1,13 @@
 """`score()`: BERTScore in a single call."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
-from bertscore_onnx.bundle import Precision
+from bertscore_onnx.home import Precision
 from bertscore_onnx.inputs import Reference
+from bertscore_onnx.long_texts import LongText
+from bertscore_onnx.notices import heard_by
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 
@@ -29,12 +32,14 @@ def score(
     idf_sents: Iterable[str] | None = None,
     precision: Precision | None = None,
     allow_fp32_baseline: bool = False,
+    long_text: LongText = "truncate",
 ) -> Scores | tuple[Scores, str]:
     """Score once; the arguments are those of bert-score's `score` and mean what `BERTScorer` says.
 
     For more than one call make a `BERTScorer`, which loads the model once.
     """
-    with BERTScorer(
+    messages: list[str] = []
+    scorer = BERTScorer(
         model_type,
         num_layers,
         batch_size,
@@ -48,6 +53,11 @@ def score(
         use_fast_tokenizer=use_fast_tokenizer,
         nthreads=nthreads,
         precision=precision,
+        long_text=long_text,
         allow_fp32_baseline=allow_fp32_baseline,
-    ) as scorer:
-        return scorer.score(cands, refs, verbose, return_hash=return_hash)
+    )
+    with scorer, heard_by(messages.append):
+        scores = scorer.score(cands, refs, verbose, return_hash=return_hash)
+    for message in messages:
+        warnings.warn(message, UserWarning, stacklevel=2)  # of the caller's line
+    return scores

@@ -4,9 +4,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 MANIFEST = "bertscore.json"
 """The file that makes a folder a bundle."""
+
+TokenizerMode = Literal["slow", "fast"]
+Precision = Literal["fp32", "fp16", "int8"]
 
 
 def home() -> Path:
@@ -26,8 +30,11 @@ class Variant:
     num_layers: int | None
     """The layer; None for a bundle of every layer."""
 
-    tokenizer_mode: str = "slow"
-    precision: str = "fp32"
+    tokenizer_mode: TokenizerMode = "slow"
+    """Which of the two tokenizers of transformers the ids are those of."""
+
+    precision: Precision = "fp32"
+    """The arithmetic of the graph."""
 
     @property
     def folder_name(self) -> str:

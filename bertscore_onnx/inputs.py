@@ -15,7 +15,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 Reference = str | Iterable[str]
 
 PAIRS_AT_ONCE = 32
-"""Pairs are handed on in portions of so many candidates; a window can exceed its size by the tokens of one portion."""
+"""Pairs are handed on in portions of so many candidates."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,15 +32,23 @@ class Texts:
         """Return the number of items."""
         return len(self.counts)
 
-    def __getitem__(self, items: slice) -> "Texts":
-        """Return some of the items."""
-        ends = np.concatenate(([0], np.cumsum(self.counts)))  # (items + 1,)
-        start, stop, _ = items.indices(len(self))
-        return Texts(self.texts[ends[start] : ends[max(start, stop)]], self.counts[items])
+    def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
+        """Return some of the texts, so many for each item."""
+        return Texts(self.texts[texts], counts)
 
 
 Side = Texts | EncodedTexts
 """All candidates, or all references."""
+
+
+def portions_of(side: Side, size: int | None = None) -> Iterator[Side]:
+    """Yield the items a few at a time, by default `PAIRS_AT_ONCE`."""
+    start, size = 0, size or PAIRS_AT_ONCE
+    for item in range(0, len(side), size):
+        counts = side.counts[item : item + size]
+        stop = start + int(counts.sum())
+        yield side.part(slice(start, stop), counts)
+        start = stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +58,15 @@ class Pairs:
     candidates: Side
     references: Side
 
-    def portions(self) -> Iterator["Pairs"]:
-        """Yield the pairs a few at a time."""
-        return map(Pairs, portions_of(self.candidates), portions_of(self.references))
+    @property
+    def num_characters(self) -> int:
+        """How long the texts that are to be encoded are together."""
+        sides = (self.candidates, self.references)
+        return sum(len(text) for side in sides if isinstance(side, Texts) for text in side.texts)
 
-
-def portions_of(side: Side) -> Iterator[Side]:
-    """Yield the items a few at a time."""
-    for start in range(0, len(side), PAIRS_AT_ONCE):
-        yield side[start : start + PAIRS_AT_ONCE]
+    def portions(self, size: int | None = None) -> Iterator["Pairs"]:
+        """Yield the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
+        yield from map(Pairs, portions_of(self.candidates, size), portions_of(self.references, size))
 
 
 def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from bertscore_onnx import catalogue
-from bertscore_onnx.bundle import Bundle, Manifest, Precision, TokenizerMode, open_bundle, read_manifest
+from bertscore_onnx.bundle import Bundle, Manifest, open_bundle, read_manifest
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
-from bertscore_onnx.home import MANIFEST, Variant, bundle_folder, bundles_here, home
+from bertscore_onnx.home import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder, bundles_here, home
 
 
 def find_bundle(

@@ -40,6 +40,39 @@ def greedy_match(
     )
 
 
+def match_in_blocks(
+    candidate: NDArray[np.float32],
+    candidate_weights: NDArray[np.float32],
+    reference: NDArray[np.float32],
+    reference_weights: NDArray[np.float32],
+    block: int,
+) -> tuple[np.float32, np.float32]:
+    """Match one pair of long texts in memory that does not grow with them; the formulas are those of `greedy_match`.
+
+    Args:
+        candidate: unit token embeddings, (cand_tokens, hidden).
+        candidate_weights: non-negative token weights, (cand_tokens,).
+        reference, reference_weights: likewise, (ref_tokens, hidden) and (ref_tokens,).
+        block: tokens of either side whose similarities are in memory at a time.
+
+    Returns:
+        Precision and recall, in [-1, 1]; 0 for a side whose weights are all 0.
+    """
+    nearest_reference = np.full(len(candidate), -np.inf, dtype=np.float32)  # (cand_tokens,)
+    nearest_candidate = np.full(len(reference), -np.inf, dtype=np.float32)  # (ref_tokens,)
+    for row in range(0, len(candidate), block):
+        rows = slice(row, row + block)
+        for column in range(0, len(reference), block):
+            columns = slice(column, column + block)
+            similarity = candidate[rows] @ reference[columns].T  # (block, block)
+            np.maximum(nearest_reference[rows], similarity.max(axis=1), out=nearest_reference[rows])
+            np.maximum(nearest_candidate[columns], similarity.max(axis=0), out=nearest_candidate[columns])
+    return (
+        weighted_mean(nearest_reference[None], candidate_weights[None])[0],
+        weighted_mean(nearest_candidate[None], reference_weights[None])[0],
+    )
+
+
 def match_all(
     candidates: NDArray[np.float32],
     candidate_weights: NDArray[np.float32],

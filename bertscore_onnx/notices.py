@@ -50,7 +50,7 @@ class Notices:
             texts = "1 text is" if self.cut == 1 else f"{self.cut} texts are"
             _tell(
                 f"{texts} longer than {self.max_length} tokens and cut there, as bert-score does without a word. "
-                "What is beyond does not count.",
+                'What is beyond does not count; with long_text="window" it does.',
                 stacklevel,
             )
 

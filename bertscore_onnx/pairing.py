@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.batching import plan_batches
 from bertscore_onnx.embeddings import TokenEmbeddings
-from bertscore_onnx.matching import greedy_match
+from bertscore_onnx.matching import greedy_match, match_in_blocks
 from bertscore_onnx.notices import Notices
 from bertscore_onnx.threads import WorkerThreads
 from bertscore_onnx.weighting import TokenWeights
 
 MAX_MATCH_TOKENS = 4096
-"""Padded tokens of either side in one batch of the matching."""
+"""Padded tokens of either side in one batch of the matching; a pair with a longer side is matched in blocks."""
+
+BLOCK_TOKENS = 2048
+"""Tokens of either side in one block; its similarities take 17 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,19 @@ def match_pairs(
                 *references.padded(layer, reference[batch], weights.table),
             )
 
+    def match_long(pair: np.int64) -> None:
+        for layer in range(len(precision)):
+            precision[layer, scorable[pair]], recall[layer, scorable[pair]] = match_in_blocks(
+                *candidates.one(layer, candidate[pair], weights.table),
+                *references.one(layer, reference[pair], weights.table),
+                block=BLOCK_TOKENS,
+            )
+
     lengths = np.maximum(candidates.lengths[candidate], references.lengths[reference])
-    batches = list(plan_batches(lengths, MAX_MATCH_TOKENS))
+    is_long = lengths > MAX_MATCH_TOKENS  # (scorable,)
+    short = np.flatnonzero(~is_long)
+    batches = [short[batch] for batch in plan_batches(lengths[short], MAX_MATCH_TOKENS)]
+    deque(threads.map(match_long, np.flatnonzero(is_long)), maxlen=0)
     if len(batches) == 1:  # not worth the way to another thread
         match(batches[0])
     else:
@@ -73,16 +87,17 @@ def match_pairs(
 
 
 def weigh_texts(
-    texts: TokenEmbeddings, weights: TokenWeights, special_ids: Sequence[int]
+    table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights, special_ids: Sequence[int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which texts have a token that is not special, and which have one that weighs something, (texts,) each.
 
     Raises:
         IdfError: the weights say nothing of a token that occurs.
     """
-    weights.check_covers(texts.ids)
-    has_words = texts.count(~np.isin(texts.ids, special_ids)) > 0
-    has_weight = texts.count(weights.table[texts.ids] > 0) > 0
+    ids, begins = table.flat_ids(texts)  # (tokens,) and (texts,)
+    weights.check_covers(ids)
+    has_words = np.logical_or.reduceat(~np.isin(ids, special_ids), begins)
+    has_weight = np.logical_or.reduceat(weights.table[ids] > 0, begins)
     return has_words, has_weight
 
 
@@ -90,13 +105,12 @@ def _scorable(
     pairs: TokenPairs, weights: TokenWeights, special_ids: Sequence[int], notices: Notices
 ) -> NDArray[np.int64]:
     """Return which pairs have something to match on both sides, and count the others."""
-    words, weight = weigh_texts(pairs.candidates, weights, special_ids)
-    if pairs.references is pairs.candidates:
-        reference_words, reference_weight = words, weight
-    else:
-        reference_words, reference_weight = weigh_texts(pairs.references, weights, special_ids)
-    filled = words[pairs.candidate] & reference_words[pairs.reference]  # (pairs,)
-    scorable = filled & weight[pairs.candidate] & reference_weight[pairs.reference]  # (pairs,)
+    filled, scorable = np.ones((2, len(pairs.candidate)), dtype=np.bool_)  # (pairs,) each
+    for table, text in ((pairs.candidates, pairs.candidate), (pairs.references, pairs.reference)):
+        texts, of_pair = np.unique(text, return_inverse=True)
+        has_words, has_weight = weigh_texts(table, texts, weights, special_ids)
+        filled &= has_words[of_pair]
+        scorable &= (has_words & has_weight)[of_pair]
     notices.empty += int((~filled).sum())
     notices.weightless += int((filled & ~scorable).sum())
     return np.flatnonzero(scorable)

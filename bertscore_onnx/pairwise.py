@@ -1,18 +1,18 @@
 """Every candidate against every reference: precision and recall as matrices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.embeddings import TokenEmbeddings
 from bertscore_onnx.encoded import EncodedTexts
-from bertscore_onnx.matching import match_all
-from bertscore_onnx.pairing import weigh_texts
+from bertscore_onnx.matching import match_all, match_in_blocks
+from bertscore_onnx.pairing import BLOCK_TOKENS, weigh_texts
 from bertscore_onnx.weighting import TokenWeights
 
-MAX_BLOCK_TOKENS = 2048
-"""Tokens of either side that are matched at once; their similarities take 17 MB."""
+Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
+"""Some texts one after the other, as `TokenEmbeddings.flat` lays them out."""
 
 
 def match_pairwise(
@@ -40,28 +40,36 @@ def match_pairwise(
             left = candidates.embeddings.flat(layer, some_candidates, weights.table)
             for column, some_references in _blocks(references.embeddings, columns):
                 right = references.embeddings.flat(layer, some_references, weights.table)
-                precision[layer, row, column], recall[layer, row, column] = match_all(*left, *right)
-    scorable = (
-        _is_scorable(candidates, weights, special_ids)[rows][:, None]
-        & _is_scorable(references, weights, special_ids)[columns]
-    )  # (rows, columns)
+                precision[layer, row, column], recall[layer, row, column] = _match(left, right)
+    left_scorable = np.logical_and(*weigh_texts(candidates.embeddings, rows, weights, special_ids))  # (rows,)
+    right_scorable = np.logical_and(*weigh_texts(references.embeddings, columns, weights, special_ids))  # (columns,)
+    scorable = left_scorable[:, None] & right_scorable  # (rows, columns)
     everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
     return (precision * scorable)[everywhere], (recall * scorable)[everywhere]
 
 
-def _is_scorable(texts: EncodedTexts, weights: TokenWeights, special_ids: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which of the distinct texts have something to match, (distinct,)."""
-    has_words, has_weight = weigh_texts(texts.embeddings, weights, special_ids)
-    return has_words & has_weight
+def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Match two blocks; where one is a single long text, text by text, so that memory does not grow with it."""
+    if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
+        return match_all(*left, *right)
+    scores = [[match_in_blocks(*one, *other, block=BLOCK_TOKENS) for other in _each(right)] for one in _each(left)]
+    precision, recall = np.moveaxis(np.array(scores, dtype=np.float32), 2, 0)  # (cands, refs) each
+    return precision, recall
+
+
+def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Yield embeddings (tokens, hidden) and weights (tokens,) of each text of a block."""
+    vectors, weights, starts = block
+    return zip(np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True)
 
 
 def _blocks(table: TokenEmbeddings, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:
-    """Cut texts into runs of at most `MAX_BLOCK_TOKENS`, or one text; return where each is, and its texts."""
+    """Cut texts into runs of at most `BLOCK_TOKENS`, or one text; return where each is, and its texts."""
     blocks, start = [], 0
     ends = np.cumsum(table.lengths[texts])  # (texts,)
     while start < len(texts):
         before = ends[start] - table.lengths[texts[start]]
-        stop = max(start + 1, int(np.searchsorted(ends, before + MAX_BLOCK_TOKENS, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, before + BLOCK_TOKENS, side="right")))
         blocks.append((slice(start, stop), texts[start:stop]))
         start = stop
     return blocks

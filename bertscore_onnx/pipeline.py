@@ -15,6 +15,7 @@ from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.inputs import Pairs, Side
+from bertscore_onnx.long_texts import cut_passages
 from bertscore_onnx.matching import f_measure
 from bertscore_onnx.notices import Notices
 from bertscore_onnx.overlap import one_ahead
@@ -42,10 +43,10 @@ class Pipeline:
         self._tokenizer = tokenizer
         self._encoder = encoder
         self._threads = WorkerThreads(usable_cpus(), "bertscore-match")
-        self.model = f"{manifest.digest[:12]} in {encoder.precision}"
-        """What encodes the texts: those of another model, or of another precision, are not comparable."""
+        self.model = f"{manifest.digest[:12]} in {encoder.precision} with long_text={tokenizer.long_text}"
+        """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
         self.max_length = tokenizer.max_length
-        """The most tokens of a text."""
+        """The most tokens that the model may get at a time."""
         self._window_tokens = WINDOW_BYTES // (4 * len(manifest.layers) * manifest.hidden_size)
 
     def score(
@@ -81,11 +82,13 @@ class Pipeline:
                     raise ClosedError("The caller has gone.")  # nobody is there to hear it
                 advance(window.num_candidates * tokens / window.texts.num_tokens)
 
-            return self._encoder.encode(window.texts.sequences, max_items=max_items, advance=advance_unless_stopped)
+            return self._encode(window.texts.sequences, max_items, advance_unless_stopped)
 
         def match(window: Window, embeddings: TokenEmbeddings) -> Scores:
             pairs, counts = window.joined(embeddings)
             notices.cut += window.texts.num_cut
+            if not window.texts.num_tokens:  # both sides came encoded
+                advance(window.num_candidates)
             precision, recall = match_pairs(pairs, weights, self._manifest.special_ids, self._threads, notices)
             return best_of_references(precision, recall, f_measure(precision, recall), counts)
 
@@ -101,7 +104,7 @@ class Pipeline:
         """Encode the sides that are not encoded yet, each of their texts once."""
         texts = DistinctTexts(self._tokenizer)
         rows = [side.rows if isinstance(side, EncodedTexts) else texts.add(side.texts) for side in sides]
-        embeddings = self._encoder.encode(texts.sequences)
+        embeddings = self._encode(texts.sequences)
         notices.cut += texts.num_cut
         return [
             side if isinstance(side, EncodedTexts) else EncodedTexts(embeddings, row, side.counts, self.model)
@@ -115,6 +118,20 @@ class Pipeline:
                 yield [some.embeddings.ids_of(row) for row in some.rows]
             else:
                 yield self._tokenizer(some.texts)[0]
+
+    def _encode(
+        self,
+        sequences: Sequence[NDArray[np.int64]],
+        max_items: int | None = None,
+        advance: Callable[[int], object] = lambda tokens: None,
+    ) -> TokenEmbeddings:
+        """Encode whole texts, those longer than the model's maximum in passages; where texts are cut none is."""
+        if all(len(ids) <= self.max_length for ids in sequences):
+            return self._encoder.encode(sequences, max_items=max_items, advance=advance)
+        passages = cut_passages(sequences, self.max_length, self._tokenizer.frame)
+        return passages.join(
+            self._encoder.encode(passages.sequences, kept=passages.kept, max_items=max_items, advance=advance)
+        )
 
     def close(self) -> None:
         """Release the model; what is in progress finishes first."""

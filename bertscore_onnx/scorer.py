@@ -9,11 +9,11 @@ from typing import Literal, Self, TypeVar, overload
 import numpy as np
 
 from bertscore_onnx.baselines import choose_baselines, rescale_layers
-from bertscore_onnx.bundle import Precision
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import EncodingError, GoldenScoreError, IdfError, InputError, InputTypeError
 from bertscore_onnx.golden import check_golden
+from bertscore_onnx.home import Precision
 from bertscore_onnx.inputs import (
     Pairs,
     Reference,
@@ -26,6 +26,7 @@ from bertscore_onnx.inputs import (
     read_pairs,
 )
 from bertscore_onnx.locate import find_bundle
+from bertscore_onnx.long_texts import LongText, check_long_text
 from bertscore_onnx.matching import f_measure
 from bertscore_onnx.notices import Notices
 from bertscore_onnx.pairwise import match_pairwise
@@ -63,6 +64,7 @@ class BERTScorer:
         precision: Precision | None = None,
         verify: bool = False,
         allow_fp32_baseline: bool = False,
+        long_text: LongText = "truncate",
     ) -> None:
         """Load a bundle.
 
@@ -88,6 +90,9 @@ class BERTScorer:
             verify: read the bundle's files for their digests even where they seem unchanged, and compare the scores of
                 its golden pairs with those it was exported with.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
+            long_text: what becomes of a text that is longer than the model's maximum. "truncate" cuts it there, as
+                bert-score does, and warns. "window" encodes it in overlapping windows of that length, so that all of
+                it counts; each token's vector comes from the window in which it has most context.
 
         Raises:
             InputError, UnknownModelError, UnknownLayerError, BaselineError, BundleError, DeviceError,
@@ -95,6 +100,7 @@ class BERTScorer:
         """
         _check_positive("batch_size", batch_size)
         _check_positive("nthreads", nthreads)
+        check_long_text(long_text)
         bundle = find_bundle(
             None if model_type is None else str(model_type),
             lang=lang,
@@ -116,9 +122,10 @@ class BERTScorer:
             baseline_path,
             allow_fp32=allow_fp32_baseline,
         )
-        self._pipeline = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle), self._encoder)
+        self._pipeline = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle, long_text), self._encoder)
         if verify:
-            self._prove()
+            self._prove(Pipeline(self.manifest, TextTokenizer.of_bundle(bundle), self._encoder))
+        self._long_text = long_text
         self._idf = bool(idf) or isinstance(idf, Mapping)
         self._weights: TokenWeights | None = None if self._idf else no_idf(self.manifest)
         if isinstance(idf, Mapping):
@@ -148,7 +155,13 @@ class BERTScorer:
         Two runs with one signature and one device give the same scores for the same texts.
         """
         idf = "references" if self._weights is None else self._weights.name
-        return make_signature(self.manifest, precision=self._encoder.precision, idf=idf, rescaling=self._baselines_name)
+        return make_signature(
+            self.manifest,
+            precision=self._encoder.precision,
+            idf=idf,
+            rescaling=self._baselines_name,
+            long_text=self._long_text,
+        )
 
     @property
     def hash(self) -> str:
@@ -168,7 +181,7 @@ class BERTScorer:
         if not self._idf:
             warnings.warn("idf weights have no effect without idf=True.", UserWarning, stacklevel=2)
             return
-        self._weights = self._idf_of(read_items(sents, "sents"))
+        self._weights = self._idf_of(read_items(self._known(sents), "sents"))
 
     @overload
     def score(
@@ -344,12 +357,12 @@ class BERTScorer:
         """Name the scorer by its signature."""
         return f"BERTScorer({self.signature}, provider={self.provider})"
 
-    def _prove(self) -> None:
-        """Raise unless the golden pairs get the scores that the manifest has for them."""
+    def _prove(self, pipeline: Pipeline) -> None:
+        """Raise unless the golden pairs get the scores that the manifest has for them, long texts being cut."""
         golden = self.manifest.golden
         pairs = collect_pairs([pair.candidate for pair in golden], [pair.reference for pair in golden])
         try:
-            parts = list(self._pipeline.score(pairs.portions(), no_idf(self.manifest), self._notices()))
+            parts = list(pipeline.score(pairs.portions(), no_idf(self.manifest), self._notices()))
         except EncodingError as error:
             raise GoldenScoreError(
                 f"The golden pairs of {self.model_type} cannot be scored: {error} Export the model again."

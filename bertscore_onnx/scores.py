@@ -111,7 +111,7 @@ def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
     return Scores(precision, recall, f1, np.concatenate([part.best_reference for part in parts], axis=1))
 
 
-def make_signature(manifest: Manifest, *, precision: str, idf: str, rescaling: str) -> str:
+def make_signature(manifest: Manifest, *, precision: str, idf: str, rescaling: str, long_text: str) -> str:
     """State all that can change a digit of a score, as `key:value` fields joined by `|`.
 
     Args:
@@ -119,6 +119,7 @@ def make_signature(manifest: Manifest, *, precision: str, idf: str, rescaling: s
         precision: the arithmetic of the scores.
         idf: the name of the token weights.
         rescaling: the name of the baseline.
+        long_text: what becomes of texts that are longer than the model's maximum.
     """
     fields = {
         "model": manifest.model_id.replace(" ", "_"),
@@ -126,6 +127,7 @@ def make_signature(manifest: Manifest, *, precision: str, idf: str, rescaling: s
         "idf": idf,
         "rescale": rescaling,
         "tokenizer": manifest.tokenizer_mode,
+        "long_text": long_text,
         "precision": precision,
         "bundle": manifest.digest[:12],
         "version": __version__,

@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakSet
 
 from bertscore_onnx.bundle import Bundle
-from bertscore_onnx.device import CUDA, OPENVINO, Device, choose_devices, load_onnxruntime, open_session
+from bertscore_onnx.device import CPU, CUDA, OPENVINO, Device, choose_devices, load_onnxruntime, open_session
 from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError
 from bertscore_onnx.processor import usable_cpus
 
@@ -60,7 +60,7 @@ class Sessions:
         self._closed = False
         self.num_threads = num_threads or usable_cpus()
         """CPU threads to use."""
-        self.device = self._choose(choose_devices(device))
+        self.device = self._choose(_devices_for(bundle, device))
         """The device in use."""
         _in_use.add(self)
 
@@ -135,6 +135,19 @@ class Sessions:
             f"{self.device.provider} cannot run {self._graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
             "machine offers."
         )
+
+
+def _devices_for(bundle: Bundle, name: object) -> list[Device]:
+    """Return the devices to try; int8 has kernels for the CPU alone, and elsewhere would run there unnoticed."""
+    devices = choose_devices(name)
+    if bundle.manifest.precision == "int8":
+        devices = [device for device in devices if device.provider == CPU]
+    if not devices:
+        raise DeviceError(
+            f"device {str(name)!r} was asked for, and the bundle {bundle.path} is in int8, which runs on the CPU only. "
+            'Use device="cpu", or a bundle exported with `--precision fp16` or fp32.'
+        )
+    return devices
 
 
 def _openvino_config(device: Device, threads: int, streams: int) -> str:

@@ -2,7 +2,7 @@
 
 `tokenizer.json` expresses most of a tokenizer of transformers; the rest is the recipe in the bundle's manifest. As in
 bert-score (`utils.py:sent_encode`) white space at both ends goes first, and what exceeds the maximum length is cut off
-at the right.
+at the right, unless long texts are to stay whole.
 """
 
 import re
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from bertscore_onnx.bundle import Bundle
-from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError
+from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError
+from bertscore_onnx.long_texts import LongText
 from bertscore_onnx.recipe import Recipe, bind_cut, bind_steps
 from bertscore_onnx.sentencepiece import SentencePieceEncoder
 
@@ -31,7 +32,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class TextTokenizer:
     """The tokenizer of one bundle; its settings never change, so threads may share it."""
 
-    def __init__(self, path: Path, *, recipe: Recipe | None, max_length: int | None, empty_ids: Sequence[int]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        recipe: Recipe | None,
+        max_length: int | None,
+        empty_ids: Sequence[int],
+        long_text: LongText = "truncate",
+    ) -> None:
         """Load a tokenizer.
 
         Args:
@@ -39,22 +48,34 @@ class TextTokenizer:
             recipe: what it cannot express; None where it says all.
             max_length: the most tokens of a text, special tokens included; None for no bound but `MEMORY_GUARD`.
             empty_ids: the ids of an empty text.
+            long_text: whether longer texts are cut, or keep all their ids, to be encoded in windows.
 
         Raises:
             TokenizerError: the file is not a tokenizer, or larger than any.
+            InputError: the maximum leaves no room for a window.
         """
-        self.max_length = max_length = MEMORY_GUARD if max_length is None else max_length
+        self.max_length = MEMORY_GUARD if max_length is None else max_length
+        """The most tokens that the model may get at a time."""
+        self.long_text = long_text
+        bound = self.max_length if long_text == "truncate" else None
         try:
             _check_size(path)
-            self._encode = _FastEncoder(path, max_length) if recipe is None else _SlowEncoder(path, recipe, max_length)
+            self._encode = _FastEncoder(path, bound) if recipe is None else _SlowEncoder(path, recipe, bound)
         except BertScoreOnnxError:
             raise
         except Exception as error:  # the package raises nothing more special
             raise TokenizerError(f"{path} is not a tokenizer: {error}. Export the model again.") from error
         self._empty_ids = list(empty_ids)
+        self.frame = self._encode.frame
+        """How many special tokens stand in front of every text, and how many behind."""
+        if long_text == "window" and self.max_length <= sum(self.frame):
+            raise InputError(
+                f'long_text is "window", and a window of {self.max_length} tokens, the model\'s maximum, has room for '
+                f'nothing but its {sum(self.frame)} special tokens. Use "truncate".'
+            )
 
     @classmethod
-    def of_bundle(cls, bundle: Bundle) -> "TextTokenizer":
+    def of_bundle(cls, bundle: Bundle, long_text: LongText = "truncate") -> "TextTokenizer":
         """Load the tokenizer of a bundle."""
         manifest = bundle.manifest
         return cls(
@@ -62,6 +83,7 @@ class TextTokenizer:
             recipe=manifest.recipe,
             max_length=manifest.max_length,
             empty_ids=manifest.empty_ids,
+            long_text=long_text,
         )
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
@@ -86,9 +108,13 @@ class TextTokenizer:
 class _FastEncoder:
     """A tokenizer that `tokenizer.json` says all of."""
 
-    def __init__(self, path: Path, max_length: int) -> None:
+    def __init__(self, path: Path, max_length: int | None) -> None:
         self._tokenizer = _load(path)
-        self._tokenizer.enable_truncation(max_length)
+        is_special = np.array(self._tokenizer.encode("a").special_tokens_mask)
+        num_before = int(is_special.argmin())
+        self.frame = (num_before, int(is_special[num_before:].sum()))
+        if max_length is not None:
+            self._tokenizer.enable_truncation(max_length)
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
         found = self._tokenizer.encode_batch_fast(texts)
@@ -98,7 +124,7 @@ class _FastEncoder:
 class _SlowEncoder:
     """A tokenizer that has a recipe."""
 
-    def __init__(self, path: Path, recipe: Recipe, max_length: int) -> None:
+    def __init__(self, path: Path, recipe: Recipe, max_length: int | None) -> None:
         self._prepare_text = bind_steps(recipe.text_steps, recipe.special_tokens)
         self._cut = bind_cut(recipe.special_tokens)
         self._prepare_segment = bind_steps(recipe.segment_steps, recipe.special_tokens)
@@ -110,7 +136,8 @@ class _SlowEncoder:
             self._look_up = self._look_up_one_by_one
         self._unlisted_from, self._unknown_id = recipe.unlisted_from, recipe.unknown_id
         self._before, self._after, self._after_once = recipe.before, recipe.after, recipe.after_once
-        self._room = max(max_length - len(recipe.before) - len(recipe.after), 0)
+        self.frame = (len(recipe.before), len(recipe.after))
+        self._room = None if max_length is None else max(max_length - sum(self.frame), 0)
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
         cut = [self._cut(self._prepare_text(text)) for text in texts]
@@ -132,7 +159,8 @@ class _SlowEncoder:
 
     def _framed(self, ids: list[int]) -> tuple[list[int], bool]:
         """Cut ids to their length and put the special tokens around them; tell whether they were cut."""
-        kept, is_cut = ids[: self._room], len(ids) > self._room
+        kept = ids[: self._room]
+        is_cut = len(kept) < len(ids)
         if self._after_once and kept[len(kept) - len(self._after) :] == self._after:
             return self._before + kept, is_cut
         return self._before + kept + self._after, is_cut

@@ -91,7 +91,8 @@ def cut_windows(
     Args:
         pairs: the pairs, a few at a time.
         tokenizer: makes their ids.
-        max_tokens: a window is full when its different texts have so many tokens;
+        max_tokens: a window is full when its different texts have so many tokens; it can exceed them by those of one
+            candidate and its references, or of a portion with as many characters;
         max_candidates: or when it has so many candidates.
 
     Yields:
@@ -99,7 +100,7 @@ def cut_windows(
     """
     window = Window(tokenizer)
     try:
-        for some in pairs:
+        for some in _small_enough(pairs, max_tokens):
             window.add(some)
             if window.texts.num_tokens >= max_tokens or window.num_candidates >= max_candidates:
                 yield window
@@ -110,3 +111,12 @@ def cut_windows(
         raise
     if window.num_candidates:
         yield window
+
+
+def _small_enough(pairs: Iterable[Pairs], max_characters: int) -> Iterator[Pairs]:
+    """Take portions of long texts apart before their tokens are known, which are hardly more than the characters."""
+    for some in pairs:
+        if some.num_characters <= max_characters:
+            yield some
+        else:
+            yield from some.portions(1)

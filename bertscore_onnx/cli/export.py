@@ -1,7 +1,6 @@
 """`bertscore-onnx export`: makes a bundle of a model."""
 
 import shlex
-from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -11,19 +10,9 @@ import typer
 from bertscore_onnx.cli.messages import tell
 from bertscore_onnx.cli.stages import Stages
 from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.home import Precision, TokenizerMode
 
 _EXTRA = ("torch", "transformers", "optimum", "onnx")
-
-
-class _Mode(StrEnum):
-    SLOW = "slow"
-    FAST = "fast"
-
-
-class _Precision(StrEnum):
-    FP32 = "fp32"
-    FP16 = "fp16"
-    INT8 = "int8"
 
 
 def export(
@@ -48,12 +37,12 @@ def export(
         Path | None, typer.Option(metavar="DIR", help="The bundle's folder.  [default: its place in the home folder]")
     ] = None,
     tokenizer_mode: Annotated[
-        _Mode, typer.Option(help="Whose ids to reproduce: those of the slow or of the fast tokenizer.")
-    ] = _Mode.SLOW,
+        TokenizerMode, typer.Option(help="Whose ids to reproduce: those of the slow or of the fast tokenizer.")
+    ] = "slow",
     precision: Annotated[
-        _Precision,
+        Precision,
         typer.Option(help="fp16 is meant for GPUs, int8 for CPUs; both are faster and move scores a little."),
-    ] = _Precision.FP32,
+    ] = "fp32",
     revision: Annotated[str | None, typer.Option(metavar="REV", help="A branch, tag or commit of the Hub.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is there already.")] = False,
 ) -> None:
@@ -79,8 +68,8 @@ def export(
             num_layers=num_layers,
             all_layers=all_layers,
             output=output,
-            tokenizer_mode=tokenizer_mode.value,
-            precision=precision.value,
+            tokenizer_mode=tokenizer_mode,
+            precision=precision,
             revision=revision,
             force=force,
             report=stages.begin,

@@ -1,13 +1,14 @@
 """`bertscore-onnx score`: scores a file of candidates against files of references."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from bertscore_onnx.cli.messages import tell
 from bertscore_onnx.cli.text_files import STANDARD_INPUT
 from bertscore_onnx.cli.text_pairs import open_pairs
+from bertscore_onnx.home import Precision
 
 
 def score(
@@ -60,6 +61,12 @@ def score(
             metavar="DEVICE", help="cpu, cuda, cuda:N or openvino (bfloat16).  [default: cuda where it is offered]"
         ),
     ] = None,
+    precision: Annotated[
+        Precision | None,
+        typer.Option(
+            help="Take the bundle exported in this precision.  [default: the bundle's own; fp32 for a model's name]"
+        ),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -72,6 +79,10 @@ def score(
     nthreads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
     ] = None,
+    long_text: Annotated[
+        Literal["truncate", "window"],
+        typer.Option(help="What becomes of texts beyond the model's maximum: cut there, or encoded in windows."),
+    ] = "truncate",
 ) -> None:
     """Score candidates against their references.
 
@@ -99,6 +110,8 @@ def score(
             baseline_path=baseline_path,
             use_fast_tokenizer=use_fast_tokenizer,
             nthreads=nthreads,
+            precision=precision,
+            long_text=long_text,
             allow_fp32_baseline=allow_fp32_baseline,
         ) as scorer:
             report = (JsonReport if as_json else TextReport)(scorer.signature, all_layers=all_layers)

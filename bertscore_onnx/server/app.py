@@ -31,18 +31,20 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None) -
     admission = Admission(limits.max_requests)
     metrics = Metrics(models, admission)
     status = Status(models, admission, metrics)
+    routes = [
+        Route("/", Page().__call__),
+        Route("/openapi.json", openapi_endpoint()),
+        Route("/health/live", status.live),
+        Route("/health/ready", status.ready),
+        Route("/metrics", status.metrics),
+        Route("/v1/models", status.models),
+        Route("/v1/score", Scoring(models, limits).__call__, methods=["POST"]),
+        Route("/v1/match", Matching(models, limits).__call__, methods=["POST"]),
+    ]
+    paths = [route.path for route in routes]
     app = Starlette(
-        routes=[
-            Route("/", Page().__call__),
-            Route("/openapi.json", openapi_endpoint()),
-            Route("/health/live", status.live),
-            Route("/health/ready", status.ready),
-            Route("/metrics", status.metrics),
-            Route("/v1/models", status.models),
-            Route("/v1/score", Scoring(models, limits).__call__, methods=["POST"]),
-            Route("/v1/match", Matching(models, limits).__call__, methods=["POST"]),
-        ],
-        middleware=[Middleware(Gate, admission=admission, keys=keys, metrics=metrics)],
+        routes=routes,
+        middleware=[Middleware(Gate, admission=admission, keys=keys, metrics=metrics, paths=paths)],
         exception_handlers=dict.fromkeys((Problem, HTTPException, BertScoreOnnxError), answer_error),
     )
     app.state.admission = admission

@@ -4,6 +4,7 @@ Whether a request is let in is decided before any of its body is read.
 """
 
 import logging
+from collections.abc import Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -30,7 +31,9 @@ _CODES = {404: "not_found", 405: "method_not_allowed"}
 class Gate:
     """The middleware around all endpoints."""
 
-    def __init__(self, app: ASGIApp, *, admission: Admission, keys: ApiKeys | None, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, *, admission: Admission, keys: ApiKeys | None, metrics: Metrics, paths: Iterable[str]
+    ) -> None:
         """Stand before an application.
 
         Args:
@@ -38,11 +41,13 @@ class Gate:
             admission: counts who is in.
             keys: who may come in; None for everybody.
             metrics: told of every request.
+            paths: those of the endpoints; any other counts as "other".
         """
         self._app = app
         self._admission = admission
         self._keys = keys
         self._metrics = metrics
+        self._paths = frozenset(paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
@@ -70,7 +75,7 @@ class Gate:
                 return
             await unexpected(visit.id).response()(scope, receive, noted_send)
         finally:
-            self._metrics.note(scope, visit)
+            self._metrics.note(scope["path"] if scope["path"] in self._paths else "other", visit)
             log_access(scope, visit)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import uvicorn
 from starlette.applications import Starlette
@@ -17,6 +19,8 @@ from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 
 _log = logging.getLogger(__name__)
+
+_BACKLOG = 2048
 
 _LAST_SECONDS = 5
 """What answers get to leave the building, when all scoring is over."""
@@ -46,7 +50,7 @@ def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int)
     Raises:
         InputError: it cannot listen there.
     """
-    asyncio.run(_run(app, models, limits, _listen(host, port)))
+    asyncio.run(_run(app, models, limits, listen(host, port)))
 
 
 def make_server(app: Starlette) -> uvicorn.Server:
@@ -80,8 +84,9 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
     serving = asyncio.create_task(server.serve([listener]))
-    address = "http://{}:{}".format(*listener.getsockname()[:2])
-    _log.info("Serving %s on %s", ", ".join(model.name for model in models), address)
+    host, port = listener.getsockname()[:2]
+    names = ", ".join(model.name for model in models)
+    _log.info("Serving %s on http://%s:%d", names, f"[{host}]" if ":" in host else host, port)
     waiting = asyncio.create_task(told_to_stop.wait())
     await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
     _log.info("Stopping; %d requests are in progress.", admission.active)
@@ -93,14 +98,25 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
     _log.info("Stopped.")
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=_family(host), backlog=2048)
-    except (OSError, OverflowError) as error:
-        raise InputError(
-            f"Cannot listen on {host}, port {port}: {error}. Choose others with --host and --port."
-        ) from error
+def listen(host: str, port: int) -> socket.socket:
+    """Open the socket to listen on; port 0 is any that is free.
 
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
+    Raises:
+        InputError: it cannot be opened.
+    """
+    with ExitStack() as on_failure:
+        try:
+            # The protocol is named since asyncio sends small answers without delay only where it is.
+            options = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+            family, kind, protocol, _, address = options[0]
+            listener = on_failure.enter_context(socket.socket(family, kind, protocol))
+            if os.name == "posix":
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            raise InputError(
+                f"Cannot listen on {host}, port {port}: {error}. Choose others with --host and --port."
+            ) from error
+        on_failure.pop_all()
+    return listener

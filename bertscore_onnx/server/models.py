@@ -218,7 +218,9 @@ class Models:
         return ((model, idf, one) for model in self for idf, one in model.weightings.items())
 
     def close(self) -> None:
-        """Stop all batchers and release all models."""
+        """Stop all batchers, so that nobody waits any longer, and release all models."""
+        for _, _, weighting in self.weightings():
+            weighting.batcher.close()
         for _, _, weighting in self.weightings():
             weighting.close()
 

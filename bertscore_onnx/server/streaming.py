@@ -1,9 +1,9 @@
 """`POST /v1/score` with application/x-ndjson: one pair a line in, one score a line out, in order.
 
 A line that cannot be scored is answered in place, by an error with the number of the line, and the stream goes on. What
-concerns the stream as a whole, such as a deadline or a line without end, is answered by an error without a number, and
-the stream ends there. A stream that was scored to its end closes with a line `{"done": true, …}`; where that line is
-missing, something was lost.
+concerns the stream as a whole, such as a deadline or a line without end, ends it: with an error that has no number, or
+where nothing has been answered yet, with the status of that error. A stream that was scored to its end closes with a
+line `{"done": true, …}`; where that line is missing, something was lost.
 
 Memory is bounded: at most a few batches are under way, nothing more is read before their scores have been sent, and
 nothing is sent that the client does not take.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.server.bodies import PairBody, StreamEnd, read_pair
@@ -67,25 +67,31 @@ class ScoreStream(Response):
         self._visit.model = model.name
         self._lines = 0
         self._errors = 0
+        self._has_begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer line by line."""
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        """Answer line by line.
+
+        Raises:
+            Problem: the stream failed before the first line was answered.
+        """
         with self._visit.stage("score"):
             last = await self._run(send)
-        await self._send(send, {"type": "http.response.body", "body": last, "more_body": False})
+        await self._send(send, last, more=False)
 
     async def _run(self, send: Send) -> bytes:
         """Score and send all lines; return the line to close with."""
 
         async def emit(answers: bytes) -> None:
-            await self._send(send, {"type": "http.response.body", "body": answers, "more_body": True})
+            await self._send(send, answers, more=True)
 
         try:
             await in_order(self._pieces(), self._work, emit)
         except ClientGoneError:
             raise
         except Exception as error:
+            if not self._has_begun:
+                raise
             return self._ending(error)
         visit, choice = self._visit, self._choice
         end = StreamEnd(True, visit.pairs, self._errors, choice.model.name, choice.signature)
@@ -135,10 +141,16 @@ class ScoreStream(Response):
             for line in lines
         )
 
-    async def _send(self, send: Send, message: Message) -> None:
-        """Send, and give up on a client that takes nothing in."""
+    async def _send(self, send: Send, lines: bytes, *, more: bool) -> None:
+        """Send lines, and give up on a client that takes nothing in.
+
+        The answer begins with the first of them and not earlier: some clients send their body when it is asked for.
+        """
         try:
             async with asyncio.timeout(self._limits.read_timeout):
-                await send(message)
+                if not self._has_begun:
+                    self._has_begun = True
+                    await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                await send({"type": "http.response.body", "body": lines, "more_body": more})
         except TimeoutError as error:
             raise ClientGoneError from error

@@ -43,7 +43,8 @@ class Supervisor:
         self._stalled: list[Worker] = []
         self._unproved = 0
         self._is_stopped = False
-        self._worker = self._start_worker(scorer, is_proved=True)
+        self._worker = self._new_worker(scorer, is_proved=True)
+        self._start_worker()
         self._thread = threading.Thread(target=self._run, name="bertscore-onnx-supervisor", daemon=True)
         self._thread.start()
 
@@ -87,9 +88,8 @@ class Supervisor:
             if len(self._stalled) >= MAX_STALLED:
                 return math.inf  # the end of a stalled worker rings the alarm
             _log.error("A run has taken more than max_stall=%g s; another worker takes over.", self._limits.max_stall)
-            stalled = self._worker
+            self._stalled.append(self._worker)
             self._replace_worker()
-            self._stalled.append(stalled)
         return self._worker.stalls_at
 
     def _bury(self, worker: Worker) -> bool:
@@ -112,13 +112,16 @@ class Supervisor:
 
     def _replace_worker(self) -> None:
         old = self._worker
-        self._worker = self._start_worker(old.scorer, is_proved=False)
+        self._worker = self._new_worker(old.scorer, is_proved=False)
         self._unproved = 0 if old.is_proved else min(self._unproved + 1, 16)
         self._book.count("restarts")
+        self._start_worker()
 
-    def _start_worker(self, scorer: BERTScorer, *, is_proved: bool) -> Worker:
+    def _new_worker(self, scorer: BERTScorer, *, is_proved: bool) -> Worker:
         make_scorer = None if is_proved else self._make_scorer
-        worker = Worker(scorer, self._book, self.alarm, self._limits, is_proved=is_proved, make_scorer=make_scorer)
-        self._book.employ(worker)
-        worker.start()
-        return worker
+        return Worker(scorer, self._book, self.alarm, self._limits, is_proved=is_proved, make_scorer=make_scorer)
+
+    def _start_worker(self) -> None:
+        """Start the worker; one whose thread cannot be started counts as ended."""
+        self._book.employ(self._worker)
+        self._worker.start()

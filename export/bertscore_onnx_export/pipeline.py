@@ -12,11 +12,11 @@ import msgspec
 
 from bertscore_onnx import catalogue
 from bertscore_onnx.baseline import Baseline
-from bertscore_onnx.bundle import FORMAT_VERSION, GRAPH_FILE, Manifest, Precision, TokenizerMode, write_manifest
+from bertscore_onnx.bundle import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.device import load_onnxruntime
 from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import ExportError, UnknownLayerError
-from bertscore_onnx.home import MANIFEST, Variant, bundle_folder
+from bertscore_onnx.home import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder
 from bertscore_onnx_export.families import Family, family_of
 from bertscore_onnx_export.fusions import fuse
 from bertscore_onnx_export.graph import OUTPUT, write_graph
@@ -96,7 +96,7 @@ def export_model(
         if not family.proved:
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
         if precision == "fp16":
-            fuse(folder)
+            fuse(folder, config)
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)  # a wrong fusion is not to hide in rounding
             halve(folder)
         elif precision == "int8":

@@ -5,7 +5,10 @@ import warnings
 
 from transformers.utils import logging as transformers_logging
 
-_TALKERS = ("huggingface_hub", "optimum", "torch")
+_FUSIONS = ("fusion_attention", "fusion_base", "fusion_utils", "onnx_model", "onnxruntime.transformers")
+"""The loggers of ONNX Runtime's optimizer, whose modules are not named after its package."""
+
+_TALKERS = ("huggingface_hub", "optimum", "torch", *_FUSIONS)
 
 
 def quiet_libraries() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerBase
 
-from bertscore_onnx.bundle import TOKENIZER_FILE, TokenizerMode
+from bertscore_onnx.bundle import TOKENIZER_FILE
 from bertscore_onnx.errors import ExportError, VerificationError
+from bertscore_onnx.home import TokenizerMode
 from bertscore_onnx.recipe import Recipe, SpecialToken
 from bertscore_onnx.text_steps import Lowercase
 from bertscore_onnx.tokenization import TextTokenizer

@@ -68,7 +68,6 @@ def small_windows(monkeypatch):
     """Let a window hold 4 pairs, which are read 2 at a time."""
     monkeypatch.setattr("bertscore_onnx.pipeline.WINDOW_CANDIDATES", 4)
     monkeypatch.setattr("bertscore_onnx.inputs.PAIRS_AT_ONCE", 2)
-    monkeypatch.setattr("bertscore_onnx.pipeline.PAIRS_AT_ONCE", 2)
 
 
 @pytest.fixture

@@ -32,8 +32,9 @@ def test_a_batch_is_as_long_as_its_longest_text(embeddings):
     assert vectors.shape == (2, 1, 2)
 
 
-def test_tokens_are_counted_by_text(embeddings):
-    assert embeddings.count(embeddings.ids > 7).tolist() == [1, 1]
+def test_ids_are_laid_out_one_after_the_other(embeddings):
+    ids, begins = embeddings.flat_ids(np.array([1, 0]))
+    assert (ids.tolist(), begins.tolist()) == ([9, 7, 8], [0, 1])
 
 
 def test_texts_are_laid_out_one_after_the_other(embeddings):

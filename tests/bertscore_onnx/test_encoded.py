@@ -69,7 +69,18 @@ def test_nothing_encodes_to_nothing(scorer):
 
 
 @pytest.mark.parametrize(
-    "items", [slice(1, 3), slice(2), slice(-1, None), slice(0, 0), slice(2, 1), slice(5, 9), slice(None)]
+    "items",
+    [
+        slice(1, 3),
+        slice(2),
+        slice(-1, None),
+        slice(0, 0),
+        slice(2, 1),
+        slice(5, 9),
+        slice(None),
+        slice(None, None, 2),
+        slice(None, None, -1),
+    ],
 )
 def test_some_of_the_items_score_like_their_texts(scorer, items):
     handle = scorer.encode(SEVERAL)[items]
@@ -95,9 +106,11 @@ def test_its_size_is_told_rather_than_its_content(scorer):
     assert repr(handle) == f"EncodedTexts(3 items, 0.0 MB, {scorer.manifest.digest[:12]} in fp32)"
 
 
-def test_texts_of_another_model_are_refused(scorer, all_layers_bundle):
+def test_texts_of_another_model_are_refused(scorer, tiny_bundle, all_layers_bundle):
     with BERTScorer(all_layers_bundle, all_layers=True) as other:
         foreign = other.encode(REFERENCES)
+    with BERTScorer(tiny_bundle, idf=True) as weighing, pytest.raises(InputError, match="encoded by"):
+        weighing.compute_idf(foreign)
     message = f"encoded by {foreign.model}; this scorer is {scorer.manifest.digest[:12]} in fp32"
     for call in (
         lambda: scorer.score(CANDIDATES, foreign),

@@ -34,7 +34,9 @@ def change_weights(bundle, change):
     seal(bundle)
 
 
-@pytest.mark.parametrize("options", [{}, {"idf": True}, {"idf": True, "idf_sents": ["the cat", "a dog"]}])
+@pytest.mark.parametrize(
+    "options", [{}, {"idf": True}, {"idf": True, "idf_sents": ["the cat", "a dog"]}, {"long_text": "window"}]
+)
 def test_a_sound_bundle_is_verified_whatever_the_settings(bundle, options):
     BERTScorer(bundle, device="cpu", verify=True, **options).close()
 

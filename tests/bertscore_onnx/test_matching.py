@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.matching import f_measure, greedy_match, match_all, weighted_mean
+from bertscore_onnx.matching import f_measure, greedy_match, match_all, match_in_blocks, weighted_mean
 
 
 def one_pair(candidate, reference, candidate_weights=None, reference_weights=None):
@@ -116,3 +116,12 @@ def test_all_against_all_equals_pair_by_pair(seed, cand_lengths, ref_lengths):
         )
         assert abs(precision[i, j] - expected[0][0]) <= 1e-6
         assert abs(recall[i, j] - expected[1][0]) <= 1e-6
+
+
+@given(seed=st.integers(0, 2**32 - 1), lengths=st.tuples(st.integers(1, 20), st.integers(1, 20)))
+def test_blocks_do_not_change_a_score(seed, lengths):
+    random = np.random.default_rng(seed)
+    candidate, reference = (random.normal(size=(length, 8)).astype(np.float32) for length in lengths)
+    weights, other_weights = (random.uniform(0.1, 3, size=length).astype(np.float32) for length in lengths)
+    expected = in_float64(candidate, weights, reference, other_weights)
+    assert match_in_blocks(candidate, weights, reference, other_weights, block=6) == pytest.approx(expected, abs=1e-5)

@@ -165,8 +165,8 @@ def test_rescaling_without_a_baseline_is_refused(tiny_bundle, lang):
 def test_the_signature_states_what_can_change_a_digit(tiny_bundle, baseline_path, scorer):
     digest = scorer.manifest.digest[:12]
     assert scorer.signature == (
-        f"bertscore-onnx|model:tiny-bert|layer:2|idf:no|rescale:no|tokenizer:slow|precision:fp32|bundle:{digest}|"
-        "version:0.1.0"
+        f"bertscore-onnx|model:tiny-bert|layer:2|idf:no|rescale:no|tokenizer:slow|long_text:truncate|precision:fp32|"
+        f"bundle:{digest}|version:0.1.0"
     )
     with BERTScorer(tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path) as other:
         assert "|idf:references|rescale:file-" in other.signature

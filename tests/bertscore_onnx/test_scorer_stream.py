@@ -108,8 +108,8 @@ def test_anything_but_pairs_is_refused(scorer, pairs):
 
 
 def test_idf_without_a_table_is_refused_by_the_call(tiny_bundle):
-    with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="Call compute_idf"):
-        scorer.stream(PAIRS)
+    with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="or call compute_idf first"):
+        scorer.stream(iter(PAIRS))
 
 
 def test_idf_with_a_table_weighs(tiny_bundle):

@@ -2,10 +2,11 @@ import json
 import os
 import threading
 
+import msgspec
 import numpy as np
 import pytest
 
-from bertscore_onnx.bundle import open_bundle
+from bertscore_onnx.bundle import Bundle, open_bundle
 from bertscore_onnx.device import CPU, CUDA, OPENVINO, Device, open_session
 from bertscore_onnx.errors import ClosedError, DeviceError
 from bertscore_onnx.sessions import Sessions
@@ -148,3 +149,12 @@ def test_the_first_device_that_works_is_taken(bundle, monkeypatch, caplog):
     monkeypatch.setattr("bertscore_onnx.sessions.choose_devices", lambda name: [Device(CUDA), Device(CPU)])
     assert Sessions(bundle).device == Device(CPU)
     assert "CUDAExecutionProvider cannot be used, going on without it" in caplog.text
+
+
+def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
+    whole = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, precision="int8"))
+    monkeypatch.setattr("bertscore_onnx.sessions.choose_devices", lambda name: [Device(CUDA), Device(CPU)])
+    assert Sessions(whole).device.provider == CPU
+    monkeypatch.setattr("bertscore_onnx.sessions.choose_devices", lambda name: [Device(CUDA)])
+    with pytest.raises(DeviceError, match=r"'cuda' was asked for, and the bundle .* is in int8, which runs on the CPU"):
+        Sessions(whole, device="cuda")

@@ -84,6 +84,8 @@ def test_large_weights_stay_in_a_file_of_their_own(lowered, tiny_model, tmp_path
     manifest = open_bundle(bundle, verify=True).manifest
     assert "model.onnx.data" in manifest.files
     assert (bundle / "model.onnx.data").stat().st_size > 10_000
+    operators = [[node.op_type for node in onnx.load(folder / "model.onnx").graph.node] for folder in (bundle, lowered)]
+    assert operators[0].count("Attention") == operators[1].count("Attention")
     with BERTScorer(bundle, device="cpu") as streamed, BERTScorer(lowered, device="cpu") as usual:
         difference = np.stack(streamed.score(TEXTS, TEXTS[::-1])) - np.stack(usual.score(TEXTS, TEXTS[::-1]))
     assert np.abs(difference).max() < 1e-3
@@ -116,8 +118,8 @@ def test_numbers_that_fp16_cannot_hold_are_refused(tiny_model, tmp_path):
 
 
 def test_a_wrong_fusion_is_refused_however_little_it_moves_scores(tiny_model, tmp_path, monkeypatch):
-    def fuse_wrongly(folder):
-        fuse(folder)
+    def fuse_wrongly(folder, config):
+        fuse(folder, config)
         model = load_graph(folder)
         attention = next(node for node in model.graph.node if node.op_type == "Attention")
         packed = next(tensor for tensor in model.graph.initializer if tensor.name == attention.input[1])
@@ -134,31 +136,31 @@ def test_a_graph_without_products_has_no_int8(tiny_model, tmp_path):
         export_model(str(tiny_model), num_layers=0, output=tmp_path / "bundle", precision="int8")
 
 
-def test_attention_and_normalisation_are_fused_in_fp16(tiny_model, tmp_path):
-    bundle = export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle", precision="fp16")
-    operators = [node.op_type for node in onnx.load(bundle / "model.onnx").graph.node]
+@pytest.mark.parametrize("precision", ["fp16"], indirect=True)
+def test_attention_and_normalisation_are_fused_in_fp16(lowered):
+    operators = [node.op_type for node in onnx.load(lowered / "model.onnx").graph.node]
     assert (operators.count("Attention"), operators.count("SkipLayerNormalization")) == (2, 4)
     assert "Softmax" not in operators
 
 
-def test_no_pair_of_integer_products_passes_16_bits(tiny_model, tmp_path):
-    bundle = export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle", precision="int8")
-    matrices = [to_array(t) for t in onnx.load(bundle / "model.onnx").graph.initializer if t.name.endswith("_int8")]
+@pytest.mark.parametrize("precision", ["int8"], indirect=True)
+def test_no_pair_of_integer_products_passes_16_bits(lowered):
+    matrices = [to_array(t) for t in onnx.load(lowered / "model.onnx").graph.initializer if t.name.endswith("_int8")]
     largest = [int(np.abs(matrix).max()) for matrix in matrices if matrix.ndim == 2]
     assert largest == [WEIGHT_LIMIT] * 12
     assert 2 * 255 * WEIGHT_LIMIT < 2**15
 
 
-@pytest.mark.parametrize("name", ["modernbert", "t5", "xlnet"])
+@pytest.mark.parametrize("name", ["modernbert", "xlnet"])
 def test_far_positions_are_exact_in_fp16(name, tmp_path):
     save_tiny_model(*SETTINGS[name], tmp_path / name)
     config = load_config(Source(str(tmp_path / name)))
     (tmp_path / "graph").mkdir()
     graph.write_graph(load_cut(Source(str(tmp_path / name)), config, family_of(config), 2), tmp_path / "graph")
     usual = long_text(tmp_path / "graph")
-    fuse(tmp_path / "graph")
+    fuse(tmp_path / "graph", config)
     halve(tmp_path / "graph")
-    assert np.abs(long_text(tmp_path / "graph") - usual).max() < 0.02
+    assert np.abs(long_text(tmp_path / "graph") - usual).max() < 0.015
 
 
 def long_text(folder):

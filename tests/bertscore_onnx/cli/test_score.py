@@ -182,3 +182,16 @@ def test_wrong_usage_exits_2(run, arguments, message):
     result = run("score", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
+
+
+def test_long_texts_are_encoded_in_windows_on_request(run, write, tiny_bundle):
+    path = write("long.txt", "cat dog " * 40 + "\n")
+    result = run("score", "-m", tiny_bundle, "-c", path, "-r", path, "--long-text", "window")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "|long_text:window|" in result.stdout
+
+
+def test_an_unknown_treatment_of_long_texts_is_a_usage_error(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, *files, "--long-text", "skip")
+    assert result.exit_code == 2
+    assert "'truncate'" in result.stderr

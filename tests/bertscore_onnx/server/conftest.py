@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 import threading
 from contextlib import contextmanager
 
@@ -14,7 +13,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.baseline import Baseline
 from bertscore_onnx.bundle import read_manifest, write_manifest
 from bertscore_onnx.server import Limits, Models, create_app
-from bertscore_onnx.server.lifecycle import make_server
+from bertscore_onnx.server.lifecycle import listen, make_server
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 
@@ -28,7 +27,7 @@ def serving(models, limits=None, keys=None):
     """Serve in a thread; yields a client."""
     app = create_app(models, limits or Limits(), keys=keys)
     server = make_server(app)
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
     thread.start()
     try:
@@ -117,3 +116,14 @@ def wait_until(condition, seconds=10):
             return
         event.wait(0.01)
     raise TimeoutError("It did not come about.")
+
+
+def access_lines(caplog, *answers):
+    """Return the fields that were logged of some requests, by the answers they got; the log may come after these."""
+
+    def found():
+        lines = [record.fields for record in caplog.records if hasattr(record, "fields")]
+        return [line for answer in answers for line in lines if line["request"] == answer.headers["X-Request-Id"]]
+
+    wait_until(lambda: len(found()) == len(answers))
+    return found()

@@ -12,7 +12,7 @@ from bertscore_onnx.server import Limits, create_app
 from bertscore_onnx.server.access import JsonLines
 from bertscore_onnx.server.openapi import openapi_document
 
-from .conftest import serving
+from .conftest import access_lines, serving
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}, {"candidate": "a", "reference": "b"}]}
 
@@ -83,10 +83,10 @@ def test_one_access_line_a_request(models, caplog):
     caplog.set_level(logging.INFO, "bertscore_onnx")
     with serving(models) as client:
         answer = client.post("/v1/score", json=BODY)
-        client.get("/a%0Ab?key=secret")
-    scored, lost = [record for record in caplog.records if record.name == "bertscore_onnx.server.access"]
-    assert scored.fields.pop("seconds") >= 0
-    assert scored.fields == {
+        missed = client.get("/a%0Ab?key=secret")
+        scored, lost = access_lines(caplog, answer, missed)
+    assert scored.pop("seconds") >= 0
+    assert scored == {
         "request": answer.headers["X-Request-Id"],
         "client": "127.0.0.1",
         "method": "POST",
@@ -95,7 +95,8 @@ def test_one_access_line_a_request(models, caplog):
         "model": "tiny-bert",
         "pairs": 2,
     }
-    assert " path=/a%0Ab status=404 " in lost.getMessage()
+    assert (lost["path"], lost["status"], lost["reason"]) == ("/a%0Ab", 404, "not_found")
+    assert " path=/a%0Ab status=404 " in caplog.text
     assert "secret" not in caplog.text
 
 

@@ -120,6 +120,25 @@ def test_a_line_without_end_ends_the_stream(models):
     assert "line" not in end["error"]
 
 
+def test_what_goes_wrong_before_the_first_answer_has_its_own_status(models):
+    with serving(models, Limits(max_body=1000)) as client:
+        response = client.post("/v1/score", content=b"x" * 5000, headers=TYPE)
+    assert (response.status_code, error_of(response)["code"]) == (413, "too_large")
+
+
+def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(client):
+    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=10) as connection:
+        connection.sendall(
+            b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+            b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(PAIR)
+        )
+        assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(PAIR)
+        answer = b""
+        while b'"done":true' not in answer:
+            answer += connection.recv(65536)
+
+
 @pytest.mark.parametrize(
     ("query", "code"),
     [

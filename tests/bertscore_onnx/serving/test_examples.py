@@ -20,7 +20,14 @@ from .conftest import GUARD
 DOCUMENT = Path(__file__).parents[3] / "docs" / "serving.md"
 CANDS = ["the cat sat on a mat", "a dog ran", "it is not a red house", "the tree"]
 REFS = ["a cat sits on the mat", "the dog runs", "it was a blue house", "a tree"]
-GTHREADS = ["--workers=2", "--worker-class=gthread", "--threads=4"]
+GUNICORN = [
+    "gunicorn",
+    "--bind=127.0.0.1:0",
+    "--chdir=examples",
+    "--workers=2",
+    "--worker-class=gthread",
+    "--threads=4",
+]
 TEXTS = {"candidates": CANDS, "references": REFS}
 
 
@@ -65,15 +72,7 @@ def test_fastapi(tiny_bundle, expected, monkeypatch):
 @pytest.mark.skipif(find_spec("gunicorn") is None, reason="gunicorn runs on Unix only")
 def test_gunicorn_without_preload(tiny_bundle, expected, pytestconfig):
     server = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "gunicorn",
-            "--bind=127.0.0.1:0",
-            "--chdir=examples",
-            *GTHREADS,
-            "gunicorn_app:application",
-        ],
+        [sys.executable, "-m", *GUNICORN, "gunicorn_app:application"],
         cwd=pytestconfig.rootpath,
         env={**os.environ, "BERTSCORE_BUNDLE": str(tiny_bundle)},
         stderr=subprocess.PIPE,

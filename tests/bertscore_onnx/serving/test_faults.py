@@ -154,6 +154,24 @@ def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until, m
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
+def test_a_thread_that_cannot_be_started_is_tried_again(make_batcher, fake, until, monkeypatch):
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
+    batcher = make_batcher()
+    failures = iter([RuntimeError("can't start new thread")])
+    start = supervisor.Worker.start
+
+    def fail_once(worker):
+        for failure in failures:
+            raise failure
+        start(worker)
+
+    monkeypatch.setattr(supervisor.Worker, "start", fail_once)
+    fake.faults["death"] = SystemExit()
+    assert isinstance(batcher.submit(["death"], ["x"]).exception(GUARD), WorkerError)
+    assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
+    assert batcher.stats().restarts == 2
+
+
 def test_waiting_items_get_their_deadline_while_the_worker_is_busy(make_batcher, fake, held):
     batcher = make_batcher()
     busy = held(batcher)

@@ -1,0 +1,93 @@
+"""Scores in several windows, streamed, from encoded texts and of every pair equal bert-score's within 1e-5."""
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer
+
+from .conftest import assert_same_scores
+from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* longer than .* cut there:UserWarning"),
+]
+
+PAIRS = [*AWKWARD_PAIRS, *ORDINARY_PAIRS]
+CANDIDATES, REFERENCES = map(list, zip(*PAIRS, strict=True))
+MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=True))
+
+
+@pytest.fixture
+def windows(monkeypatch):
+    """Let windows be small; return a list of the candidates that each of them has."""
+    from bertscore_onnx.windows import Window
+
+    original, sizes = Window.joined, []
+
+    def joined(window, embeddings):
+        sizes.append(window.num_candidates)
+        return original(window, embeddings)
+
+    monkeypatch.setattr(Window, "joined", joined)
+    monkeypatch.setattr("bertscore_onnx.pipeline.WINDOW_CANDIDATES", 9)
+    monkeypatch.setattr("bertscore_onnx.inputs.PAIRS_AT_ONCE", 3)
+    return sizes
+
+
+@pytest.fixture(scope="module")
+def peer(minilm, peer_of):
+    return peer_of(minilm, 4)
+
+
+@pytest.fixture(scope="module")
+def theirs(peer):
+    return peer.score(CANDIDATES, REFERENCES, batch_size=1)
+
+
+@pytest.fixture(scope="module")
+def scorer(minilm_bundle):
+    with BERTScorer(minilm_bundle) as scorer:
+        yield scorer
+
+
+def test_several_windows(scorer, theirs, windows):
+    assert_same_scores(scorer.score(CANDIDATES, REFERENCES), theirs)
+    assert sum(windows) == len(PAIRS)
+    assert len(windows) >= 4
+
+
+def test_several_windows_with_idf(minilm_bundle, minilm, peer_of, windows):
+    peer = peer_of(minilm, 4, idf=True, idf_sents=REFERENCES)
+    with BERTScorer(minilm_bundle, idf=True) as scorer:
+        ours = scorer.score(CANDIDATES, REFERENCES)
+    assert len(windows) >= 4
+    assert_same_scores(ours, peer.score(CANDIDATES, REFERENCES, batch_size=1))
+
+
+def test_a_stream(scorer, theirs, windows):
+    assert_same_scores(np.transpose(list(scorer.stream(PAIRS))), theirs)
+    assert len(windows) >= 4
+
+
+def test_encoded_texts(scorer, theirs, windows):
+    assert_same_scores(scorer.score(scorer.encode(CANDIDATES), scorer.encode(REFERENCES)), theirs)
+    assert len(windows) >= 4
+
+
+def test_several_encoded_references(scorer, peer):
+    ours = scorer.score(MULTI_CANDIDATES, scorer.encode(MULTI_REFERENCES))
+    assert_same_scores(ours, peer.score(MULTI_CANDIDATES, MULTI_REFERENCES, batch_size=1))
+
+
+def test_the_diagonal_of_every_pair(scorer, theirs):
+    ours = scorer.pairwise(CANDIDATES, REFERENCES)
+    assert_same_scores([np.diagonal(array) for array in ours], theirs)
+
+
+def test_every_pair(scorer, peer):
+    candidates, references = CANDIDATES[4:9], REFERENCES[10:16]
+    ours = scorer.pairwise(candidates, references)
+    for column, reference in enumerate(references):
+        theirs = peer.score(candidates, [reference] * len(candidates), batch_size=1)
+        assert_same_scores([array[:, column] for array in ours], theirs)
