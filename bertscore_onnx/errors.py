@@ -20,7 +20,12 @@ BertScoreOnnxError
 ├── DeviceError (RuntimeError)          the device asked for cannot run the model
 ├── EncodingError (RuntimeError)        the model gave something that is not a token vector
 │   └── OutOfMemoryError (MemoryError)  … because not even a single text fits into memory
-├── ClosedError (RuntimeError)          the scorer was closed
+├── ClosedError (RuntimeError)          the scorer, or the batcher, was closed
+│   └── DrainingError                   … or finishes what it has and takes no more
+├── QueueFullError (RuntimeError)       more is waiting to be scored than was allowed
+├── DeadlineError (TimeoutError)        no score in the time that was given
+├── WorkerError (RuntimeError)          the thread that scored broke down
+├── ForkError (RuntimeError)            a batcher was used in a process forked from its own
 └── ExportError (RuntimeError)          a model cannot be exported
     ├── UnsupportedFamilyError          … because its architecture cannot be cut or traced
     └── VerificationError               the exported bundle does not give the model's own scores
@@ -108,7 +113,32 @@ class OutOfMemoryError(EncodingError, MemoryError):
 
 
 class ClosedError(BertScoreOnnxError, RuntimeError):
-    """The scorer was used after it was closed."""
+    """The scorer or the batcher was used after it was closed, or closed before it had answered."""
+
+
+class DrainingError(ClosedError):
+    """The batcher finishes what it has and takes nothing more."""
+
+
+class QueueFullError(BertScoreOnnxError, RuntimeError):
+    """As many items are waiting as the batcher allows."""
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """In how many seconds there is likely to be room, an estimate."""
+
+
+class DeadlineError(BertScoreOnnxError, TimeoutError):
+    """An item was not scored in the time it was given."""
+
+
+class WorkerError(BertScoreOnnxError, RuntimeError):
+    """The thread that scored the item broke down; another takes its place."""
+
+
+class ForkError(BertScoreOnnxError, RuntimeError):
+    """A batcher was used in a process forked from the one that made it; its threads are not there."""
 
 
 class ExportError(BertScoreOnnxError, RuntimeError):

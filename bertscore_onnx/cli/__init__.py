@@ -1,4 +1,4 @@
-"""The command line: `bertscore-onnx score`, `export`, `models`, `inspect` and `doctor`.
+"""The command line: `bertscore-onnx score`, `export`, `models`, `inspect`, `doctor` and `serve`.
 
 Results go to standard output, everything else to standard error. The exit status is 0, 1 for an error of ours, 2 for
 wrong usage and 130 after Ctrl-C.
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli import doctor, export, inspect, models, score
+from bertscore_onnx.cli import doctor, export, inspect, models, score, serve
 from bertscore_onnx.cli.messages import PlainMessages, tell
 
 __all__ = ["app", "main"]
@@ -27,7 +27,7 @@ app = typer.Typer(
         "token_normalize_func": lambda name: name.replace("_", "-"),  # bert-score spells options with underscores
     },
 )
-for _command in (score.score, export.export, models.models, inspect.inspect, doctor.doctor):
+for _command in (score.score, export.export, models.models, inspect.inspect, doctor.doctor, serve.serve):
     app.command()(_command)
 
 

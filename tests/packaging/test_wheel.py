@@ -46,6 +46,10 @@ def test_no_framework_is_installed(environment, framework):
     assert run(environment / "bin" / "python", "-c", code).strip() == "None"
 
 
+def test_the_page_of_the_server_is_installed(environment):
+    assert [*environment.rglob("bertscore_onnx/server/page/index.html")]
+
+
 def test_the_environment_stays_small(environment):
     size = sum(file.stat().st_size for file in environment.rglob("*") if file.is_file() and not file.is_symlink())
     assert size <= 260e6

@@ -1,0 +1,47 @@
+"""What one server lets itself be asked, and how long anything may take."""
+
+import math
+from dataclasses import asdict, dataclass
+
+from bertscore_onnx.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The bounds of a server; each is 1 or more, or for a time above 0 and finite."""
+
+    max_requests: int = 512
+    """Requests being read, scored or answered at a time; more are answered 429."""
+
+    max_queue: int = 512
+    """Pieces of requests that wait for one model; a request that finds as many is answered 429."""
+
+    max_batch_tokens: int = 16_384
+    """Tokens scored together. A request of more characters than that is scored in pieces."""
+
+    max_pairs: int = 1024
+    """Pairs of one candidate and one reference in a body, or in one line of a stream."""
+
+    max_body: int = 2_000_000
+    """Bytes of a body, or of one line of a stream."""
+
+    read_timeout: float = 30.0
+    """Seconds for the client to send its body, or the next line of a stream, or to take in an answer."""
+
+    deadline: float = 30.0
+    """Seconds for the scores of a body, or of one piece of a stream, waiting included."""
+
+    drain: float = 30.0
+    """Seconds that requests in progress are given when the server is told to stop."""
+
+    def __post_init__(self) -> None:
+        """Check every bound.
+
+        Raises:
+            InputError: one is out of its range.
+        """
+        for name, value in asdict(self).items():
+            if isinstance(value, int) and value < 1:
+                raise InputError(f"{name} is {value}; expected 1 or more.")
+            if not 0 < value < math.inf:
+                raise InputError(f"{name} is {value} seconds; expected more than 0, and finite.")

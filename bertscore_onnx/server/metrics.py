@@ -1,0 +1,110 @@
+"""Metrics in the text format of Prometheus, with a registry of the server's own."""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.registry import Collector
+
+from bertscore_onnx import __version__
+from bertscore_onnx.server.admission import Admission
+from bertscore_onnx.server.models import Models
+from bertscore_onnx.server.visit import Visit
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """All that `GET /metrics` shows."""
+
+    def __init__(self, models: Models, admission: Admission) -> None:
+        """Begin to count."""
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "bertscore_requests", "Requests answered.", ["endpoint", "status"], registry=self._registry
+        )
+        self._failures = Counter(
+            "bertscore_failures",
+            "Requests that failed, by their error code.",
+            ["endpoint", "reason"],
+            registry=self._registry,
+        )
+        self._pairs = Counter("bertscore_candidates", "Candidates scored.", ["model"], registry=self._registry)
+        self._stages = Histogram(
+            "bertscore_stage_seconds",
+            "Seconds of a request: reading its body, its scores with the wait for them, and in total.",
+            ["endpoint", "stage"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        active = Gauge("bertscore_active_requests", "Requests in progress.", registry=self._registry)
+        active.set_function(lambda: admission.active)
+        self._registry.register(_BatcherCollector(models))
+        ProcessCollector(registry=self._registry)
+
+    def note(self, endpoint: str, visit: Visit) -> None:
+        """Count a request that is over, under the path of its endpoint."""
+        self._requests.labels(endpoint, visit.status).inc()
+        if visit.reason:
+            self._failures.labels(endpoint, visit.reason).inc()
+        if visit.pairs:
+            self._pairs.labels(visit.model).inc(visit.pairs)
+        for stage, seconds in {**visit.stages, "total": visit.seconds}.items():
+            self._stages.labels(endpoint, stage).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return all metrics."""
+        return generate_latest(self._registry)
+
+
+_COUNTERS = {
+    "submitted": "Pieces of requests taken in.",
+    "completed": "Pieces scored.",
+    "cancelled": "Pieces whose client went away.",
+    "expired": "Pieces that came to their deadline.",
+    "rejected": "Pieces refused because the queue was full.",
+    "batches": "Batches scored.",
+    "batch_tokens": "Tokens in all batches, as estimated.",
+    "padded_tokens": "Tokens in all batches, padding included, as estimated.",
+    "restarts": "Workers replaced because they broke down or stalled.",
+    "warnings": "Warnings about texts, such as empty ones.",
+}
+
+
+class _BatcherCollector(Collector):
+    """Reads the counts of every batcher when they are asked for."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | InfoMetricFamily]:
+        """Yield the metrics of all batchers."""
+        names = ["model", "idf"]
+        rows = [
+            ([model.name, idf or ""], weighting, weighting.batcher.stats())
+            for model, idf, weighting in self._models.weightings()
+        ]
+        for field, help_text in _COUNTERS.items():
+            counter = CounterMetricFamily(f"bertscore_batcher_{field}", help_text, labels=names)
+            for labels, _, stats in rows:
+                counter.add_metric(labels, getattr(stats, field))
+            yield counter
+        failed = CounterMetricFamily("bertscore_batcher_failed", "Pieces that failed.", labels=[*names, "error"])
+        waiting = GaugeMetricFamily("bertscore_queue_depth", "Pieces waiting.", labels=names)
+        padding = GaugeMetricFamily("bertscore_padding_ratio", "Padding in all tokens so far, 0 to 1.", labels=names)
+        ready = GaugeMetricFamily("bertscore_ready", "Whether a worker is ready.", labels=names)
+        info = InfoMetricFamily("bertscore_model", "What scores.", labels=names)
+        for labels, weighting, stats in rows:
+            for error, count in stats.failed.items():
+                failed.add_metric([*labels, error], count)
+            waiting.add_metric(labels, stats.waiting)
+            share = 1 - stats.batch_tokens / stats.padded_tokens if stats.padded_tokens else 0.0
+            padding.add_metric(labels, share)
+            ready.add_metric(labels, weighting.batcher.ready)
+            scorer = weighting.scorer
+            info.add_metric(
+                labels, {"provider": scorer.provider, "signature": scorer.signature, "version": __version__}
+            )
+        yield from (failed, waiting, padding, ready, info)

@@ -1,0 +1,130 @@
+"""What goes wrong with a request, as the answer the client gets.
+
+Every error of every endpoint has one form: `{"error": {"code", "message"}}`, with `pair` where one pair is to blame,
+`line` in a stream, and `id` where the cause stands in the log alone.
+"""
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+from starlette.responses import Response
+
+from bertscore_onnx.errors import (
+    BertScoreOnnxError,
+    ClosedError,
+    DeadlineError,
+    ForkError,
+    InputError,
+    QueueFullError,
+    WorkerError,
+)
+
+_MAX_MESSAGE = 500
+"""Characters of a message; it may repeat what the client sent."""
+
+
+class ErrorDetail(msgspec.Struct, omit_defaults=True):
+    """What was wrong."""
+
+    code: str
+    """A fixed word for the kind of error."""
+
+    message: str
+    """What was given, what was expected and what to do."""
+
+    pair: int | None = None
+    """The position of the pair that is to blame, from 0."""
+
+    line: int | None = None
+    """The line of the stream that is to blame, from 1."""
+
+    id: str | None = None
+    """What the log calls this request."""
+
+
+class ErrorBody(msgspec.Struct):
+    """The body of every answer that is not a success."""
+
+    error: ErrorDetail
+
+
+class ClientGoneError(Exception):
+    """The client closed its connection; there is nobody to answer."""
+
+
+class Problem(Exception):  # noqa: N818 -- it is an answer as much as an error
+    """An error that the client is told."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        pair: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        """Describe the error.
+
+        Args:
+            status: the HTTP status.
+            code, message, pair, request_id: as `ErrorDetail` says.
+            headers: headers of the answer.
+        """
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+        self.detail = ErrorDetail(code, _told(message), pair, id=request_id)
+
+    def response(self) -> Response:
+        """Return the answer."""
+        return json_response(ErrorBody(self.detail), status=self.status, headers=self.headers)
+
+    def line(self, number: int | None) -> bytes:
+        """Return the answer to one line of a stream, or to the whole of it."""
+        detail = msgspec.structs.replace(self.detail, line=number)
+        return msgspec.json.encode(ErrorBody(detail)) + b"\n"
+
+
+def json_response(body: msgspec.Struct, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Answer with a struct as JSON."""
+    return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
+
+
+def problem_of(error: BertScoreOnnxError) -> Problem | None:
+    """Return what to answer to an error of the library; None for one that is the server's own fault."""
+    match error:
+        case InputError():
+            return Problem(422, "cannot_score", str(error))
+        case QueueFullError():
+            return too_busy(str(error), error.retry_after)
+        case DeadlineError():
+            return Problem(504, "deadline", str(error))
+        case ClosedError():
+            return draining()
+        case WorkerError() | ForkError():
+            return Problem(503, "worker_failed", "Scoring was interrupted; try again.", headers={"Retry-After": "1"})
+    return None
+
+
+def too_busy(message: str, retry_after: float) -> Problem:
+    """Ask the client to come back in some seconds."""
+    return Problem(429, "too_busy", message, headers={"Retry-After": str(max(1, math.ceil(retry_after)))})
+
+
+def draining() -> Problem:
+    """Say that the server is about to stop."""
+    return Problem(503, "draining", "The server is stopping; try again.", headers={"Retry-After": "1"})
+
+
+def unexpected(request_id: str) -> Problem:
+    """Say that it is the server's fault, and nothing of how it came about."""
+    return Problem(500, "internal", "The server failed; its log says why, under this id.", request_id=request_id)
+
+
+def _told(message: str) -> str:
+    """Make a message fit to be sent: not endless, and without what no encoding can express."""
+    text = message.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= _MAX_MESSAGE else text[: _MAX_MESSAGE - 2] + " …"

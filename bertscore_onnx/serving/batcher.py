@@ -1,0 +1,180 @@
+"""`MicroBatcher`: many callers, one scorer, and their texts scored together."""
+
+import asyncio
+import atexit
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Self
+
+from bertscore_onnx.errors import ForkError, InputError, InputTypeError
+from bertscore_onnx.inputs import Reference
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.scores import Scores
+from bertscore_onnx.serving.book import Book
+from bertscore_onnx.serving.item import make_item
+from bertscore_onnx.serving.limits import Limits, check_seconds
+from bertscore_onnx.serving.stats import BatcherStats
+from bertscore_onnx.serving.supervisor import Supervisor
+from bertscore_onnx.serving.worker import prove
+
+
+class MicroBatcher:
+    """Scores what many threads or tasks hand in, in batches, on one worker thread.
+
+    What one call hands in is an item: it is admitted, scored and answered as a whole, and every item is answered, by
+    its deadline at the latest. Its scores are those it would get alone, within 1e-5. Callbacks of futures run on the
+    batcher's own threads and must not block.
+    """
+
+    def __init__(
+        self,
+        scorer: BERTScorer,
+        *,
+        max_batch_tokens: int = 16_384,
+        max_delay: float = 0.002,
+        max_queue: int = 512,
+        deadline: float = 30.0,
+        max_stall: float = 30.0,
+        make_scorer: Callable[[], BERTScorer] | None = None,
+    ) -> None:
+        """Score a probe in the calling thread, and start.
+
+        Args:
+            scorer: stays the caller's to close, after the batcher; but where `make_scorer` is given, it is closed when
+                it is replaced.
+            max_batch_tokens: the most padded tokens in a batch, estimated at three bytes a token; a larger item makes
+                a batch of its own.
+            max_delay: how many seconds to wait for more items. An item that comes to an idle batcher does not wait.
+            max_queue: the most items that wait.
+            deadline: how many seconds an item has, from its submission to its scores, unless its caller says else.
+            max_stall: how many seconds a run may take before its worker is given up and replaced; `make_scorer` has
+                as long.
+            make_scorer: makes a scorer to go on with after a worker broke down or stalled. Where there is none, the
+                new worker takes the same scorer.
+
+        Raises:
+            InputError: a limit is out of range, or the scorer takes idf weights from the references of each call, so
+                that scores would depend on who else is in the batch.
+            BertScoreOnnxError: the scorer cannot score; other errors of its runtime come as they are.
+        """
+        self._limits = Limits(max_batch_tokens, max_delay, max_queue, deadline, max_stall)
+        if "idf:references" in scorer.signature.split("|"):
+            raise InputError(
+                "This scorer takes its idf weights from the references of each call, so that scores would depend on "
+                "the other items of a batch. Give BERTScorer idf_sents, or call compute_idf first."
+            )
+        prove(scorer)
+        self._pid = os.getpid()
+        self._book = Book(max_queue)
+        self._supervisor = Supervisor(scorer, self._book, self._limits, make_scorer)
+        atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
+
+    def submit(
+        self, cands: Sequence[str], refs: Sequence[Reference], *, deadline: float | None = None
+    ) -> "Future[Scores]":
+        """Hand in candidates and references.
+
+        Args:
+            cands, refs: as `BERTScorer.score` takes them.
+            deadline: how many seconds to wait for the scores; None for the batcher's own.
+
+        Returns:
+            A future of the scores. It can be cancelled until the item is being scored. Its error is one of
+            DeadlineError, WorkerError, ClosedError (the batcher was closed first), or what the scorer raised for this
+            item alone.
+
+        Raises:
+            InputError: these cannot be scored.
+            QueueFullError: as many items as allowed are waiting; its `retry_after` says when to try again.
+            DrainingError, ClosedError: nothing is admitted any more.
+            ForkError: this process is a fork of the one that made the batcher.
+        """
+        self._check_process()
+        if deadline is not None:
+            check_seconds("deadline", deadline)
+        item = make_item(cands, refs, self._limits.deadline if deadline is None else deadline)
+        self._supervisor.alarm.set(item.deadline)
+        self._book.admit(item)
+        return item.future
+
+    async def score(self, cands: Sequence[str], refs: Sequence[Reference], *, deadline: float | None = None) -> Scores:
+        """Score in asyncio; as `submit`, and cancelling the task cancels the item."""
+        return await asyncio.wrap_future(self.submit(cands, refs, deadline=deadline))
+
+    @property
+    def ready(self) -> bool:
+        """Whether an item handed in now would be scored, were there room for it.
+
+        False while draining, while a run stalls, from a worker's breakdown until its successor has scored a probe, and
+        in a forked process.
+        """
+        return os.getpid() == self._pid and self._book.is_open and self._supervisor.is_fit
+
+    @property
+    def queue_depth(self) -> int:
+        """How many items are waiting."""
+        return self._book.depth
+
+    def stats(self) -> BatcherStats:
+        """Return what has been done so far.
+
+        Raises:
+            ForkError: as `submit` does.
+        """
+        self._check_process()
+        return self._book.stats()
+
+    def drain(self, timeout: float = 30.0) -> bool:
+        """Admit nothing more, finish what is there, and fail with a ClosedError what is left after `timeout` seconds.
+
+        It blocks: in asyncio call it with `asyncio.to_thread`.
+
+        Returns:
+            Whether nothing was left.
+
+        Raises:
+            InputError: the time is out of range.
+            ForkError: as `submit` does.
+        """
+        self._check_process()
+        check_seconds("timeout", timeout, zero=True)
+        return self._book.drain(timeout)
+
+    def close(self) -> None:
+        """Fail what is not answered yet with a ClosedError, and end the threads.
+
+        A run in progress cannot be stopped; its thread ends after it. Closing twice, or in a forked process, does
+        nothing.
+        """
+        if os.getpid() != self._pid:
+            return
+        self._book.drain(0)
+        self._book.close()
+        self._supervisor.stop()
+        atexit.unregister(self.close)
+
+    def __enter__(self) -> Self:
+        """Return the batcher itself, to be closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the batcher."""
+        self.close()
+
+    def __reduce__(self) -> str:
+        """Refuse to be pickled or copied."""
+        raise InputTypeError(
+            "A MicroBatcher cannot be pickled or copied: its threads belong to one process. Make one in each process."
+        )
+
+    def _check_process(self) -> None:
+        # Before any lock is touched: a fork copies locks as they are, and one that was held stays held for ever.
+        if os.getpid() != self._pid:
+            raise ForkError(
+                f"This MicroBatcher was made in process {self._pid} and its threads run there; this is the forked "
+                f"process {os.getpid()}. Make scorer and batcher after the fork (gunicorn: without preload), or spawn."
+            )

@@ -1,0 +1,52 @@
+"""What a batcher has done so far."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BatcherStats:
+    """Counts since the batcher was made, all of one moment.
+
+    An item is what one call of `submit` hands in. `submitted` is the sum of `completed`, all of `failed`, `cancelled`,
+    `expired`, `waiting` and `in_flight`.
+    """
+
+    submitted: int
+    """Items that were admitted."""
+
+    completed: int
+    """Items that were scored."""
+
+    failed: Mapping[str, int]
+    """Items that got an error other than a `DeadlineError`, by the name of its class."""
+
+    cancelled: int
+    """Items whose caller cancelled them before they were scored."""
+
+    expired: int
+    """Items that got a `DeadlineError`."""
+
+    rejected: int
+    """Items that were not admitted because too many were waiting."""
+
+    waiting: int
+    """Items in the queue."""
+
+    in_flight: int
+    """Items being scored."""
+
+    batches: int
+    """Calls of the scorer."""
+
+    batch_tokens: int
+    """Tokens in all batches, as estimated."""
+
+    padded_tokens: int
+    """The same, padding included."""
+
+    restarts: int
+    """Workers that took the place of one that broke down or stalled."""
+
+    warnings: int
+    """Warnings of the scorer, which are logged instead of shown."""

@@ -1,0 +1,188 @@
+"""The worker: one thread that takes batches, scores them and answers their items."""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from bertscore_onnx.errors import EncodingError, InputError, WorkerError
+from bertscore_onnx.notices import heard_by
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.scores import Scores
+from bertscore_onnx.serving.alarm import Alarm
+from bertscore_onnx.serving.book import Book, deadline_error
+from bertscore_onnx.serving.item import Item, is_finite, split_scores
+from bertscore_onnx.serving.limits import Limits
+
+PROBE = "a probe"
+
+_log = logging.getLogger(__name__)
+
+
+def prove(scorer: BERTScorer) -> None:
+    """Score one pair, or raise what keeps the scorer from it."""
+    try:
+        with heard_by(lambda message: None):
+            scores = scorer.score([PROBE], [PROBE])
+    except InputError:  # a table of idf weights may lack these words; it is looked at after the model has run
+        return
+    if not is_finite(scores):
+        raise EncodingError("The scorer gives a probe undefined scores. Run `bertscore-onnx inspect` on its bundle.")
+
+
+class Worker:
+    """A thread that scores batches until it is dismissed, breaks down, or stalls; the supervisor watches it."""
+
+    def __init__(
+        self,
+        scorer: BERTScorer,
+        book: Book,
+        alarm: Alarm,
+        limits: Limits,
+        *,
+        is_proved: bool,
+        make_scorer: Callable[[], BERTScorer] | None = None,
+    ) -> None:
+        """Set up a worker; `start` starts it.
+
+        Args:
+            scorer: the scorer.
+            book: where the batches come from and the answers go.
+            alarm: wakes the supervisor when this worker has ended or may have stalled.
+            limits: those of the batcher.
+            is_proved: whether `scorer` has just scored; if not, the worker proves it before it takes a batch.
+            make_scorer: makes the scorer to use instead of `scorer`, which is closed.
+        """
+        self.scorer = scorer
+        self.batch: list[Item] = []
+        """What it holds; not all of it need be unanswered."""
+        self.is_proved = is_proved
+        """Whether it has ever scored."""
+        self.failure: BaseException | None = None
+        """What it broke down with."""
+        self._book = book
+        self._alarm = alarm
+        self._limits = limits
+        self._make_scorer = make_scorer
+        self._busy_since = math.inf
+        self._ended_at: float | None = None
+        self._thread = threading.Thread(target=self._run, name="bertscore-onnx-worker", daemon=True)
+
+    @property
+    def ended_at(self) -> float | None:
+        """When its thread was found to have ended, by `time.monotonic()`."""
+        if self._ended_at is None and not self._thread.is_alive():
+            self._ended_at = time.monotonic()
+        return self._ended_at
+
+    @property
+    def stalls_at(self) -> float:
+        """When the run in progress will have taken too long, by `time.monotonic()`; infinity where there is none."""
+        return self._busy_since + self._limits.max_stall
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether it has scored, is alive, and is not stalled."""
+        return self.is_proved and self.ended_at is None and time.monotonic() < self.stalls_at
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def join(self, timeout: float) -> None:
+        """Wait for the thread to end, unless it is the caller's own."""
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        made = self._make_scorer is not None
+        try:
+            with heard_by(self._hear):
+                self._prepare()
+                self._serve()
+        except BaseException as error:  # SystemExit too: the supervisor answers what is left and takes a new worker
+            self.failure = error
+            _log.exception("The worker broke down.")
+        finally:
+            self._ended_at = time.monotonic()
+            self._alarm.ring()
+            if made:
+                self.scorer.close()
+
+    def _prepare(self) -> None:
+        self._start_clock()
+        if self._make_scorer is not None:
+            self.scorer = self._fresh_scorer(self._make_scorer)
+        if not self.is_proved:
+            prove(self.scorer)
+            self.is_proved = True
+        self._stop_clock()
+
+    def _fresh_scorer(self, make_scorer: Callable[[], BERTScorer]) -> BERTScorer:
+        """Close the scorer and make one with the same signature in its place."""
+        self.scorer.close()  # first, since a device may not have room for two
+        fresh = make_scorer()
+        if fresh.signature != self.scorer.signature:
+            fresh.close()
+            raise WorkerError(
+                f"make_scorer gave a scorer that scores otherwise than the first: {fresh.signature}, expected "
+                f"{self.scorer.signature}."
+            )
+        return fresh
+
+    def _serve(self) -> None:
+        limits = self._limits
+        while batch := self._book.take(self, max_tokens=limits.max_batch_tokens, max_delay=limits.max_delay):
+            self.batch = batch
+            self._answer(batch)
+            self.batch = []
+            self._stop_clock()
+
+    def _answer(self, batch: Sequence[Item]) -> None:
+        """Score items together; where that fails, one by one, so that none fails for the fault of another."""
+        items = [item for item in batch if not self._is_late(item)]
+        if not items:
+            return
+        try:
+            answers = self._score(items)
+        except Exception as error:
+            if not isinstance(error, InputError):
+                prove(self.scorer)  # a scorer that cannot score at all ends this worker
+            if len(items) == 1:
+                self._book.answer(items[0], error)
+                return
+        else:
+            for item, answer in zip(items, answers, strict=True):
+                self._book.answer(item, answer)
+            return
+        for item in items:
+            self._answer([item])
+
+    def _score(self, items: Sequence[Item]) -> list[Scores | EncodingError]:
+        self._start_clock()
+        started = time.monotonic()
+        try:
+            scores = self.scorer.score(
+                [cand for item in items for cand in item.cands], [group for item in items for group in item.refs]
+            )
+        finally:
+            self._book.note_batch(items, time.monotonic() - started)
+        return list(split_scores(scores, items))
+
+    def _is_late(self, item: Item) -> bool:
+        if item.deadline > time.monotonic():
+            return False
+        self._book.answer(item, deadline_error(item))
+        return True
+
+    def _hear(self, message: str) -> None:
+        self._book.count("warnings")
+        _log.debug("%s", message)
+
+    def _start_clock(self) -> None:
+        self._busy_since = time.monotonic()
+        self._alarm.set(self.stalls_at)
+
+    def _stop_clock(self) -> None:
+        self._busy_since = math.inf

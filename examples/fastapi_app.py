@@ -1,0 +1,54 @@
+"""A FastAPI application that scores: `BERTSCORE_BUNDLE=path/to/bundle uvicorn fastapi_app:app`."""
+
+import asyncio
+import math
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, HTTPException, Request
+from pydantic import BaseModel
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.errors import DeadlineError, InputError, QueueFullError
+from bertscore_onnx.serving import MicroBatcher
+
+
+class Texts(BaseModel):
+    """What is to be scored."""
+
+    candidates: list[str]
+    references: list[str | list[str]]
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Load the model before the first request, and answer the last one before it goes."""
+    with BERTScorer(os.environ["BERTSCORE_BUNDLE"]) as scorer, MicroBatcher(scorer) as batcher:
+        app.state.batcher = batcher
+        yield
+        await asyncio.to_thread(batcher.drain)
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+@app.post("/score")
+async def score(texts: Texts, request: Request) -> dict[str, list[float]]:
+    """Score; a client that goes away cancels its item where the server cancels its task."""
+    try:
+        scores = await request.app.state.batcher.score(texts.candidates, texts.references)
+    except InputError as error:
+        raise HTTPException(422, str(error)) from error
+    except QueueFullError as error:
+        raise HTTPException(503, str(error), {"Retry-After": str(math.ceil(error.retry_after))}) from error
+    except DeadlineError as error:
+        raise HTTPException(504, str(error)) from error
+    return {"P": scores.P.tolist(), "R": scores.R.tolist(), "F": scores.F.tolist()}
+
+
+@app.get("/ready")
+async def ready(request: Request) -> None:
+    """Say whether requests should be sent here."""
+    if not request.app.state.batcher.ready:
+        raise HTTPException(503, "not ready")

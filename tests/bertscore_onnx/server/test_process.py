@@ -1,0 +1,100 @@
+"""A real process, from its start to its end by a signal."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from .conftest import wait_until
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+
+KEY = "correct-horse-battery"
+LONG = [{"candidate": f"{i} " + "word " * 300, "reference": f"{i} " + "other " * 300} for i in range(8)]
+
+
+@contextmanager
+def server(bundle, *options):
+    """Start a server; yields the process, a client and the lines it logs."""
+    command = [
+        sys.executable,
+        "-m",
+        "bertscore_onnx",
+        "serve",
+        "--model",
+        str(bundle),
+        "--port",
+        "0",
+        "--device",
+        "cpu",
+    ]
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+    lines = []
+    reader = threading.Thread(target=lambda: lines.extend(iter(process.stderr.readline, "")))
+    reader.start()
+    try:
+        wait_until(lambda: process.poll() is not None or any("Serving" in line for line in lines), 60)
+        address = re.search(r"http://[\w.:]+", "".join(lines)).group()
+        with httpx.Client(base_url=address, timeout=60) as client:
+            yield process, client, lines
+    finally:
+        process.kill()
+        process.wait()
+        reader.join()
+        process.stderr.close()
+
+
+def test_sigterm_finishes_what_is_in_progress_and_refuses_the_rest(minilm_bundle, tmp_path):
+    key_file = tmp_path / "keys"
+    key_file.write_text(KEY)
+    with server(minilm_bundle, "--api-key-file", str(key_file), "--log-format", "json") as (process, client, lines):
+        client.headers["Authorization"] = f"Bearer {KEY}"
+        answers = []
+        threads = [
+            threading.Thread(target=lambda: answers.append(client.post("/v1/score", json={"pairs": LONG})))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: "bertscore_active_requests 3.0" in client.get("/metrics").text)
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: client.get("/health/ready").status_code == 503)
+        refused = client.post("/v1/score", json={"pairs": LONG[:1]})
+        for thread in threads:
+            thread.join()
+        assert process.wait(30) == 0
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert [len(answer.json()["scores"]) for answer in answers] == [8] * 3
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
+    messages = [json.loads(line) for line in lines]
+    assert [one["status"] for one in messages if one.get("path") == "/v1/score"].count(200) == 3
+    assert messages[-1]["message"] == "Stopped."
+    assert KEY not in "".join(lines)
+
+
+def test_what_is_not_done_in_the_drain_time_is_answered_503(minilm_bundle):
+    with server(minilm_bundle, "--drain", "0.05") as (process, client, lines):
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(client.post("/v1/score", json={"pairs": LONG * 10})))
+        thread.start()
+        wait_until(lambda: "bertscore_active_requests 1.0" in client.get("/metrics").text)
+        process.send_signal(signal.SIGTERM)
+        thread.join()
+        assert process.wait(30) == 0
+    assert (answers[0].status_code, answers[0].json()["error"]["code"]) == (503, "draining")
+    assert any("1 requests were not answered" in line for line in lines)
+
+
+def test_an_idle_server_stops_at_once(minilm_bundle):
+    with server(minilm_bundle) as (process, client, lines):
+        assert client.get("/health/ready").status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+    assert "Stopped." in lines[-1]

@@ -1,0 +1,323 @@
+import asyncio
+import math
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import wait
+
+import numpy as np
+import pytest
+
+from bertscore_onnx.errors import ClosedError, DrainingError, InputError, InputTypeError, QueueFullError
+from bertscore_onnx.serving import BatcherStats, MicroBatcher
+from bertscore_onnx.serving.item import estimate_tokens
+
+from .conftest import GUARD, FakeScorer
+
+
+def test_scores_come_back_to_whom_they_belong(make_batcher, fake, held):
+    batcher = make_batcher()
+    first = held(batcher)
+    futures = [batcher.submit(["a" * n, "b" * n * n], ["x", ["y", "z"]]) for n in range(1, 9)]
+    fake.gate.set()
+    for n, future in enumerate(futures, 1):
+        scores = future.result(GUARD)
+        np.testing.assert_array_equal(scores, [[n, n * n], [n / 2, n * n / 2], [n / 4, n * n / 4]])
+        assert scores.best_reference.tolist() == [0, 1]
+    assert first.result(GUARD).P.tolist() == [4]
+    assert [len(call) for call in fake.batches] == [1, 16]
+
+
+def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, held):
+    layered = fake.score
+
+    def score(cands, refs):
+        scores = layered(cands, refs)
+        return type(scores)(*(np.stack([part, part + 1]) for part in scores), np.stack([scores.best_reference] * 2))
+
+    fake.score = score
+    batcher = make_batcher()
+    held(batcher)
+    futures = [batcher.submit([text], ["x"]) for text in ("a", "bb")]
+    fake.gate.set()
+    assert [future.result(GUARD).P.tolist() for future in futures] == [[[1], [2]], [[2], [3]]]
+
+
+def test_nothing_to_score_gets_nothing(make_batcher):
+    assert make_batcher().submit([], []).result(GUARD).F.shape == (0,)
+
+
+def test_a_batch_holds_no_more_than_the_limit(make_batcher, fake, held):
+    batcher = make_batcher(max_batch_tokens=4 * estimate_tokens("abc"))
+    held(batcher)
+    futures = [batcher.submit(["abc"], ["x"]) for _ in range(5)]
+    large = batcher.submit(["large" * 100], ["x"])
+    last = batcher.submit(["abc"], ["x"])
+    fake.gate.set()
+    wait([*futures, large, last], GUARD)
+    assert [len(call) for call in fake.batches] == [1, 2, 2, 1, 1, 1]
+
+
+def test_an_item_waits_for_company_where_there_was_some(make_batcher, fake, held):
+    batcher = make_batcher(max_delay=GUARD, max_batch_tokens=4 * 2 * estimate_tokens("b"))
+    held(batcher)
+    futures = [batcher.submit(["b"], ["x"]) for _ in range(2)]
+    fake.gate.set()
+    futures += [batcher.submit(["c"], ["x"]) for _ in range(2)]  # these fill the batch, which goes at once
+    assert all(future.result(GUARD / 2) for future in futures)
+    assert [len(call) for call in fake.batches] == [1, 4]
+
+
+def test_an_item_that_comes_to_an_idle_batcher_does_not_wait(make_batcher):
+    batcher = make_batcher(max_delay=GUARD * 10)
+    for _ in range(3):
+        assert batcher.submit(["a"], ["x"]).result(GUARD)
+
+
+@pytest.mark.parametrize(("cands", "refs", "error"), [("text", ["x"], InputTypeError), (["a", "b"], ["x"], InputError)])
+def test_wrong_input_is_refused_in_the_caller(make_batcher, cands, refs, error):
+    with pytest.raises(error):
+        make_batcher().submit(cands, refs)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"max_batch_tokens": 0},
+        {"max_queue": 0},
+        {"max_delay": -1},
+        {"deadline": 0},
+        {"deadline": math.inf},
+        {"max_stall": math.nan},
+    ],
+)
+def test_a_limit_out_of_range_is_refused_by_its_name(fake, limit):
+    with pytest.raises(InputError, match=next(iter(limit))):
+        MicroBatcher(fake, **limit)
+
+
+def test_a_deadline_out_of_range_is_refused(make_batcher):
+    with pytest.raises(InputError, match="deadline is -1; expected more than 0"):
+        make_batcher().submit(["a"], ["x"], deadline=-1)
+
+
+def test_idf_from_the_references_of_each_call_is_refused():
+    with pytest.raises(InputError, match="Give BERTScorer idf_sents"):
+        MicroBatcher(FakeScorer("fake|idf:references|x"))
+
+
+def test_a_scorer_that_cannot_score_is_refused(fake):
+    fake.broken = RuntimeError("no device")
+    with pytest.raises(RuntimeError, match="no device"):
+        MicroBatcher(fake)
+
+
+def test_a_batcher_is_ready_from_the_start(make_batcher):
+    assert make_batcher().ready
+
+
+def test_a_full_queue_admits_nothing_and_says_when_to_try_again(make_batcher, fake, held):
+    batcher = make_batcher(max_queue=2)
+    batcher.submit(["a"], ["x"]).result(GUARD)
+    held(batcher)
+    waiting = [batcher.submit(["a"], ["x"]) for _ in range(2)]
+    assert batcher.queue_depth == 2
+    with pytest.raises(QueueFullError, match="2 items are waiting") as caught:
+        batcher.submit(["b"], ["x"])
+    assert 0 < caught.value.retry_after < GUARD
+    assert batcher.stats().rejected == 1
+    fake.gate.set()
+    wait(waiting, GUARD)
+    assert batcher.submit(["b"], ["x"]).result(GUARD).P.tolist() == [1]
+
+
+def test_a_cancelled_item_costs_nothing_and_makes_room(make_batcher, fake, held):
+    batcher = make_batcher(max_queue=1)
+    held(batcher)
+    cancelled = batcher.submit(["never"], ["x"])
+    assert cancelled.cancel()
+    assert wait([cancelled], GUARD).done == {cancelled}
+    kept = batcher.submit(["kept"], ["x"])
+    fake.gate.set()
+    assert kept.result(GUARD).P.tolist() == [4]
+    assert fake.batches == [["hold"], ["kept"]]
+    assert batcher.stats().cancelled == 1
+
+
+def test_scores_are_awaited_in_asyncio(make_batcher):
+    async def many():
+        batcher = make_batcher()
+        return await asyncio.gather(*(batcher.score(["a" * n], ["x"]) for n in range(20)))
+
+    assert [scores.P.tolist() for scores in asyncio.run(many())] == [[n] for n in range(20)]
+
+
+def test_cancelling_a_task_cancels_its_item(make_batcher, fake, held):
+    async def cancel():
+        batcher = make_batcher()
+        held(batcher)
+        task = asyncio.create_task(batcher.score(["never"], ["x"]))
+        while not batcher.queue_depth:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        fake.gate.set()
+        return batcher
+
+    batcher = asyncio.run(cancel())
+    assert batcher.drain(GUARD)
+    assert fake.batches == [["hold"]]
+    assert batcher.stats().cancelled == 1
+
+
+def test_draining_finishes_what_is_there_and_admits_nothing(make_batcher, fake, held, until):
+    batcher = make_batcher()
+    futures = [held(batcher), batcher.submit(["a"], ["x"])]
+    drained = []
+    thread = threading.Thread(target=lambda: drained.append(batcher.drain(GUARD)))
+    thread.start()
+    until(lambda: not batcher.ready)
+    with pytest.raises(DrainingError):
+        batcher.submit(["b"], ["x"])
+    fake.gate.set()
+    thread.join(GUARD)
+    assert drained == [True]
+    assert [future.result(0).P.tolist() for future in futures] == [[4], [1]]
+
+
+def test_what_draining_leaves_is_failed(make_batcher, held):
+    batcher = make_batcher()
+    futures = [held(batcher), batcher.submit(["a"], ["x"])]
+    assert not batcher.drain(0.01)
+    for future in futures:
+        with pytest.raises(ClosedError, match="closed before this was scored"):
+            future.result(0)
+    assert batcher.stats().failed == {"ClosedError": 2}
+
+
+def test_a_closed_batcher_refuses_and_closes_again(fake):
+    before = threading.active_count()
+    with MicroBatcher(fake) as batcher:
+        assert threading.active_count() == before + 2
+    batcher.close()
+    assert threading.active_count() == before
+    assert not batcher.ready
+    assert batcher.drain(0)
+    with pytest.raises(ClosedError, match="was closed"):
+        batcher.submit(["a"], ["x"])
+
+
+def test_a_callback_may_close_the_batcher(make_batcher):
+    batcher = make_batcher()
+    closed = threading.Event()
+
+    def close(future):
+        batcher.close()
+        closed.set()
+
+    batcher.submit(["a"], ["x"]).add_done_callback(close)
+    assert closed.wait(GUARD)
+    assert not batcher.ready
+
+
+def test_a_signal_handler_may_drain(make_batcher, fake, held, monkeypatch):
+    batcher = make_batcher()
+    future = held(batcher)
+    drained = []
+    previous = signal.signal(signal.SIGUSR1, lambda *_: drained.append(batcher.drain(GUARD)))
+    try:
+        with batcher._book._changed:  # as it is where the signal interrupts `submit`
+            fake.gate.set()
+            signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+    assert drained == [True]
+    assert future.result(0).P.tolist() == [4]
+
+
+def test_the_counts_add_up(make_batcher, fake, held):
+    fake.faults["bad"] = ValueError("bad")
+    batcher = make_batcher()
+    held(batcher)
+    futures = [batcher.submit([text], ["x"]) for text in ("a", "bad", "nan", "")]
+    futures[0].cancel()
+    assert batcher.stats().waiting == 3
+    assert batcher.stats().in_flight == 1
+    fake.gate.set()
+    wait(futures, GUARD)
+    assert batcher.drain(GUARD)
+    assert batcher.stats() == BatcherStats(
+        submitted=5,
+        completed=2,
+        failed={"ValueError": 1, "EncodingError": 1},
+        cancelled=1,
+        expired=0,
+        rejected=0,
+        waiting=0,
+        in_flight=0,
+        batches=5,  # the first, the one that failed, and its three items one by one
+        batch_tokens=5 + 2 * (5 + 5 + 4),
+        padded_tokens=6 + 2 * (6 + 6 + 4),
+        restarts=0,
+        warnings=1,
+    )
+
+
+def test_a_batcher_is_not_pickled(make_batcher):
+    with pytest.raises(InputTypeError, match="Make one in each process"):
+        pickle.dumps(make_batcher())
+
+
+FORK = """
+import os
+from bertscore_onnx.errors import ForkError
+from bertscore_onnx.serving import MicroBatcher
+from tests.bertscore_onnx.serving.conftest import FakeScorer
+
+batcher = MicroBatcher(FakeScorer())
+batcher._book._changed.acquire()  # a lock held at the fork stays held in the child
+child = os.fork()
+if child == 0:
+    for use in (lambda: batcher.submit(["a"], ["x"]), batcher.drain, batcher.stats):
+        try:
+            use()
+        except ForkError as error:
+            print(error)
+    print("ready:", batcher.ready)
+    raise SystemExit(7)  # through the exit handlers
+batcher._book._changed.release()
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+
+
+def test_a_forked_process_is_told_so(pytestconfig):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
+        cwd=pytestconfig.rootpath,
+        capture_output=True,
+        text=True,
+        timeout=GUARD * 3,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Make scorer and batcher after the fork") == 3
+    assert "ready: False" in done.stdout
+
+
+LEFT_OPEN = """
+from bertscore_onnx.serving import MicroBatcher
+from tests.bertscore_onnx.serving.conftest import FakeScorer
+
+scorer = FakeScorer()
+future = MicroBatcher(scorer).submit(["hold"], ["x"])
+scorer.entered.wait(10)
+"""
+
+
+def test_a_process_ends_with_a_run_in_progress(pytestconfig):
+    done = subprocess.run(
+        [sys.executable, "-c", LEFT_OPEN], cwd=pytestconfig.rootpath, capture_output=True, text=True, timeout=GUARD * 3
+    )
+    assert (done.returncode, done.stderr) == (0, "")
