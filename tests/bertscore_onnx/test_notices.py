@@ -15,12 +15,12 @@ from bertscore_onnx.notices import Notices, heard_by
         (
             Notices(cut=1, max_length=512),
             "1 text is longer than 512 tokens and cut there, as bert-score does without a word. What is beyond does "
-            "not count.",
+            'not count; with long_text="window" it does.',
         ),
         (
             Notices(cut=3, max_length=512),
             "3 texts are longer than 512 tokens and cut there, as bert-score does without a word. What is beyond does "
-            "not count.",
+            'not count; with long_text="window" it does.',
         ),
     ],
 )

@@ -87,7 +87,7 @@ def test_texts_that_are_cut_are_counted_in_one_warning(scorer):
         scorer.score(["cat " * 50, "a dog", "dog " * 50], ["tree " * 50, "dog " * 50, "the mat"])
     assert [str(warning.message) for warning in caught] == [
         "3 texts are longer than 32 tokens and cut there, as bert-score does without a word. What is beyond does not "
-        "count."
+        'count; with long_text="window" it does.'
     ]
 
 
