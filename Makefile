@@ -10,7 +10,7 @@ BUNDLE := $(VENV)/demo-bundle
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test test-hub test-large bench bench-gpu docs lint clean
+.PHONY: demo test test-hub test-large reliability bench bench-gpu docs lint clean
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
 demo: $(INSTALLED) $(RUNTIME)/.installed
@@ -31,6 +31,11 @@ test-hub: $(INSTALLED)
 # Export, verify and score a random model of more than 2 GB; takes minutes and 8 GB of memory.
 test-large: $(INSTALLED)
 	$(RUN) -m pytest -m large -s tests/export
+
+# Load, break and damage the library, and hold it to its bounds; takes minutes. RELIABILITY=--long is the long form;
+# docs/reliability.md describes the cases.
+reliability: $(INSTALLED)
+	$(RUN) -m reliability $(RELIABILITY)
 
 # Measure speed and memory against bert-score; may take an hour. BENCH holds options, such as BENCH="--case a --case d";
 # docs/performance.md describes them.
