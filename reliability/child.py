@@ -1,6 +1,9 @@
 """Work in a process of its own, with a time limit: a hang or a crash in it is a finding, not the end."""
 
+import contextlib
 import multiprocessing
+import os
+import signal
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -23,6 +26,8 @@ class Child:
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,))  # type: ignore[attr-defined]
         self._process.start()
+        self._pid: int = self._process.pid
+        self._is_closed = False
         theirs.close()
 
     def do(self, work: Work, *arguments: Any, limit: float) -> Any:
@@ -43,15 +48,21 @@ class Child:
         try:
             is_fine, answer = self._connection.recv()
         except (EOFError, OSError):
-            self._process.join()
+            os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+            self.close()
             raise ChildError(f"Its process ended with status {self._process.exitcode}.") from None
         if not is_fine:
             raise ChildError(answer)
         return answer
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, with what it started itself, such as a server; closing twice does nothing."""
+        if self._is_closed:  # its number may be another's by now
+            return
+        self._is_closed = True
         self._connection.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, signal.SIGKILL)
         self._process.kill()
         self._process.join()
 
@@ -67,6 +78,7 @@ class Child:
 
 
 def _serve(connection: Connection) -> None:
+    os.setpgrp()
     while True:
         try:
             work, arguments = connection.recv()

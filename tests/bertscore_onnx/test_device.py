@@ -95,3 +95,31 @@ def test_anything_that_prints_as_a_name_is_taken(offers_cuda):
 
     [cuda] = device.choose_devices(torch.device("cuda:1"))
     assert cuda.options["device_id"] == 1
+
+
+class FakeSession:
+    """A session that was asked for one provider and runs on another."""
+
+    def __init__(self, graph, options, providers):
+        self.asked = [name for name, _ in providers]
+        self.falls_back = True
+
+    def get_providers(self):
+        return [device.CPU]
+
+    def disable_fallback(self):
+        self.falls_back = False
+
+
+def test_a_session_that_fell_back_to_the_cpu_is_not_taken(monkeypatch):
+    monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
+    session, failure = device.open_session("graph", None, device.Device(device.CUDA))
+    assert session is None
+    assert "fell back to CPUExecutionProvider" in failure
+
+
+def test_a_session_may_not_move_to_the_cpu_later(monkeypatch):
+    monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
+    session, _ = device.open_session("graph", None, device.Device(device.CPU))
+    assert session.asked == [device.CPU]
+    assert not session.falls_back

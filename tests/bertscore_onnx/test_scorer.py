@@ -1,6 +1,8 @@
 import copy
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -305,3 +307,32 @@ def test_the_signature_names_an_arithmetic_that_is_not_the_graphs(tiny_bundle, o
 def test_a_file_of_ones_own_rescales_scores_of_any_arithmetic(tiny_bundle, opened_as_openvino, baseline_path):
     with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as scorer:
         assert "|rescale:file-" in scorer.signature
+
+
+FORK_AFTER_SCORING = """
+import os, sys, warnings
+from bertscore_onnx import BERTScorer
+warnings.simplefilter("ignore", DeprecationWarning)  # Python's own, of forks in general
+texts = [f"the cat sat {number}" for number in range(500)]
+scorer = BERTScorer(sys.argv[1], device="cpu")
+scorer.score(texts, texts[::-1])
+child = os.fork()
+scorer.score(texts, texts[::-1])
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_nothing_is_printed_of_a_fork(tiny_bundle):
+    """The tokenizers package can, of threads that it has used before."""
+    environment = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}
+    done = subprocess.run(
+        [sys.executable, "-c", FORK_AFTER_SCORING, str(tiny_bundle)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

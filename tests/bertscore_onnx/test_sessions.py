@@ -1,6 +1,7 @@
 import json
 import os
 import threading
+import time
 
 import msgspec
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from bertscore_onnx.bundle import Bundle, open_bundle
 from bertscore_onnx.device import CPU, CUDA, OPENVINO, Device, open_session
-from bertscore_onnx.errors import ClosedError, DeviceError
+from bertscore_onnx.errors import ClosedError, DeviceError, GraphError
 from bertscore_onnx.sessions import Sessions
 
 from .conftest import in_forked_child
@@ -60,6 +61,46 @@ def test_many_threads_open_one_session(bundle, monkeypatch):
     for thread in threads:
         thread.join(60)
     assert len(opened) == 1
+
+
+def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
+    """Sessions created side by side race inside ONNX Runtime."""
+    busy, overlaps = threading.Lock(), []
+
+    def open_alone(*arguments):
+        overlaps.append(not busy.acquire(blocking=False))
+        time.sleep(0.01)
+        opened = open_session(*arguments)
+        busy.release()
+        return opened
+
+    monkeypatch.setattr("bertscore_onnx.sessions.open_session", open_alone)
+    threads = [threading.Thread(target=Sessions, args=(bundle,), kwargs={"device": "cpu"}) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert overlaps == [False] * 6
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_session_keeps_no_memory_for_every_shape(bundle, alone):
+    sessions = Sessions(bundle, device="cpu", num_threads=3)
+    assert not sessions.get(alone=alone).get_session_options().enable_mem_pattern
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        ("Load model from x failed: no such operator", GraphError),
+        ("External initializer: w offset: 0 is out of bounds", GraphError),
+        ("CUDA failure 100: no CUDA-capable device is detected", DeviceError),
+    ],
+)
+def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, failure, error):
+    monkeypatch.setattr("bertscore_onnx.sessions.open_session", lambda *arguments: (None, failure))
+    with pytest.raises(error, match=failure):
+        Sessions(bundle, device="cpu")
 
 
 def test_with_one_thread_one_session_does_for_both(bundle):

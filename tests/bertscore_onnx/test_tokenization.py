@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,14 @@ def test_a_file_larger_than_any_tokenizer_is_not_read(
     (tmp_path / "tokenizer.json").write_bytes(b"x" * 11)
     with pytest.raises(TokenizerError, match="it has 11 bytes, and at most 10 are read"):
         TextTokenizer(tmp_path / "tokenizer.json", recipe=recipe, max_length=8, empty_ids=[0])
+
+
+@pytest.mark.parametrize("recipe", [None, RECIPE])
+def test_threads_may_tokenise_side_by_side(tmp_path: Path, recipe: Recipe | None) -> None:
+    """The package refuses to change a setting while another thread encodes, so none may change after construction."""
+    tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=5, empty_ids=[1])
+    texts = ["a b c " * length for length in range(50)]
+    expected = [list(ids) for ids in tokenizer(texts)[0]]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: [list(ids) for ids in tokenizer(texts)[0]], range(40)))
+    assert found == [expected] * 40

@@ -1,5 +1,8 @@
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +32,22 @@ def test_an_error_is_told_and_the_child_goes_on():
 def test_a_crash_is_told():
     with Child() as child, pytest.raises(ChildError, match="ended with status 7"):
         child.do(os._exit, 7, limit=60)
+
+
+def start_sleeper():
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]).pid
+
+
+def test_what_a_child_started_ends_with_it():
+    with Child() as child:
+        sleeper = child.do(start_sleeper, limit=60)
+        os.kill(sleeper, 0)
+    until = time.monotonic() + 30
+    while (
+        Path(f"/proc/{sleeper}/cmdline").exists() and Path(f"/proc/{sleeper}/cmdline").read_bytes()
+    ):  # a zombie has none
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def test_a_hang_is_told():

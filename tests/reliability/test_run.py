@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from benchmarks.document import BEGIN, END, with_figures
@@ -65,6 +67,16 @@ def test_bounds_that_are_held_are_shown_and_written(monkeypatch, settings, tmp_p
 def test_a_broken_bound_fails_the_run(monkeypatch, settings, tmp_path, capsys):
     assert not run(monkeypatch, settings, tmp_path, break_a_bound, hold)
     assert "| 0 a case | waited   | 2 s    | at most 1 s     | NO   |" in capsys.readouterr().out
+
+
+def last_for_ever(settings):
+    return [at_most("waited", math.inf, "s", 1)]
+
+
+def test_what_never_came_is_written_and_breaks_its_bound(monkeypatch, settings, tmp_path):
+    assert not run(monkeypatch, settings, tmp_path, last_for_ever)
+    [case] = read_report(tmp_path / "reliability.json").cases
+    assert [one.met for one in case.figures] == [False]
 
 
 def test_a_case_that_breaks_down_fails_the_run_and_the_others_go_on(monkeypatch, settings, tmp_path, capsys):
