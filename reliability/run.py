@@ -13,9 +13,6 @@ from reliability.child import Child, ChildError
 from reliability.report import as_markdown, cases_as_markdown, is_held
 from reliability.settings import Settings
 
-CASE_SECONDS = 3600
-"""How long a case may take before it counts as hanging."""
-
 
 def run_cases(numbers: list[str], settings: Settings, described: Mapping[str, str], output: Path) -> bool:
     """Run cases and write `reliability.json` and `reliability.md`.
@@ -47,7 +44,7 @@ def run_case(number: str, settings: Settings) -> Case:
     case = Case(number, title)
     with Child() as child:
         try:
-            case.figures = child.do(measure, settings, limit=CASE_SECONDS)
+            case.figures = child.do(measure, settings, limit=settings.sizes.case_seconds)
         except ChildError as error:
             print(f"{title}: {error}", file=sys.stderr)
             case.note = str(error)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 class Sizes:
     """The numbers of all cases."""
 
+    case_seconds: float
+    """How long a case may take before it counts as hanging."""
+
     requests: int
     """That clients hand to the batcher, mixed lengths."""
 
@@ -39,6 +42,7 @@ class Sizes:
 
 
 SHORT = Sizes(
+    case_seconds=300,
     requests=400,
     clients=32,
     overload_seconds=8,
@@ -57,6 +61,7 @@ SHORT = Sizes(
 )
 
 LONG = Sizes(
+    case_seconds=7200,
     requests=10_000,
     clients=32,
     overload_seconds=60,

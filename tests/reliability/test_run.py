@@ -15,6 +15,7 @@ from reliability.settings import Settings
 from reliability.sizes import LONG, SHORT, Sizes
 
 TINY = Sizes(
+    case_seconds=60,
     requests=20,
     clients=4,
     overload_seconds=1,

@@ -1,0 +1,89 @@
+import os
+import threading
+import time
+
+import pytest
+
+from bertscore_onnx.forks import ForkGate, fork_gate
+
+from .conftest import in_forked_child
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+in_threads = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+
+def run_in_thread(work):
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_fork_waits_for_a_product_in_progress():
+    gate, order = ForkGate(), []
+
+    def fork():
+        gate.before_fork()
+        order.append("fork")
+        gate.after_fork()
+
+    with gate.closed():
+        forking = run_in_thread(fork)
+        forking.join(0.1)
+        order.append("product")
+    forking.join(60)
+    assert order == ["product", "fork"]
+
+
+def test_a_product_waits_for_a_fork_in_progress():
+    gate, order = ForkGate(), []
+
+    def multiply():
+        with gate.closed():
+            order.append("product")
+
+    gate.before_fork()
+    multiplying = run_in_thread(multiply)
+    multiplying.join(0.1)
+    order.append("fork")
+    gate.after_fork()
+    multiplying.join(60)
+    assert order == ["fork", "product"]
+
+
+def test_neither_waits_for_ever(monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.forks.PATIENCE", 0.01)
+    gate = ForkGate()
+    with gate.closed():
+        gate.before_fork()
+        gate.after_fork()
+
+
+@forks
+@in_threads
+def test_a_forked_child_may_multiply():
+    def multiply():
+        with fork_gate.closed():
+            return "done"
+
+    assert in_forked_child(multiply) == "done"
+
+
+@forks
+@in_threads
+def test_scoring_in_another_thread_does_not_hang_a_fork(scorer):
+    texts = [f"the cat sat on the mat {number}" for number in range(20)]
+    is_over = threading.Event()
+
+    def keep_scoring():
+        while not is_over.is_set():
+            scorer.score(texts, texts[::-1])
+
+    thread = run_in_thread(keep_scoring)
+    try:
+        for _ in range(20):
+            time.sleep(0.005)
+            assert in_forked_child(lambda: "alive") == "alive"
+    finally:
+        is_over.set()
+        thread.join(60)
+    assert not thread.is_alive()
