@@ -7,7 +7,9 @@ from benchmarks.results import Figure, Goal, figure
 
 def at_most(name: str, value: float, unit: str, bound: float) -> Figure:
     """Make a figure that may reach its bound, and no more."""
-    return figure(name, unit, [min(value, sys.float_info.max)], Goal(bound, at_most=True))  # JSON has no infinity
+    return figure(
+        name, unit, [min(float(value), sys.float_info.max)], Goal(bound, at_most=True)
+    )  # JSON has no infinity
 
 
 def none_of(name: str, count: int) -> Figure:

@@ -90,6 +90,8 @@ def test_a_case_that_breaks_down_fails_the_run_and_the_others_go_on(monkeypatch,
 @pytest.mark.parametrize("number", ["1", "3", "5", "8", "9"])
 def test_a_case_holds_its_bounds(settings, tmp_path, capsys, number):
     assert run_cases([number], settings, {}, tmp_path), capsys.readouterr()
+    [case] = read_report(tmp_path / "reliability.json").cases
+    assert case.letter == number
 
 
 def test_a_leak_spreads_the_second_half_and_a_start_does_not():
