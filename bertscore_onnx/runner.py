@@ -97,7 +97,7 @@ class GraphRunner:
             binding.bind_cpu_input(name, value)
         binding.bind_output(self._manifest.output, "cuda", self.device.options["device_id"])
         session.run_with_iobinding(binding)
-        output = binding.get_outputs()[0].numpy()
+        output = binding.copy_outputs_to_cpu()[0]
         return output
 
     def _checked(self, output: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float32]:

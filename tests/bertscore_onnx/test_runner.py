@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.bundle import open_bundle
+from bertscore_onnx.device import CPU, CUDA, Device, open_session
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 from bertscore_onnx.runner import GraphRunner
@@ -137,3 +138,62 @@ def test_a_run_alone_gives_the_vectors_of_runs_side_by_side(bundle):
 
 def test_as_many_runs_go_side_by_side_as_there_are_threads(bundle):
     assert GraphRunner(bundle, device="cpu", num_threads=3).side_by_side == 3
+
+
+class CudaBinding:
+    """Stands for the binding of a session on a GPU, none of which is at hand: runs the session on the CPU instead."""
+
+    def __init__(self, session):
+        self.session, self.inputs, self.outputs = session, {}, []
+
+    def bind_cpu_input(self, name, values):
+        self.inputs[name] = values
+
+    def bind_output(self, name, device_type, device_id):
+        self.outputs.append((name, device_type, device_id))
+
+    def copy_outputs_to_cpu(self):
+        return self.session.run([name for name, *_ in self.outputs], self.inputs)
+
+
+def test_on_cuda_the_output_stays_on_the_card_until_it_is_copied(bundle, monkeypatch):
+    expected = GraphRunner(bundle, device="cpu").run(INPUT_IDS, MASK)
+    bindings = []
+
+    class CudaSession:
+        def __init__(self, session):
+            self._session = session
+            self.get_inputs, self.get_outputs = session.get_inputs, session.get_outputs
+
+        def io_binding(self):
+            bindings.append(CudaBinding(self._session))
+            return bindings[-1]
+
+        def run_with_iobinding(self, binding):
+            assert binding is bindings[-1]
+
+    def open_on_the_cpu(graph, options, device):
+        session, failure = open_session(graph, options, Device(CPU))
+        return CudaSession(session), failure
+
+    monkeypatch.setattr("bertscore_onnx.sessions.choose_devices", lambda name: [Device(CUDA, {"device_id": 1})])
+    monkeypatch.setattr("bertscore_onnx.sessions.open_session", open_on_the_cpu)
+    assert np.array_equal(GraphRunner(bundle, device="cuda:1").run(INPUT_IDS, MASK), expected)
+    assert bindings[0].outputs == [("token_embeddings", "cuda", 1)]
+
+
+def test_on_cuda_runs_are_padded_to_full_matrix_units(bundle, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.sessions.choose_devices", lambda name: [Device(CPU, length_multiple=8)])
+    shapes = []
+    original = GraphRunner.run
+
+    def run(self, input_ids, mask, **options):
+        shapes.append(input_ids.shape)
+        return original(self, input_ids, mask, **options)
+
+    monkeypatch.setattr(GraphRunner, "run", run)
+    padded = Encoder(bundle).encode(SEQUENCES)
+    assert {tokens % 8 for _, tokens in shapes} == {0}
+    monkeypatch.undo()
+    exact = Encoder(bundle, device="cpu").encode(SEQUENCES)
+    assert np.abs(padded.vectors - exact.vectors).max() < 1e-5

@@ -1,19 +1,26 @@
 """The recipes of docs/serving.md run as they stand."""
 
 import asyncio
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
+import numpy as np
+import onnxruntime
 import pytest
 from thread_pool import score_pairs
+from triton_repository import write_repository
+from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.cli import app as command_line
 
 from .conftest import GUARD
 
@@ -39,7 +46,7 @@ def expected(tiny_bundle):
 
 def test_every_recipe_of_the_document_is_tested():
     named = set(re.findall(r"examples/(\w+)\.py", DOCUMENT.read_text(encoding="utf-8")))
-    assert named == {"thread_pool", "fastapi_app", "gunicorn_app"}
+    assert named == {"thread_pool", "fastapi_app", "gunicorn_app", "triton_repository"}
 
 
 def test_a_thread_pool(tiny_bundle, expected):
@@ -94,3 +101,42 @@ def test_gunicorn_without_preload(tiny_bundle, expected, pytestconfig):
         assert answer["process"] != server.pid
     assert refused.status_code == 422
     assert (server.returncode, "Traceback" in errors) == (0, False)
+
+
+def test_the_image_starts_a_server_that_exists(pytestconfig):
+    """No engine builds it here; its instructions are read, and the command line takes its options."""
+    lines = (pytestconfig.rootpath / "examples" / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    instructions = dict(line.split(" ", 1) for line in lines if line and not line.startswith("#"))
+    assert instructions["FROM"].startswith("python:3.")
+    assert instructions["USER"] == "scorer"
+    command = json.loads(instructions["ENTRYPOINT"]) + json.loads(instructions["CMD"])
+    assert command[:2] == ["bertscore-onnx", "serve"]
+    options = {word for word in command if word.startswith("--")}
+    help_text = CliRunner().invoke(command_line, ["serve", "--help"]).output
+    assert options == {"--model", "--host", "--port", "--api-key-file"}
+    assert all(option in help_text for option in options)
+    check = json.loads(instructions["HEALTHCHECK"].partition("CMD ")[2])
+    compile(check[2], "HEALTHCHECK", "exec")
+    assert "/health/ready" in check[2]
+    extras = re.search(r"\[(.+)\]", instructions["RUN"])[1].split(",")
+    project = tomllib.loads((pytestconfig.rootpath / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {*extras} <= project["optional-dependencies"].keys()
+
+
+def test_a_model_repository_of_triton_says_what_the_graph_takes(tiny_bundle, tmp_path):
+    folder = write_repository(tiny_bundle, tmp_path)
+    session = onnxruntime.InferenceSession(folder / "1" / "model.onnx", providers=["CPUExecutionProvider"])
+    config = (folder / "config.pbtxt").read_text(encoding="utf-8")
+    said = re.findall(r'name: "(\w+)" data_type: TYPE_(\w+) dims: \[ (.+?) \]', config)
+    types = {"tensor(int64)": "INT64", "tensor(float)": "FP32"}
+    graph = [
+        (
+            node.name,
+            types[node.type],
+            ", ".join("-1" if isinstance(size, str) else str(size) for size in node.shape[1:]),
+        )
+        for node in (*session.get_inputs(), *session.get_outputs())
+    ]
+    assert sorted(said) == sorted(graph)
+    ids = np.full((2, 3), 5)
+    assert session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0].shape == (2, 3, 32)
