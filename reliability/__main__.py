@@ -17,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m reliability", description=__doc__)
     parser.add_argument("--long", action="store_true", help="the full numbers, for a release; takes an hour")
     parser.add_argument("--case", action="append", choices=CASES, help="may be given several times (default: all)")
+    parser.add_argument("--tries", type=int, default=1, help="run a case that breaks a bound again, so often in all")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "reliability", help="folder of the results")
     parser.add_argument("--tiny", type=Path, metavar="BUNDLE", help="a bundle to take instead of a random BERT's")
     parser.add_argument("--minilm", type=Path, metavar="BUNDLE", help="a bundle to take instead of MiniLM's")
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         minilm=(chosen.minilm or models.minilm.bundle()).resolve(),
     )
     described = {"form": "long" if chosen.long else "short", "device": "cpu"}
-    if not run_cases(chosen.case or list(CASES), settings, described, chosen.output):
+    if not run_cases(chosen.case or list(CASES), settings, described, chosen.output, chosen.tries):
         raise SystemExit(1)
 
 

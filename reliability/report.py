@@ -15,8 +15,11 @@ def as_markdown(report: Report) -> str:
 
 
 def cases_as_markdown(cases: list[Case]) -> str:
-    """Return the table."""
-    return table(HEADER, [_row(case, one) for case in cases for one in case.figures])
+    """Return the table, and what there is to say of its cases."""
+    rows = [_row(case, one) for case in cases for one in case.figures]
+    return "\n".join(
+        [table(HEADER, rows), *(f"\n{case.letter} {case.title}: {case.note}" for case in cases if case.note)]
+    )
 
 
 def is_held(report: Report) -> bool:

@@ -14,7 +14,9 @@ from reliability.report import as_markdown, cases_as_markdown, is_held
 from reliability.settings import Settings
 
 
-def run_cases(numbers: list[str], settings: Settings, described: Mapping[str, str], output: Path) -> bool:
+def run_cases(
+    numbers: list[str], settings: Settings, described: Mapping[str, str], output: Path, tries: int = 1
+) -> bool:
     """Run cases and write `reliability.json` and `reliability.md`.
 
     Args:
@@ -22,6 +24,7 @@ def run_cases(numbers: list[str], settings: Settings, described: Mapping[str, st
         settings: what each works with.
         described: what a reader has to know of the settings.
         output: the folder to write into.
+        tries: how often a case is run at most, while it breaks a bound; the last run counts, and the report tells.
 
     Returns:
         Whether every bound was held.
@@ -30,7 +33,7 @@ def run_cases(numbers: list[str], settings: Settings, described: Mapping[str, st
     report = Report(time.strftime("%Y-%m-%d %H:%M"), machine_facts(), dict(described))
     for number in numbers:
         begun = time.perf_counter()
-        report.cases.append(run_case(number, settings))
+        report.cases.append(run_case(number, settings, tries))
         print(f"{report.cases[-1].title}: {time.perf_counter() - begun:.1f} s", file=sys.stderr)
         write_report(report, output / "reliability.json")  # should a later case break the run, this much is there
     (output / "reliability.md").write_text(as_markdown(report), encoding="utf-8")
@@ -38,7 +41,18 @@ def run_cases(numbers: list[str], settings: Settings, described: Mapping[str, st
     return is_held(report)
 
 
-def run_case(number: str, settings: Settings) -> Case:
+def run_case(number: str, settings: Settings, tries: int = 1) -> Case:
+    """Run one case, and again while it breaks a bound and there are tries left."""
+    for used in range(1, tries + 1):
+        case = _run_once(number, settings)
+        if used > 1:
+            case.note = f"Run {used} times, since a bound was broken. {case.note}".strip()
+        if all(one.met for one in case.figures):
+            break
+    return case
+
+
+def _run_once(number: str, settings: Settings) -> Case:
     """Run one case; where it breaks down, that is its figure."""
     title, measure = CASES[number]
     case = Case(number, title)

@@ -70,6 +70,26 @@ def test_a_broken_bound_fails_the_run(monkeypatch, settings, tmp_path, capsys):
     assert "| 0 a case | waited   | 2 s    | at most 1 s     | NO   |" in capsys.readouterr().out
 
 
+def hold_from_the_second_run_on(settings):
+    first = settings.tiny.with_name("ran-before")
+    is_first = not first.exists()
+    first.touch()
+    return break_a_bound(settings) if is_first else hold(settings)
+
+
+def test_a_case_that_breaks_a_bound_is_run_again_when_told_and_this_is_said(
+    monkeypatch, settings, tiny_bundle, tmp_path, capsys
+):
+    with_room = Settings(TINY, tiny=tmp_path / "bundle", minilm=tiny_bundle)
+    monkeypatch.setitem(CASES, "0", ("a case", hold_from_the_second_run_on))
+    assert run_cases(["0"], with_room, {}, tmp_path, tries=2)
+    assert "0 a case: Run 2 times, since a bound was broken." in capsys.readouterr().out
+    (tmp_path / "other").mkdir()
+    without = Settings(TINY, tiny=tmp_path / "other" / "bundle", minilm=tiny_bundle)
+    assert not run_cases(["0"], without, {}, tmp_path)
+    assert "Run 2 times" not in capsys.readouterr().out
+
+
 def last_for_ever(settings):
     return [at_most("waited", math.inf, "s", 1)]
 
