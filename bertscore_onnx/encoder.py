@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.batching import plan_batches
 from bertscore_onnx.bundle import Bundle
+from bertscore_onnx.device import CUDA
 from bertscore_onnx.embeddings import TokenEmbeddings
 from bertscore_onnx.errors import EncodingError
 from bertscore_onnx.runner import GraphRunner
@@ -22,6 +23,8 @@ class Encoder:
         self._runner = GraphRunner(bundle, device=device, num_threads=num_threads)
         self._device = self._runner.device
         self._threads = WorkerThreads(self._runner.side_by_side, "bertscore-encode")
+        self._shares = 1 if self.provider == CUDA else self._runner.side_by_side
+        """Into how many batches a little work is cut, so that no thread is idle; a GPU likes it whole."""
         self.max_tokens = max(64, self._device.batch_values // self._manifest.hidden_size)
         """Padded tokens in a run of the graph."""
 
@@ -61,17 +64,19 @@ class Encoder:
             OutOfMemoryError, ClosedError, DeviceError: as `GraphRunner.run` says.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
-        plan = list(plan_batches(lengths, max_tokens or self.max_tokens, max_items, padding=self._manifest.padding))
+        alone = 2 * len(sequences) < self._shares  # too few to give every thread one
+        share = -(-len(sequences) // (1 if alone else self._shares)) * int(lengths.max(initial=1))  # padded tokens
+        share = min(share, max_tokens or self.max_tokens)
+        plan = list(plan_batches(lengths, share, max_items, padding=self._manifest.padding))
         first = np.zeros_like(lengths) if kept is None else kept[:, 0]  # (texts,)
         table = self._empty_table(lengths if kept is None else kept[:, 1] - first, plan)
-        alone = 2 * len(plan) < self._runner.side_by_side  # too few to give every thread one
 
         def encode_batch(batch: NDArray[np.int64]) -> int:
             input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
             self._fill(table, batch, self._runner.run(input_ids, mask, alone=alone), input_ids, first[batch])
             return int(table.lengths[batch].sum())
 
-        for tokens in self._threads.map(encode_batch, plan):
+        for tokens in map(encode_batch, plan) if alone else self._threads.map(encode_batch, plan):
             advance(tokens)
         return table
 

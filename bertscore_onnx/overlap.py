@@ -3,7 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from itertools import islice
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Begun = TypeVar("Begun")
@@ -17,31 +18,52 @@ def one_ahead(
 
     Args:
         items: read in the caller's thread while the item before is begun.
-        begin: the first step, in a thread of its own.
+        begin: the first step, in a thread of its own; or in the caller's, where there is one item only.
         finish: the second step, in the caller's thread, while the next item is begun.
 
     Yields:
         What `finish` returns, in order. Where `items` fails, first the results of the items before.
     """
+    reader = _Reader(items)
+    first, second = reader.read(), reader.read()
+    if first and not second:  # not worth a thread
+        yield finish(first[0], begin(first[0]))
+    elif second:
+        yield from _overlapped([*first, *second], reader, begin, finish)
+    if reader.failure is not None:
+        raise reader.failure
+
+
+class _Reader(Generic[Item]):
+    """Reads items until there are no more, or reading fails."""
+
+    def __init__(self, items: Iterator[Item]) -> None:
+        self._items = items
+        self.failure: Exception | None = None
+
+    def read(self) -> list[Item]:
+        """Return the next item, or nothing."""
+        if self.failure is not None:
+            return []
+        try:
+            return list(islice(self._items, 1))
+        except Exception as error:
+            self.failure = error
+            return []
+
+
+def _overlapped(
+    first: list[Item],
+    reader: _Reader[Item],
+    begin: Callable[[Item], Begun],
+    finish: Callable[[Item, Begun], Result],
+) -> Iterator[Result]:
     thread = ThreadPoolExecutor(1, "bertscore-window")
-    begun: deque[tuple[Item, Future[Begun]]] = deque()
-    failure: Exception | None = None
     try:
-        while failure is None:
-            try:
-                item = next(items)
-            except StopIteration:
-                break
-            except Exception as error:
-                failure = error
-            else:
-                begun.append((item, thread.submit(begin, item)))
-                if len(begun) > 1:
-                    yield _finish_first(begun, finish)
+        begun = deque((item, thread.submit(begin, item)) for item in first)
         while begun:
             yield _finish_first(begun, finish)
-        if failure is not None:
-            raise failure
+            begun.extend((item, thread.submit(begin, item)) for item in reader.read())
     finally:
         thread.shutdown(wait=False, cancel_futures=True)
 

@@ -35,14 +35,17 @@ def test_no_more_than_one_item_is_read_ahead():
         assert len(read) <= item + 2
 
 
-def test_items_are_read_and_finished_in_the_callers_thread_and_begun_in_another():
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_items_are_read_and_finished_in_the_callers_thread_and_begun_in_another_unless_there_is_one_only(number):
     def items():
-        yield threading.get_ident()
+        for _ in range(number):
+            yield threading.get_ident()
 
-    [(read_in, begun_in, finished_in)] = one_ahead(
+    for read_in, begun_in, finished_in in one_ahead(
         items(), lambda item: threading.get_ident(), lambda item, begun: (item, begun, threading.get_ident())
-    )
-    assert read_in == finished_in == threading.get_ident() != begun_in
+    ):
+        assert read_in == finished_in == threading.get_ident()
+        assert (begun_in == read_in) == (number == 1)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
