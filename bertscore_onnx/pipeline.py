@@ -30,7 +30,7 @@ from bertscore_onnx.windows import DistinctTexts, Window, cut_windows
 WINDOW_BYTES = 128_000_000
 """The embeddings of a window; two windows exist at a time. `benchmarks/window_size.py` measures what a size costs."""
 
-WINDOW_CANDIDATES = 16_384
+WINDOW_CANDIDATES = 2048
 """The most candidates of a window, for texts that occur again and again."""
 
 
