@@ -8,12 +8,14 @@ from collections.abc import Callable
 
 from benchmarks.contest import REST, Contest, Contestant, environment
 from benchmarks.growth import measure_growth
+from benchmarks.models import Model
 from benchmarks.results import Case, Contender, Goal, Skipped, figure, percentile, ratio
 from benchmarks.settings import Settings
 from benchmarks.texts import altered, of_lengths
 from benchmarks.throughput import (
     OURS,
     PEER,
+    Entry,
     Versus,
     add_stages,
     compare_throughput,
@@ -32,20 +34,13 @@ def minilm(settings: Settings) -> Case:
     model = settings.models.minilm
     pairs = settings.some_pairs(3004)
     case = Case("a", f"MiniLM, layer 4, {len(pairs[0])} pairs")
-    entries = [
-        ours(model),
-        peer(model),
-        peer(model, "bert-score-bf16", "bfloat16"),
-        ours(model, "ours-int8", "ours, int8", "int8"),
-        ours_on_openvino(model, settings.openvino_python),
-    ]
     comparisons = [
         Versus(OURS, PEER, 1.8),
         Versus("ours-openvino", PEER, 5),
         Versus("ours-openvino", "bert-score-bf16", 1.8),
         Versus("ours-int8", PEER),
     ]
-    compare_throughput(case, model, entries, pairs, settings, comparisons, outside_goal=5)
+    compare_throughput(case, model, _all_precisions(model, settings), pairs, settings, comparisons, outside_goal=5)
     return case
 
 
@@ -56,21 +51,25 @@ def roberta_large(settings: Settings) -> Case:
     case = Case("b", f"roberta-large's architecture, {model.num_layers} layers, {len(pairs[0])} pairs")
     if settings.roberta_folder is None:
         case.note = "The weights are random; speed does not depend on their values, the difference in scores does."
-    entries = [
-        ours(model),
-        peer(model),
-        peer(model, "bert-score-bf16", "bfloat16"),
-        ours(model, "ours-int8", "ours, int8", "int8"),
-        ours_on_openvino(model, settings.openvino_python),
-    ]
     comparisons = [
         Versus(OURS, PEER, 2.0),
         Versus("ours-openvino", PEER, 7),
         Versus("ours-openvino", "bert-score-bf16", 1.8),
         Versus("ours-int8", PEER, 5),
     ]
-    compare_throughput(case, model, entries, pairs, settings, comparisons)
+    compare_throughput(case, model, _all_precisions(model, settings), pairs, settings, comparisons)
     return case
+
+
+def _all_precisions(model: Model, settings: Settings) -> list[Entry]:
+    """Return both engines, each in the precisions it has on a CPU."""
+    return [
+        ours(model),
+        peer(model),
+        peer(model, "bert-score-bf16", "bfloat16"),
+        ours(model, "ours-int8", "ours, int8", "int8"),
+        ours_on_openvino(model, settings.openvino_python),
+    ]
 
 
 def documents(settings: Settings) -> Case:
