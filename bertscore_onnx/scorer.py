@@ -124,7 +124,10 @@ class BERTScorer:
         )
         self._pipeline = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle, long_text), self._encoder)
         if verify:
-            self._prove(Pipeline(self.manifest, TextTokenizer.of_bundle(bundle), self._encoder))
+            cuts = self._pipeline
+            if long_text != "truncate":
+                cuts = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle), self._encoder)
+            self._prove(cuts)
         self._long_text = long_text
         self._idf = bool(idf) or isinstance(idf, Mapping)
         self._weights: TokenWeights | None = None if self._idf else no_idf(self.manifest)
