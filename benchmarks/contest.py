@@ -9,8 +9,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from bertscore_onnx.closing import Closing
 
 ROOT = Path(__file__).parents[1]
 REST = 0.05
@@ -50,7 +51,7 @@ class Results:
     encode_seconds: float = 0.0
 
 
-class Worker:
+class Worker(Closing):
     """A process that answers requests; see `benchmarks.worker`."""
 
     def __init__(self, python: str = sys.executable) -> None:
@@ -102,16 +103,6 @@ class Worker:
         """End the process."""
         self._process.communicate()
         self._log.close()
-
-    def __enter__(self) -> Self:
-        """Return the worker itself, to be closed at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 def environment() -> dict[str, str]:

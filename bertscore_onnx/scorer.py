@@ -3,12 +3,12 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from os import PathLike
-from types import TracebackType
-from typing import Literal, Self, TypeVar, overload
+from typing import Literal, TypeVar, overload
 
 import numpy as np
 
 from bertscore_onnx.baselines import choose_baselines, rescale_layers
+from bertscore_onnx.closing import Closing
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import EncodingError, GoldenScoreError, IdfError, InputError, InputTypeError
@@ -39,7 +39,7 @@ from bertscore_onnx.weighting import TokenWeights, idf_of_documents, idf_of_mapp
 MaybeEncoded = TypeVar("MaybeEncoded")
 
 
-class BERTScorer:
+class BERTScorer(Closing):
     """Scores candidates against references with one exported model.
 
     Takes the place of bert-score's class of the same name. Its settings do not change after construction, so threads
@@ -338,16 +338,6 @@ class BERTScorer:
     def close(self) -> None:
         """Release the model; the scorer cannot score after that."""
         self._pipeline.close()
-
-    def __enter__(self) -> Self:
-        """Return the scorer itself, to be closed at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the scorer."""
-        self.close()
 
     def __reduce__(self) -> str:
         """Refuse to be pickled or copied."""

@@ -7,8 +7,9 @@ import signal
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from bertscore_onnx.closing import Closing
 
 Work = Callable[..., Any]
 
@@ -17,7 +18,7 @@ class ChildError(Exception):
     """The work ended in an error, a crash or not at all; the message says which."""
 
 
-class Child:
+class Child(Closing):
     """A process that does one piece of work after the other."""
 
     def __init__(self, method: str = "spawn") -> None:
@@ -65,16 +66,6 @@ class Child:
             os.killpg(self._pid, signal.SIGKILL)
         self._process.kill()
         self._process.join()
-
-    def __enter__(self) -> Self:
-        """Return the child itself, to be closed at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 def _serve(connection: Connection) -> None:

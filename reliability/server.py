@@ -10,16 +10,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from benchmarks.contest import environment
+from bertscore_onnx.closing import Closing
 
 STARTING_SECONDS = 60
 ENDPOINT = "/v1/score"
 
 
-class Server:
+class Server(Closing):
     """`bertscore-onnx serve`."""
 
     def __init__(self, bundle: Path, *options: str) -> None:
@@ -57,16 +57,6 @@ class Server:
         self.process.wait()
         self._log.close()
 
-    def __enter__(self) -> Self:
-        """Return the server itself, to be ended at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End it."""
-        self.close()
-
     def _await_port(self) -> int:
         until = time.monotonic() + STARTING_SECONDS
         log = Path(self._log.name)
@@ -79,7 +69,7 @@ class Server:
         raise RuntimeError(f"The server does not listen. It said: {said[-2000:]}")
 
 
-class Client:
+class Client(Closing):
     """One connection, kept open, and opened again where the server closed it."""
 
     def __init__(self, port: int, timeout: float = 60) -> None:
@@ -105,16 +95,6 @@ class Client:
     def close(self) -> None:
         """Close the connection; the next request opens another."""
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        """Return the client itself, to be closed at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 def body_of(candidates: list[str], references: list[str]) -> bytes:

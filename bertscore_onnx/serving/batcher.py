@@ -5,9 +5,8 @@ import atexit
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from types import TracebackType
-from typing import Self
 
+from bertscore_onnx.closing import Closing
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.inputs import Reference
 from bertscore_onnx.scorer import BERTScorer
@@ -20,7 +19,7 @@ from bertscore_onnx.serving.supervisor import Supervisor
 from bertscore_onnx.serving.worker import prove
 
 
-class MicroBatcher:
+class MicroBatcher(Closing):
     """Scores what many threads or tasks hand in, in batches, on one worker thread.
 
     What one call hands in is an item: it is admitted, scored and answered as a whole, and every item is answered, by
@@ -154,16 +153,6 @@ class MicroBatcher:
         self._book.close()
         self._supervisor.stop()
         atexit.unregister(self.close)
-
-    def __enter__(self) -> Self:
-        """Return the batcher itself, to be closed at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the batcher."""
-        self.close()
 
     def __reduce__(self) -> str:
         """Refuse to be pickled or copied."""
