@@ -85,7 +85,8 @@ class Gate:
             if needs_room:
                 self._admission.enter()
         except Problem as problem:
-            await answer_error(Request(scope), problem)(scope, receive, send)
+            response = await answer_error(Request(scope), problem)
+            await response(scope, receive, send)
             return
         try:
             await self._app(scope, receive, send)
@@ -105,8 +106,10 @@ class Gate:
             )
 
 
-def answer_error(request: HTTPConnection, error: Exception) -> Response:
+async def answer_error(request: HTTPConnection, error: Exception) -> Response:
     """Answer an error that an endpoint raised on purpose, or that says there is no such endpoint.
+
+    A coroutine, since Starlette hands a plain function to another thread, for which an overloaded server waits long.
 
     Raises:
         Exception: it is none of these.

@@ -12,7 +12,7 @@ from typing import Self
 
 from bertscore_onnx.baselines import rescale_layers
 from bertscore_onnx.bundle import Bundle
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, QueueFullError
 from bertscore_onnx.locate import find_bundle
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
@@ -208,6 +208,23 @@ class Models:
         if name is not None and name not in self._models:
             raise Problem(422, "unknown_model", f"There is no model {name!r}; the server has: {known}.")
         return next(iter(self._models.values())) if name is None else self._models[name]
+
+    def check_room(self) -> None:
+        """Refuse a request that nobody has read yet, where no model has room for it.
+
+        Raises:
+            QueueFullError: as `MicroBatcher.check_room` says.
+        """
+        refusal = None
+        for _, _, weighting in self.weightings():
+            try:
+                weighting.batcher.check_room()
+            except QueueFullError as error:
+                refusal = error
+            else:
+                return
+        if refusal is not None:
+            raise refusal
 
     def __iter__(self) -> Iterator[Model]:
         """Go through the models."""

@@ -34,6 +34,7 @@ class Scoring:
         Raises:
             Problem: it cannot be scored, or not now.
         """
+        self._models.check_room()
         if media_type(request, JSON, NDJSON) == NDJSON:
             return ScoreStream(request, self._models, self._limits)
         if request.query_params:

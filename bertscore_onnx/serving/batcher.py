@@ -102,6 +102,15 @@ class MicroBatcher(Closing):
         """Score in asyncio; as `submit`, and cancelling the task cancels the item."""
         return await asyncio.wrap_future(self.submit(cands, refs, deadline=deadline))
 
+    def check_room(self) -> None:
+        """Refuse an item before it is made, where `submit` would refuse it now; it counts as one that was.
+
+        Raises:
+            QueueFullError, ForkError: as `submit` does.
+        """
+        self._check_process()
+        self._book.check_room()
+
     @property
     def ready(self) -> bool:
         """Whether an item handed in now would be scored, were there room for it.

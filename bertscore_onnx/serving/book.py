@@ -68,6 +68,23 @@ class Book:
         """How many items are waiting."""
         return len(self._waiting)
 
+    def check_room(self) -> None:
+        """Refuse one item where there is no room for it.
+
+        Raises:
+            QueueFullError: as many as allowed are waiting.
+        """
+        with self._changed:
+            if len(self._waiting) < self._max_waiting:
+                return
+            self._counts["rejected"] += 1
+            retry_after = self._waiting_tokens * self._seconds_per_token or 1.0
+            raise QueueFullError(
+                f"{len(self._waiting)} items are waiting, as many as max_queue allows. Try again in about "
+                f"{retry_after:.2g} s.",
+                retry_after=retry_after,
+            )
+
     def admit(self, item: Item) -> None:
         """Let an item wait.
 
@@ -81,14 +98,7 @@ class Book:
                 raise DrainingError("The batcher is draining: it finishes what it has and admits nothing more.")
             if self._phase is _Phase.CLOSED:
                 raise ClosedError("The batcher was closed. Make a new one.")
-            if len(self._waiting) >= self._max_waiting:
-                self._counts["rejected"] += 1
-                retry_after = self._waiting_tokens * self._seconds_per_token or 1.0
-                raise QueueFullError(
-                    f"{len(self._waiting)} items are waiting, as many as max_queue allows. Try again in about "
-                    f"{retry_after:.2g} s.",
-                    retry_after=retry_after,
-                )
+            self.check_room()
             self._counts["submitted"] += 1
             self._waiting[item.future] = item
             self._waiting_tokens += item.padded_tokens

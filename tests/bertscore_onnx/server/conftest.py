@@ -74,6 +74,12 @@ class FakeBatcher:
         self.calls = 0
         self.cancelled = threading.Event()
         self.ready = True
+        self.is_full = False
+
+    def check_room(self):
+        """Admit whatever comes, or raise the error where that is of a full queue."""
+        if self.is_full:
+            raise self._error
 
     async def score(self, cands, refs, *, deadline=None):
         self.calls += 1

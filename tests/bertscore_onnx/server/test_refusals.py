@@ -1,5 +1,6 @@
 """Every answer that is not a success."""
 
+import inspect
 import logging
 import socket
 import threading
@@ -13,10 +14,10 @@ from bertscore_onnx.errors import (
     QueueFullError,
     WorkerError,
 )
-from bertscore_onnx.server import Limits
+from bertscore_onnx.server import Limits, create_app
 from bertscore_onnx.server.keys import ApiKeys
 
-from .conftest import access_lines, error_of, serving, wait_until
+from .conftest import FakeBatcher, access_lines, error_of, serving, wait_until
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
 KEY = "correct-horse-battery"
@@ -196,6 +197,28 @@ def test_429_before_the_body_is_read_where_too_many_are_in_progress(models, fake
         assert client.post("/v1/score", json=BODY).status_code == 200
     assert answer.startswith(b"HTTP/1.1 429 ")
     assert b"retry-after: 1\r\n" in answer.lower()
+
+
+def test_429_before_the_body_is_read_where_no_batcher_has_room(models, monkeypatch):
+    unread = head(100).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    error = QueueFullError("Full.", retry_after=2.2)
+    first, second = (FakeBatcher(weighting.batcher, error) for _, _, weighting in models.weightings())
+    for (_, _, weighting), fake in zip(models.weightings(), (first, second), strict=True):
+        monkeypatch.setattr(weighting, "batcher", fake)
+    with serving(models) as client:
+        first.is_full = True
+        assert client.post("/v1/score", json=BODY).status_code == 429
+        assert first.calls == 1
+        second.is_full = True
+        answer = raw_request(client, unread)
+    assert answer.startswith(b"HTTP/1.1 429 ")
+    assert b"retry-after: 3\r\n" in answer.lower()
+    assert (first.calls, second.calls) == (1, 0)
+
+
+def test_an_overloaded_server_refuses_without_another_thread(models):
+    handlers = create_app(models, Limits()).exception_handlers.values()
+    assert all(map(inspect.iscoroutinefunction, handlers))
 
 
 def test_a_client_that_goes_away_cancels_its_item(models, fake_batcher, caplog):

@@ -127,9 +127,12 @@ def test_a_full_queue_admits_nothing_and_says_when_to_try_again(make_batcher, fa
     with pytest.raises(QueueFullError, match="2 items are waiting") as caught:
         batcher.submit(["b"], ["x"])
     assert 0 < caught.value.retry_after < GUARD
-    assert batcher.stats().rejected == 1
+    with pytest.raises(QueueFullError, match="2 items are waiting"):
+        batcher.check_room()
+    assert batcher.stats().rejected == 2
     fake.gate.set()
     wait(waiting, GUARD)
+    batcher.check_room()
     assert batcher.submit(["b"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
