@@ -17,6 +17,9 @@ class Goal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at_most: bool = False
     """Whether the figure may reach the bound at most; at least, otherwise."""
 
+    of_speed: bool = False
+    """Whether a busy machine alone can break it."""
+
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One number to report: the median over the rounds, and its spread."""

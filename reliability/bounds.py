@@ -5,11 +5,10 @@ import sys
 from benchmarks.results import Figure, Goal, figure
 
 
-def at_most(name: str, value: float, unit: str, bound: float) -> Figure:
-    """Make a figure that may reach its bound, and no more."""
-    return figure(
-        name, unit, [min(float(value), sys.float_info.max)], Goal(bound, at_most=True)
-    )  # JSON has no infinity
+def at_most(name: str, value: float, unit: str, bound: float, *, of_speed: bool = False) -> Figure:
+    """Make a figure that may reach its bound, and no more; `of_speed` as `Goal` says."""
+    value = min(float(value), sys.float_info.max)  # JSON has no infinity
+    return figure(name, unit, [value], Goal(bound, at_most=True, of_speed=of_speed))
 
 
 def none_of(name: str, count: int) -> Figure:
@@ -17,6 +16,6 @@ def none_of(name: str, count: int) -> Figure:
     return at_most(name, count, "", 0)
 
 
-def at_least(name: str, value: float, unit: str, bound: float) -> Figure:
-    """Make a figure that has to reach its bound."""
-    return figure(name, unit, [value], Goal(bound))
+def at_least(name: str, value: float, unit: str, bound: float, *, of_speed: bool = False) -> Figure:
+    """Make a figure that has to reach its bound; `of_speed` as `Goal` says."""
+    return figure(name, unit, [value], Goal(bound, of_speed=of_speed))

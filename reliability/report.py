@@ -22,9 +22,10 @@ def cases_as_markdown(cases: list[Case]) -> str:
     )
 
 
-def is_held(report: Report) -> bool:
-    """Say whether every figure keeps to its bound."""
-    return all(one.met for case in report.cases for one in case.figures)
+def is_held(report: Report, *, whatever_speed: bool = False) -> bool:
+    """Say whether every figure keeps to its bound; `whatever_speed` leaves out those that a busy machine can break."""
+    figures = [one for case in report.cases for one in case.figures]
+    return all(one.met or (whatever_speed and one.goal is not None and one.goal.of_speed) for one in figures)
 
 
 def _row(case: Case, one: Figure) -> tuple[str, ...]:

@@ -15,7 +15,13 @@ from reliability.settings import Settings
 
 
 def run_cases(
-    numbers: list[str], settings: Settings, described: Mapping[str, str], output: Path, tries: int = 1
+    numbers: list[str],
+    settings: Settings,
+    described: Mapping[str, str],
+    output: Path,
+    *,
+    tries: int = 1,
+    whatever_speed: bool = False,
 ) -> bool:
     """Run cases and write `reliability.json` and `reliability.md`.
 
@@ -25,9 +31,10 @@ def run_cases(
         described: what a reader has to know of the settings.
         output: the folder to write into.
         tries: how often a case is run at most, while it breaks a bound; the last run counts, and the report tells.
+        whatever_speed: show a broken bound of speed, and do not fail of it: the machine may be busy with other things.
 
     Returns:
-        Whether every bound was held.
+        Whether every bound was held, as far as it counts.
     """
     output.mkdir(parents=True, exist_ok=True)
     report = Report(time.strftime("%Y-%m-%d %H:%M"), machine_facts(), dict(described))
@@ -38,7 +45,7 @@ def run_cases(
         write_report(report, output / "reliability.json")  # should a later case break the run, this much is there
     (output / "reliability.md").write_text(as_markdown(report), encoding="utf-8")
     print(cases_as_markdown(report.cases))
-    return is_held(report)
+    return is_held(report, whatever_speed=whatever_speed)
 
 
 def run_case(number: str, settings: Settings, tries: int = 1) -> Case:

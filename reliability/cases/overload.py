@@ -52,16 +52,16 @@ def measure(settings: Settings) -> list[Figure]:
         alive = server.process.poll() is None
     others = sum(count for status, count in answers.statuses.items() if status not in (200, 429))
     asked = sum(answers.statuses.values())
+    offered = asked / (calm * sizes.overload_seconds)
+    slowest = 1000 * percentile(answers.refused_after or [math.inf], 99)
     return [
-        at_least(
-            "requests offered, against those answered when calm", asked / (calm * sizes.overload_seconds), "×", 4.5
-        ),
+        at_least("requests offered, against those answered when calm", offered, "×", 4.5, of_speed=True),
         none_of(f"of {asked:,} answers, neither 200 nor 429", others),
         at_least("answers 429", answers.statuses[429], "", 1),
         at_least("answers 200", answers.statuses[200], "", 1),
         at_most("deepest queue", answers.deepest, "", MAX_QUEUE),
-        at_most("p99 of a 429", 1000 * percentile(answers.refused_after or [math.inf], 99), "ms", 100),
-        at_most("until 90 % of the throughput is back", recovered, "s", RECOVERY_SECONDS),
+        at_most("p99 of a 429", slowest, "ms", 100, of_speed=True),
+        at_most("until 90 % of the throughput is back", recovered, "s", RECOVERY_SECONDS, of_speed=True),
         none_of("servers that ended", not alive),
     ]
 

@@ -47,14 +47,18 @@ def break_a_bound(settings):
     return [at_most("waited", 2.0, "s", 1)]
 
 
+def be_slow(settings):
+    return [at_most("waited", 2.0, "s", 1, of_speed=True), at_least("done", 1, "", 2, of_speed=True)]
+
+
 def break_down(settings):
     raise RuntimeError("no more")
 
 
-def run(monkeypatch, settings, folder, *cases):
+def run(monkeypatch, settings, folder, *cases, **options):
     for number, case in enumerate(cases):
         monkeypatch.setitem(CASES, str(number), ("a case", case))
-    return run_cases([str(number) for number in range(len(cases))], settings, {"form": "tiny"}, folder)
+    return run_cases([str(number) for number in range(len(cases))], settings, {"form": "tiny"}, folder, **options)
 
 
 def test_bounds_that_are_held_are_shown_and_written(monkeypatch, settings, tmp_path, capsys):
@@ -68,6 +72,13 @@ def test_bounds_that_are_held_are_shown_and_written(monkeypatch, settings, tmp_p
 def test_a_broken_bound_fails_the_run(monkeypatch, settings, tmp_path, capsys):
     assert not run(monkeypatch, settings, tmp_path, break_a_bound, hold)
     assert "| 0 a case | waited   | 2 s    | at most 1 s     | NO   |" in capsys.readouterr().out
+
+
+def test_broken_bounds_of_speed_are_shown_and_fail_the_run_unless_told(monkeypatch, settings, tmp_path, capsys):
+    assert not run(monkeypatch, settings, tmp_path, hold, be_slow)
+    assert run(monkeypatch, settings, tmp_path, hold, be_slow, whatever_speed=True)
+    assert capsys.readouterr().out.count("NO") == 4
+    assert not run(monkeypatch, settings, tmp_path, be_slow, break_a_bound, whatever_speed=True)
 
 
 def hold_from_the_second_run_on(settings):
@@ -126,9 +137,9 @@ def test_the_long_form_does_more_of_everything():
 
 def test_the_exit_status_tells_of_a_broken_bound(monkeypatch, tmp_path, tiny_bundle):
     options = ["--case", "8", "--tiny", str(tiny_bundle), "--minilm", str(tiny_bundle), "--output", str(tmp_path)]
-    monkeypatch.setattr(command, "run_cases", lambda *arguments: True)
+    monkeypatch.setattr(command, "run_cases", lambda *arguments, **options: True)
     command.main(options)
-    monkeypatch.setattr(command, "run_cases", lambda *arguments: False)
+    monkeypatch.setattr(command, "run_cases", lambda *arguments, **options: False)
     with pytest.raises(SystemExit) as caught:
         command.main(options)
     assert caught.value.code == 1
