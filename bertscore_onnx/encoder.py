@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.batching import plan_batches
+from bertscore_onnx.buffers import uninitialized
 from bertscore_onnx.bundle import Bundle
 from bertscore_onnx.device import CUDA
 from bertscore_onnx.embeddings import TokenEmbeddings
@@ -101,7 +102,7 @@ class Encoder:
         starts = np.zeros_like(lengths)
         starts[order] = np.cumsum(lengths[order]) - lengths[order]
         layers, tokens = len(self._manifest.layers), int(lengths.sum())
-        vectors = np.empty((layers, tokens, self._manifest.hidden_size), dtype=np.float32)
+        vectors = uninitialized((layers, tokens, self._manifest.hidden_size))
         return TokenEmbeddings(vectors, np.empty(tokens, dtype=np.int64), starts, lengths)
 
     def _fill(
