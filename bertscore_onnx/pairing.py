@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.batching import plan_batches
 from bertscore_onnx.embeddings import TokenEmbeddings
-from bertscore_onnx.forks import fork_gate
 from bertscore_onnx.matching import greedy_match, match_in_blocks
 from bertscore_onnx.notices import Notices
+from bertscore_onnx.products import product_gate
 from bertscore_onnx.threads import WorkerThreads
 from bertscore_onnx.weighting import TokenWeights
 
@@ -60,7 +60,7 @@ def match_pairs(
     scorable = _scorable(pairs, weights, special_ids, notices)  # (scorable,)
     candidate, reference = pairs.candidate[scorable], pairs.reference[scorable]
 
-    @fork_gate.closed()
+    @product_gate.closed()
     def match(batch: NDArray[np.int64]) -> None:
         for layer in range(len(precision)):
             precision[layer, scorable[batch]], recall[layer, scorable[batch]] = greedy_match(
@@ -68,7 +68,7 @@ def match_pairs(
                 *references.padded(layer, reference[batch], weights.table),
             )
 
-    @fork_gate.closed()
+    @product_gate.closed()
     def match_long(pair: np.int64) -> None:
         for layer in range(len(precision)):
             precision[layer, scorable[pair]], recall[layer, scorable[pair]] = match_in_blocks(

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.embeddings import TokenEmbeddings
 from bertscore_onnx.encoded import EncodedTexts
-from bertscore_onnx.forks import fork_gate
 from bertscore_onnx.matching import match_all, match_in_blocks
 from bertscore_onnx.pairing import BLOCK_TOKENS, weigh_texts
+from bertscore_onnx.products import product_gate
 from bertscore_onnx.weighting import TokenWeights
 
 Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
@@ -49,7 +49,7 @@ def match_pairwise(
     return (precision * scorable)[everywhere], (recall * scorable)[everywhere]
 
 
-@fork_gate.closed()
+@product_gate.closed()
 def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match two blocks; where one is a single long text, text by text, so that memory does not grow with it."""
     if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:

@@ -3,8 +3,9 @@ import threading
 import time
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from bertscore_onnx.forks import ForkGate, fork_gate
+from bertscore_onnx.products import ProductGate, product_gate
 
 from .conftest import in_forked_child
 
@@ -19,7 +20,7 @@ def run_in_thread(work):
 
 
 def test_a_fork_waits_for_a_product_in_progress():
-    gate, order = ForkGate(), []
+    gate, order = ProductGate(), []
 
     def fork():
         gate.before_fork()
@@ -35,7 +36,7 @@ def test_a_fork_waits_for_a_product_in_progress():
 
 
 def test_a_product_waits_for_a_fork_in_progress():
-    gate, order = ForkGate(), []
+    gate, order = ProductGate(), []
 
     def multiply():
         with gate.closed():
@@ -50,9 +51,39 @@ def test_a_product_waits_for_a_fork_in_progress():
     assert order == ["fork", "product"]
 
 
+def num_blas_threads():
+    [blas] = threadpool_info_of("blas")
+    return blas["num_threads"]
+
+
+def threadpool_info_of(api):
+    return [one for one in threadpool_info() if one["user_api"] == api]
+
+
+@pytest.mark.skipif(not threadpool_info_of("blas"), reason="numpy's BLAS has no threads of its own")
+def test_blas_keeps_to_one_thread_until_nobody_multiplies():
+    gate, may_end = ProductGate(), threading.Event()
+    is_inside = threading.Event()
+
+    def multiply():
+        with gate.closed():
+            is_inside.set()
+            may_end.wait(60)
+
+    with threadpool_limits(2, "blas"):
+        multiplying = run_in_thread(multiply)
+        assert is_inside.wait(60)
+        with gate.closed():
+            assert num_blas_threads() == 1
+        assert num_blas_threads() == 1
+        may_end.set()
+        multiplying.join(60)
+        assert num_blas_threads() == 2
+
+
 def test_neither_waits_for_ever(monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.forks.PATIENCE", 0.01)
-    gate = ForkGate()
+    monkeypatch.setattr("bertscore_onnx.products.PATIENCE", 0.01)
+    gate = ProductGate()
     with gate.closed():
         gate.before_fork()
         gate.after_fork()
@@ -62,7 +93,7 @@ def test_neither_waits_for_ever(monkeypatch):
 @in_threads
 def test_a_forked_child_may_multiply():
     def multiply():
-        with fork_gate.closed():
+        with product_gate.closed():
             return "done"
 
     assert in_forked_child(multiply) == "done"
