@@ -98,9 +98,10 @@ def weigh_texts(
         IdfError: the weights say nothing of a token that occurs.
     """
     ids, begins = table.flat_ids(texts)  # (tokens,) and (texts,)
-    weights.check_covers(ids)
-    has_words = np.logical_or.reduceat(~np.isin(ids, special_ids), begins)
-    has_weight = np.logical_or.reduceat(weights.table[ids] > 0, begins)
+    is_word = np.ones(len(weights.table), dtype=np.bool_)  # (vocab_size,)
+    is_word[special_ids] = False
+    has_words = np.logical_or.reduceat(is_word[ids], begins)
+    has_weight = np.logical_or.reduceat(weights.of(ids) > 0, begins)
     return has_words, has_weight
 
 
@@ -110,10 +111,11 @@ def _scorable(
     """Return which pairs have something to match on both sides, and count the others."""
     filled, scorable = np.ones((2, len(pairs.candidate)), dtype=np.bool_)  # (pairs,) each
     for table, text in ((pairs.candidates, pairs.candidate), (pairs.references, pairs.reference)):
-        texts, of_pair = np.unique(text, return_inverse=True)
-        has_words, has_weight = weigh_texts(table, texts, weights, special_ids)
-        filled &= has_words[of_pair]
-        scorable &= (has_words & has_weight)[of_pair]
+        has_words, has_weight, occurs = np.zeros((3, len(table.lengths)), dtype=np.bool_)  # (texts,) each
+        occurs[text] = True
+        has_words[occurs], has_weight[occurs] = weigh_texts(table, np.flatnonzero(occurs), weights, special_ids)
+        filled &= has_words[text]
+        scorable &= (has_words & has_weight)[text]
     notices.empty += int((~filled).sum())
     notices.weightless += int((filled & ~scorable).sum())
     return np.flatnonzero(scorable)

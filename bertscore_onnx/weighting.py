@@ -21,14 +21,21 @@ class TokenWeights:
 
     name: str
 
-    def check_covers(self, ids: NDArray[np.int64]) -> None:
-        """Raise an IdfError where the caller's table says nothing of an id that occurs."""
-        missing = ids[np.isnan(self.table[ids])]
-        if len(missing):
+    def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the weight of each token, (tokens,).
+
+        Raises:
+            IdfError: the caller's table says nothing of an id that occurs.
+        """
+        weights: NDArray[np.float32] = self.table[ids]
+        is_missing = np.isnan(weights)
+        if is_missing.any():
+            missing = np.unique(ids[is_missing])
             raise IdfError(
-                f"The idf table has no weight for {len(np.unique(missing))} token ids that occur, {missing[0]} among "
-                "them. Add them, or give a collections.defaultdict with the weight of unseen tokens."
+                f"The idf table has no weight for {len(missing)} token ids that occur, {missing[0]} among them. Add "
+                "them, or give a collections.defaultdict with the weight of unseen tokens."
             )
+        return weights
 
 
 def no_idf(manifest: Manifest) -> TokenWeights:

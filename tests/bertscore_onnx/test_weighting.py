@@ -45,13 +45,13 @@ def test_documents_may_come_some_at_a_time(manifest):
 
 def test_a_ready_table_is_taken_as_it_is(manifest):
     weights = idf_of_mapping({5: 0.5, 6: 2}, manifest)
-    weights.check_covers(np.array([5, 6, 5]))
+    assert weights.of(np.array([5, 6, 5])).tolist() == weights.table[[5, 6, 5]].tolist()
     assert weights.table[[5, 6]].tolist() == [0.5, 2]
 
 
 def test_an_id_that_a_ready_table_lacks_is_refused_when_it_occurs(manifest):
     with pytest.raises(IdfError, match="no weight for 2 token ids that occur, 7 among them"):
-        idf_of_mapping({5: 0.5}, manifest).check_covers(np.array([5, 7, 8]))
+        idf_of_mapping({5: 0.5}, manifest).of(np.array([5, 7, 8]))
 
 
 def test_a_defaultdict_says_what_unseen_tokens_weigh(manifest):
