@@ -30,8 +30,9 @@ from bertscore_onnx.windows import DistinctTexts, Window, cut_windows
 WINDOW_BYTES = 128_000_000
 """The embeddings of a window; two windows exist at a time. `benchmarks/window_size.py` measures what a size costs."""
 
-WINDOW_CANDIDATES = 2048
-"""The most candidates of a window, for texts that occur again and again."""
+WINDOW_CANDIDATES = 1024
+"""The most candidates of a window, for small models and for texts that occur again and again. Sorted among so many,
+3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
 
 
 class Pipeline:
