@@ -1,15 +1,24 @@
 """Metrics in the text format of Prometheus, with a registry of the server's own."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from bertscore_onnx import __version__
 from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.visit import Visit
+from bertscore_onnx.serving.durations import BOUNDS, Durations
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -79,7 +88,7 @@ class _BatcherCollector(Collector):
     def __init__(self, models: Models) -> None:
         self._models = models
 
-    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | InfoMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         """Yield the metrics of all batchers."""
         names = ["model", "idf"]
         rows = [
@@ -95,6 +104,10 @@ class _BatcherCollector(Collector):
         waiting = GaugeMetricFamily("bertscore_queue_depth", "Pieces waiting.", labels=names)
         padding = GaugeMetricFamily("bertscore_padding_ratio", "Padding in all tokens so far, 0 to 1.", labels=names)
         ready = GaugeMetricFamily("bertscore_ready", "Whether a worker is ready.", labels=names)
+        waits = HistogramMetricFamily(
+            "bertscore_batcher_wait_seconds", "Seconds that a piece waited to be scored.", labels=names
+        )
+        runs = HistogramMetricFamily("bertscore_batcher_run_seconds", "Seconds that a batch took.", labels=names)
         info = InfoMetricFamily("bertscore_model", "What scores.", labels=names)
         for labels, weighting, stats in rows:
             for error, count in stats.failed.items():
@@ -103,8 +116,16 @@ class _BatcherCollector(Collector):
             share = 1 - stats.batch_tokens / stats.padded_tokens if stats.padded_tokens else 0.0
             padding.add_metric(labels, share)
             ready.add_metric(labels, weighting.batcher.ready)
+            for family, durations in ((waits, stats.waits), (runs, stats.runs)):
+                family.add_metric(labels, _buckets(durations), durations.total)
             scorer = weighting.scorer
             info.add_metric(
                 labels, {"provider": scorer.provider, "signature": scorer.signature, "version": __version__}
             )
-        yield from (failed, waiting, padding, ready, info)
+        yield from (failed, waiting, padding, waits, runs, ready, info)
+
+
+def _buckets(durations: Durations) -> list[tuple[str, float]]:
+    """Return the number of durations up to each bound, as Prometheus has them."""
+    names = [*map(floatToGoString, BOUNDS), "+Inf"]
+    return list(zip(names, accumulate(durations.counts), strict=True))

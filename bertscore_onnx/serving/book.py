@@ -9,13 +9,14 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from enum import Enum
 from types import MappingProxyType
 
 from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, QueueFullError
 from bertscore_onnx.scores import Scores
+from bertscore_onnx.serving.durations import DurationCounter
 from bertscore_onnx.serving.item import Item
 from bertscore_onnx.serving.stats import BatcherStats
 
@@ -57,6 +58,7 @@ class Book:
         self._seconds_per_token = 0.0
         self._counts: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
+        self._waits, self._runs = DurationCounter(), DurationCounter()
 
     @property
     def is_open(self) -> bool:
@@ -143,15 +145,19 @@ class Book:
                     self._last_size = len(batch)
                     return batch
 
-    def note_batch(self, items: Iterable[Item], seconds: float) -> None:
-        """Count a call of the scorer, and learn from it how fast work goes."""
+    def note_batch(self, items: Sequence[Item], started: float) -> None:
+        """Count a call of the scorer that is just over, and learn from it how fast work goes."""
+        now = time.monotonic()
         with self._changed:
+            self._runs.note(now - started)
+            for item in items:
+                self._waits.note(started - item.submitted)
             padded = sum(item.padded_tokens for item in items)
             self._counts["batches"] += 1
             self._counts["batch_tokens"] += sum(item.tokens for item in items)
             self._counts["padded_tokens"] += padded
-            self._last_scored = time.monotonic()
-            pace = seconds / max(padded, 1)
+            self._last_scored = now
+            pace = (now - started) / max(padded, 1)
             self._seconds_per_token = 0.8 * self._seconds_per_token + 0.2 * pace if self._seconds_per_token else pace
 
     def count(self, name: str) -> None:
@@ -227,6 +233,8 @@ class Book:
                 failed=MappingProxyType(dict(self._failed)),
                 waiting=len(self._waiting),
                 in_flight=len(self._running),
+                waits=self._waits.durations(),
+                runs=self._runs.durations(),
                 **{name: self._counts[name] for name in _COUNTED},
             )
 

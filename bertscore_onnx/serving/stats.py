@@ -1,7 +1,9 @@
 """What a batcher has done so far."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from bertscore_onnx.serving.durations import Durations
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +52,9 @@ class BatcherStats:
 
     warnings: int
     """Warnings of the scorer, which are logged instead of shown."""
+
+    waits: Durations = field(compare=False)
+    """How long items waited, from `submit` to the call of the scorer."""
+
+    runs: Durations = field(compare=False)
+    """How long calls of the scorer took."""

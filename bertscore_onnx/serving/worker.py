@@ -167,7 +167,7 @@ class Worker:
                 [cand for item in items for cand in item.cands], [group for item in items for group in item.refs]
             )
         finally:
-            self._book.note_batch(items, time.monotonic() - started)
+            self._book.note_batch(items, started)
         return list(split_scores(scores, items))
 
     def _is_late(self, item: Item) -> bool:

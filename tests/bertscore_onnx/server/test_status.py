@@ -26,7 +26,9 @@ def samples(client):
 
 
 def test_metrics_count_requests_failures_and_time(models):
+    runs = "bertscore_batcher_run_seconds_count", "", "tiny-bert"
     with serving(models) as client:
+        before = samples(client)[runs]
         client.post("/v1/score", json=BODY)
         client.post("/v1/score", content=b"{", headers={"Content-Type": "application/json"})
         client.get("/nothing")
@@ -39,6 +41,7 @@ def test_metrics_count_requests_failures_and_time(models):
     for stage, count in [("read", 2), ("score", 1), ("total", 2)]:
         assert found["bertscore_stage_seconds_count", "/v1/score", stage] == count
     assert found["bertscore_active_requests",] == 0
+    assert found[runs] == before + 1
 
 
 @pytest.mark.parametrize("idf", ["", "zoo"])
@@ -48,6 +51,11 @@ def test_metrics_tell_of_every_batcher(client, idf):
     for name in ("queue_depth", "padding_ratio", "batcher_restarts_total", "batcher_batch_tokens_total"):
         assert (f"bertscore_{name}", *labels) in found
     assert found["bertscore_ready", *labels] == 1
+    for name in ("wait", "run"):
+        count = found[f"bertscore_batcher_{name}_seconds_count", *labels]
+        assert count == found[f"bertscore_batcher_{name}_seconds_bucket", *sorted([*labels, "+Inf"])]
+        assert count >= found[f"bertscore_batcher_{name}_seconds_bucket", *sorted([*labels, "0.001"])]
+        assert (f"bertscore_batcher_{name}_seconds_sum", *labels) in found
     [info] = [sample for sample in found if sample[0] == "bertscore_model_info" and idf in sample]
     assert "CPUExecutionProvider" in info
 

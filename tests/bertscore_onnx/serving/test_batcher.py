@@ -252,7 +252,8 @@ def test_the_counts_add_up(make_batcher, fake, held):
     fake.gate.set()
     wait(futures, GUARD)
     assert batcher.drain(GUARD)
-    assert batcher.stats() == BatcherStats(
+    stats = batcher.stats()
+    assert stats == BatcherStats(
         submitted=5,
         completed=2,
         failed={"ValueError": 1, "EncodingError": 1},
@@ -266,7 +267,12 @@ def test_the_counts_add_up(make_batcher, fake, held):
         padded_tokens=6 + 2 * (6 + 6 + 4),
         restarts=0,
         warnings=1,
+        waits=stats.waits,
+        runs=stats.runs,
     )
+    assert sum(stats.runs.counts) == 5
+    assert sum(stats.waits.counts) == 1 + 3 + 3
+    assert stats.waits.total > 0
 
 
 def test_a_batcher_is_not_pickled(make_batcher):
