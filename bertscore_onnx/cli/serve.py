@@ -4,12 +4,13 @@ import ipaddress
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from bertscore_onnx.cli.text_files import open_text_file
 from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx.home import Precision
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle import Bundle
@@ -49,11 +50,22 @@ def serve(
         ),
     ] = None,
     device: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda where it is offered]")
+        str | None,
+        typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:N or openvino.  [default: cuda where it is offered]"),
     ] = None,
     nthreads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
     ] = None,
+    precision: Annotated[
+        Precision | None,
+        typer.Option(
+            help="Take the bundles exported in this precision.  [default: a bundle's own; fp32 for a model's name]"
+        ),
+    ] = None,
+    long_text: Annotated[
+        Literal["truncate", "window"],
+        typer.Option(help="What becomes of texts beyond a model's maximum: cut there, or encoded in windows."),
+    ] = "truncate",
     allow_fp32_baseline: Annotated[
         bool, typer.Option("--allow-fp32-baseline", help="Rescale fp16 and int8 scores with baselines of fp32.")
     ] = False,
@@ -106,10 +118,18 @@ def serve(
     def make_scorer(bundle: "Bundle", sentences: Sequence[str] | None) -> "BERTScorer":
         from bertscore_onnx.scorer import BERTScorer
 
-        return BERTScorer(bundle.path, idf=sentences is not None, idf_sents=sentences, device=device, nthreads=nthreads)
+        return BERTScorer(
+            bundle.path,
+            idf=sentences is not None,
+            idf_sents=sentences,
+            device=device,
+            nthreads=nthreads,
+            long_text=long_text,
+        )
 
+    tables = _read_idf(idf or [])
     with Models.load(
-        model, _read_idf(idf or []), limits, make_scorer, allow_fp32_baseline=allow_fp32_baseline
+        model, tables, limits, make_scorer, precision=precision, allow_fp32_baseline=allow_fp32_baseline
     ) as models:
         run(create_app(models, limits, keys=keys), models, limits, host=host, port=port)
 

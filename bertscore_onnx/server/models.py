@@ -13,6 +13,7 @@ from typing import Self
 from bertscore_onnx.baselines import rescale_layers
 from bertscore_onnx.bundle import Bundle
 from bertscore_onnx.errors import InputError, QueueFullError
+from bertscore_onnx.home import Precision
 from bertscore_onnx.locate import find_bundle
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
@@ -78,8 +79,11 @@ class Model:
         self.token_names = TokenNames(bundle)
         self.weightings = weightings
         signature = weightings[None].scorer.signature
-        self.precision = dict(field.split(":", 1) for field in signature.split("|")[1:])["precision"]
+        settings = dict(field.split(":", 1) for field in signature.split("|")[1:])
+        self.precision = settings["precision"]
         """The arithmetic in use, which on some devices is not that of the bundle."""
+        self.cut_at = None if settings["long_text"] == "window" else bundle.manifest.max_length
+        """How many tokens are left of a longer text; None where it is scored as a whole."""
 
         rescales = allow_fp32_baseline or self.precision == "fp32"
         self.baselines = self.manifest.baselines if rescales else {}
@@ -165,6 +169,7 @@ class Models:
         limits: Limits,
         make: MakeScorer,
         *,
+        precision: Precision | None = None,
         allow_fp32_baseline: bool = False,
     ) -> Self:
         """Load models.
@@ -174,6 +179,7 @@ class Models:
             idf_sentences: the sentences of each idf table, which every model gets.
             limits: those of the server.
             make: makes the scorers.
+            precision: that of all bundles; None for a bundle's own, and fp32 for a model's name.
             allow_fp32_baseline: as `Model` says.
 
         Raises:
@@ -184,7 +190,7 @@ class Models:
         with ExitStack() as opened:
             for spec in models:
                 alias, _, source = spec.rpartition("=")
-                bundle = find_bundle(source)
+                bundle = find_bundle(source, precision=precision)
                 weightings: dict[str | None, Weighting] = {}
                 for idf, sentences in [(None, None), *idf_sentences.items()]:
                     weightings[idf] = Weighting(partial(make, bundle, sentences), limits)

@@ -18,14 +18,14 @@ _AHEAD = 1
 """Pieces that wait to be sent on, besides the one that is awaited and the one that is being added."""
 
 
-def pair_tokens(pair: PairBody, max_length: int | None, max_tokens: int, position: int | None = None) -> int:
+def pair_tokens(pair: PairBody, cut_at: int | None, max_tokens: int, position: int | None = None) -> int:
     """Estimate the tokens of a candidate and its references as the model takes them.
 
     Raises:
         Problem: 422: they are more than a batch may have.
     """
     texts = [pair.candidate, *pair.all_references]
-    longest = max_length or max_tokens
+    longest = cut_at or max_tokens
     tokens = sum(min(estimate_tokens(text), longest) for text in texts)
     if tokens > max_tokens:
         raise Problem(

@@ -58,7 +58,7 @@ class Scoring:
     async def _score(self, choice: Choice, pairs: list[PairBody]) -> list[ScoreValue]:
         until = asyncio.get_running_loop().time() + self._limits.deadline
         max_tokens = self._limits.max_batch_tokens
-        sizes = [pair_tokens(pair, choice.model.manifest.max_length, max_tokens, at) for at, pair in enumerate(pairs)]
+        sizes = [pair_tokens(pair, choice.model.cut_at, max_tokens, at) for at, pair in enumerate(pairs)]
         scores: list[ScoreValue] = []
 
         async def work(piece: slice) -> list[ScoreValue]:

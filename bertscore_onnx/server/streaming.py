@@ -124,7 +124,7 @@ class ScoreStream(Response):
         limits = self._limits
         try:
             pair = read_pair(parse(content), limits.max_pairs)
-            tokens = pair_tokens(pair, self._choice.model.manifest.max_length, limits.max_batch_tokens)
+            tokens = pair_tokens(pair, self._choice.model.cut_at, limits.max_batch_tokens)
         except Problem as problem:
             return _Line(self._lines, problem, 0)
         return _Line(self._lines, pair, tokens)

@@ -59,6 +59,12 @@ def test_wrong_settings_are_refused_before_a_model_is_loaded(run, arguments, tol
     assert told in result.stderr
 
 
+def test_a_bundle_of_another_precision_is_refused(run, tiny_bundle):
+    result = run("serve", "--model", tiny_bundle, "--precision", "int8")
+    assert result.exit_code == 1
+    assert "is in fp32, and int8 was asked for" in result.stderr
+
+
 def test_two_models_of_one_name_are_refused(run, tiny_bundle):
     result = run("serve", "--model", tiny_bundle, "--model", tiny_bundle)
     assert result.exit_code == 1

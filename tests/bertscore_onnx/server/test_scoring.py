@@ -94,6 +94,22 @@ def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
         }
 
 
+def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
+    def make_window_scorer(bundle, sentences):
+        return BERTScorer(bundle.path, device="cpu", long_text="window")
+
+    cand, ref = "the cat sat on the mat " * 20, "a dog ran " * 40  # the model takes 32 tokens
+    with (
+        Models.load([str(tiny_bundle)], {}, Limits(), make_window_scorer) as models,
+        serving(models) as client,
+        BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer,
+    ):
+        answer = client.post("/v1/score", json={"pairs": [{"candidate": cand, "reference": ref}]}).json()
+        assert models.choose(None).cut_at is None
+        assert "|long_text:window|" in answer["signature"]
+        assert answer["scores"][0]["f1"] == pytest.approx(scorer.score([cand], [ref]).F[0], abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("body", "code", "pair"),
     [
