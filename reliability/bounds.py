@@ -4,11 +4,13 @@ import sys
 
 from benchmarks.results import Figure, Goal, figure
 
+NEVER = sys.float_info.max
+"""What infinity is written as; JSON has none."""
+
 
 def at_most(name: str, value: float, unit: str, bound: float, *, of_speed: bool = False) -> Figure:
     """Make a figure that may reach its bound, and no more; `of_speed` as `Goal` says."""
-    value = min(float(value), sys.float_info.max)  # JSON has no infinity
-    return figure(name, unit, [value], Goal(bound, at_most=True, of_speed=of_speed))
+    return figure(name, unit, [min(float(value), NEVER)], Goal(bound, at_most=True, of_speed=of_speed))
 
 
 def none_of(name: str, count: int) -> Figure:

@@ -2,6 +2,7 @@
 
 from benchmarks.report import table
 from benchmarks.results import Case, Figure, Report
+from reliability.bounds import NEVER
 
 HEADER = ("case", "measured", "figure", "bound", "held")
 
@@ -35,4 +36,4 @@ def _row(case: Case, one: Figure) -> tuple[str, ...]:
 
 
 def _value(value: float, unit: str) -> str:
-    return f"{value:,.4g} {unit}".strip()
+    return "never" if value == NEVER else f"{value:,.4g} {unit}".strip()

@@ -105,8 +105,9 @@ def last_for_ever(settings):
     return [at_most("waited", math.inf, "s", 1)]
 
 
-def test_what_never_came_is_written_and_breaks_its_bound(monkeypatch, settings, tmp_path):
+def test_what_never_came_is_written_and_breaks_its_bound(monkeypatch, settings, tmp_path, capsys):
     assert not run(monkeypatch, settings, tmp_path, last_for_ever)
+    assert "| 0 a case | waited   | never  | at most 1 s | NO   |" in capsys.readouterr().out
     [case] = read_report(tmp_path / "reliability.json").cases
     assert [one.met for one in case.figures] == [False]
 
