@@ -89,7 +89,7 @@ def best_of_references(
         precision, recall, f1: scores of the pairs, (layers, pairs), the pairs of one candidate side by side.
         counts: how many references each candidate has, (candidates,), each at least 1.
     """
-    if len(counts) == 0:
+    if len(counts) == f1.shape[1]:  # one reference each
         return Scores(precision, recall, f1, np.zeros(f1.shape, dtype=np.int64))
     starts = np.cumsum(counts) - counts  # (candidates,)
     best_f1 = np.maximum.reduceat(f1, starts, axis=1)  # (layers, candidates)
