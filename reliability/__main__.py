@@ -15,7 +15,7 @@ from reliability.sizes import LONG, SHORT
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the chosen cases."""
     parser = argparse.ArgumentParser(prog="python -m reliability", description=__doc__)
-    parser.add_argument("--long", action="store_true", help="the full numbers, for a release; takes an hour")
+    parser.add_argument("--long", action="store_true", help="the full numbers, for a release; takes half an hour")
     parser.add_argument("--case", action="append", choices=CASES, help="may be given several times (default: all)")
     parser.add_argument("--tries", type=int, default=1, help="run a case that breaks a bound again, so often in all")
     parser.add_argument("--busy", action="store_true", help="show broken bounds of speed, and do not fail of them")
