@@ -37,6 +37,8 @@ class WorkerThreads:
         Raises:
             ClosedError: the threads were closed.
         """
+        if self._is_closed:
+            raise ClosedError(_CLOSED)
         if self._pid != os.getpid():
             self._renew()
         items = iter(items)
@@ -69,7 +71,6 @@ class WorkerThreads:
         running: list[Future[Result]] = []
         try:
             try:
-                self._check_open()
                 running += [self._submit(work, item) for item in items[1:]]
                 first = work(items[0])
             finally:
@@ -81,15 +82,10 @@ class WorkerThreads:
             _cancel(running)
 
     def _submit(self, work: Callable[[Item], Result], item: Item) -> Future[Result]:
-        self._check_open()
         try:
             return self._pool.submit(work, item)
         except RuntimeError as error:  # closed just now
             raise ClosedError(_CLOSED) from error
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise ClosedError(_CLOSED)
 
 
 def _cancel(futures: Iterable[Future[Result]]) -> None:

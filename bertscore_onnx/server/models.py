@@ -7,11 +7,11 @@ graphs. Rescaling costs nothing: it is a function of the raw scores, and happens
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 from bertscore_onnx.baselines import rescale_layers
 from bertscore_onnx.bundle import Bundle
+from bertscore_onnx.closing import Closing
 from bertscore_onnx.errors import InputError, QueueFullError
 from bertscore_onnx.home import Precision
 from bertscore_onnx.locate import find_bundle
@@ -154,7 +154,7 @@ class Choice:
         return rescale_layers(one_layer, self._baselines).of_layer(0)
 
 
-class Models:
+class Models(Closing):
     """All the models of a server, by name."""
 
     def __init__(self, models: Sequence[Model]) -> None:
@@ -246,13 +246,3 @@ class Models:
             weighting.batcher.close()
         for _, _, weighting in self.weightings():
             weighting.close()
-
-    def __enter__(self) -> Self:
-        """Return the models themselves, to be closed at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the models."""
-        self.close()
