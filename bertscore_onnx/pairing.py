@@ -82,7 +82,10 @@ def match_pairs(
     short = np.flatnonzero(~is_long)
     batches = [short[batch] for batch in plan_batches(lengths[short], MAX_MATCH_TOKENS)]
     deque(threads.map(match_long, np.flatnonzero(is_long)), maxlen=0)
-    deque(threads.map(match, batches), maxlen=0)
+    if len(batches) == 1:  # not worth the way to another thread
+        match(batches[0])
+    else:
+        deque(threads.map(match, batches), maxlen=0)
     return precision, recall
 
 

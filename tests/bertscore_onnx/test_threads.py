@@ -31,31 +31,6 @@ def test_the_work_is_done_in_threads_of_that_name(threads):
     assert all(name.startswith("bertscore-test") for name in names)
 
 
-def test_few_items_are_shared_with_the_caller(threads):
-    def work(item):
-        return item, threading.current_thread() is threading.main_thread()
-
-    assert list(threads.map(work, [7])) == [(7, True)]
-    assert list(threads.map(work, [7, 8])) == [(7, True), (8, False)]
-    assert list(threads.map(work, [7, 8, 9])) == [(7, False), (8, False), (9, False)]
-    assert list(threads.map(work, [])) == []
-
-
-def test_only_one_caller_works_at_a_time(threads):
-    def work(item):
-        inside = list(threads.map(lambda item: threading.current_thread() is threading.main_thread(), [item]))
-        return inside, threading.current_thread() is threading.main_thread()
-
-    assert list(threads.map(work, [7])) == [([False], True)]
-    assert list(threads.map(work, [7])) == [([False], True)]
-
-
-def test_an_error_in_the_callers_own_share_leaves_the_threads_usable(threads):
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            list(threads.map(lambda item: 1 // item, [0, 1]))
-
-
 def test_an_error_comes_after_the_results_before_it(threads):
     results = threads.map(lambda item: 12 // (3 - item), range(6))
     assert [next(results) for _ in range(3)] == [4, 6, 12]
