@@ -15,8 +15,7 @@ STATIONS = (
     ("plan", "bertscore_onnx.encoder.plan_batches"),
     ("encode", "onnxruntime.InferenceSession.run"),
     ("encode", "onnxruntime.InferenceSession.run_with_iobinding"),
-    ("match", "bertscore_onnx.embeddings.TokenEmbeddings.padded"),
-    ("match", "bertscore_onnx.pairing.greedy_match"),
+    ("match", "bertscore_onnx.pairing.Matching.match"),
 )
 """The stages and the functions that are their stations, by the names they are called by."""
 

@@ -24,43 +24,27 @@ class TokenEmbeddings:
 
     def ids_of(self, text: int) -> NDArray[np.int64]:
         """Return the ids of one text, (tokens,)."""
-        return self.ids[self.starts[text] : self.starts[text] + self.lengths[text]]
+        return self.ids[self.rows_of(text)]
 
-    def one(
-        self, layer: int, text: int, token_weights: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return one text by itself, without copying its embeddings.
+    def rows_of(self, text: int) -> slice:
+        """Return where one text lies."""
+        start = int(self.starts[text])
+        return slice(start, start + int(self.lengths[text]))
 
-        Args:
-            layer, token_weights: as in `padded`.
-            text: which text.
-
-        Returns:
-            Embeddings (tokens, hidden) and weights (tokens,).
-        """
-        rows = slice(self.starts[text], self.starts[text] + self.lengths[text])
-        return self.vectors[layer, rows], token_weights[self.ids[rows]]
-
-    def padded(
-        self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
-        """Lay out some of the texts as one padded batch.
+    def padded_rows(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return where some of the texts lie, as one padded batch.
 
         Args:
-            layer: which of the table's layers.
             texts: which texts, in which order, (batch,).
-            token_weights: the weight of each vocabulary id, (vocab_size,).
 
         Returns:
-            Embeddings (batch, tokens, hidden), weights (batch, tokens) with 0 on padding, and the mask of the real
-            tokens (batch, tokens).
+            The row of each token, (batch, tokens), where padding repeats the first one of its text; and the mask of the
+            real tokens, (batch, tokens).
         """
-        lengths = self.lengths[texts]  # (batch,)
+        lengths, starts = self.lengths[texts], self.starts[texts, None]  # (batch,) and (batch, 1)
         column = np.arange(lengths.max())  # (tokens,)
         mask = column < lengths[:, None]  # (batch, tokens)
-        rows = np.where(mask, self.starts[texts][:, None] + column, 0)  # (batch, tokens)
-        weights = np.where(mask, token_weights[self.ids[rows]], np.float32(0))  # (batch, tokens)
-        return self.vectors[layer, rows], weights, mask
+        return starts + column * mask, mask
 
     def flat(
         self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
@@ -68,7 +52,9 @@ class TokenEmbeddings:
         """Lay out some of the texts one after the other.
 
         Args:
-            layer, texts, token_weights: as in `padded`.
+            layer: which of the table's layers.
+            texts: which texts, in which order, (texts,).
+            token_weights: the weight of each vocabulary id, (vocab_size,).
 
         Returns:
             Embeddings (tokens, hidden), weights (tokens,), and where each text begins, (texts,).

@@ -46,8 +46,8 @@ def match_in_blocks(
     reference: NDArray[np.float32],
     reference_weights: NDArray[np.float32],
     block: int,
-) -> tuple[np.float32, np.float32]:
-    """Match one pair of long texts in memory that does not grow with them; the formulas are those of `greedy_match`.
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Match one pair of texts in memory that does not grow with them; the formulas are those of `greedy_match`.
 
     Args:
         candidate: unit token embeddings, (cand_tokens, hidden).
@@ -56,7 +56,7 @@ def match_in_blocks(
         block: tokens of either side whose similarities are in memory at a time.
 
     Returns:
-        Precision and recall, in [-1, 1]; 0 for a side whose weights are all 0.
+        Precision and recall, each (), in [-1, 1]; 0 for a side whose weights are all 0.
     """
     nearest_reference = np.full(len(candidate), -np.inf, dtype=np.float32)  # (cand_tokens,)
     nearest_candidate = np.full(len(reference), -np.inf, dtype=np.float32)  # (ref_tokens,)
@@ -68,8 +68,8 @@ def match_in_blocks(
             np.maximum(nearest_reference[rows], similarity.max(axis=1), out=nearest_reference[rows])
             np.maximum(nearest_candidate[columns], similarity.max(axis=0), out=nearest_candidate[columns])
     return (
-        weighted_mean(nearest_reference[None], candidate_weights[None])[0],
-        weighted_mean(nearest_candidate[None], reference_weights[None])[0],
+        weighted_mean(nearest_reference, candidate_weights),
+        weighted_mean(nearest_candidate, reference_weights),
     )
 
 
@@ -104,8 +104,8 @@ def match_all(
 
 
 def weighted_mean(values: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Average each row of `values` (rows, tokens) by its weights; (rows,), 0 where all weights are 0."""
-    return _ratio((values * weights).sum(axis=1), weights.sum(axis=1))
+    """Average `values` (…, tokens) by their weights; (…,), 0 where all weights are 0."""
+    return _ratio((values * weights).sum(axis=-1), weights.sum(axis=-1))
 
 
 def f_measure(precision: NDArray[np.float32], recall: NDArray[np.float32]) -> NDArray[np.float32]:

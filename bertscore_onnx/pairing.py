@@ -1,7 +1,6 @@
 """Token embeddings and weights to the precision and recall of pairs; a pair with nothing to match scores 0."""
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,7 @@ from bertscore_onnx.threads import WorkerThreads
 from bertscore_onnx.weighting import TokenWeights
 
 MAX_MATCH_TOKENS = 4096
-"""Padded tokens of either side in one batch of the matching; a pair with a longer side is matched in blocks."""
+"""Padded tokens of either side in one batch of the matching; a pair with a longer side is a batch by itself."""
 
 BLOCK_TOKENS = 2048
 """Tokens of either side in one block; its similarities take 17 MB."""
@@ -38,14 +37,13 @@ class TokenPairs:
 
 
 def match_pairs(
-    pairs: TokenPairs, weights: TokenWeights, special_ids: Sequence[int], threads: WorkerThreads, notices: Notices
+    pairs: TokenPairs, weights: TokenWeights, threads: WorkerThreads, notices: Notices
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match the two sides of each pair, in each layer.
 
     Args:
         pairs: what to match.
         weights: what the tokens weigh.
-        special_ids: the ids that do not make a text non-empty.
         threads: where to match, batch by batch.
         notices: counts the pairs that score 0.
 
@@ -55,67 +53,74 @@ def match_pairs(
     Raises:
         IdfError: the weights say nothing of a token that occurs.
     """
-    candidates, references = pairs.candidates, pairs.references
-    precision, recall = np.zeros((2, len(candidates.vectors), len(pairs.candidate)), dtype=np.float32)
-    scorable = _scorable(pairs, weights, special_ids, notices)  # (scorable,)
-    candidate, reference = pairs.candidate[scorable], pairs.reference[scorable]
-
-    @product_gate.closed()
-    def match(batch: NDArray[np.int64]) -> None:
-        for layer in range(len(precision)):
-            precision[layer, scorable[batch]], recall[layer, scorable[batch]] = greedy_match(
-                *candidates.padded(layer, candidate[batch], weights.table),
-                *references.padded(layer, reference[batch], weights.table),
-            )
-
-    @product_gate.closed()
-    def match_long(pair: np.int64) -> None:
-        for layer in range(len(precision)):
-            precision[layer, scorable[pair]], recall[layer, scorable[pair]] = match_in_blocks(
-                *candidates.one(layer, candidate[pair], weights.table),
-                *references.one(layer, reference[pair], weights.table),
-                block=BLOCK_TOKENS,
-            )
-
-    lengths = np.maximum(candidates.lengths[candidate], references.lengths[reference])
-    is_long = lengths > MAX_MATCH_TOKENS  # (scorable,)
-    short = np.flatnonzero(~is_long)
-    batches = [short[batch] for batch in plan_batches(lengths[short], MAX_MATCH_TOKENS)]
-    deque(threads.map(match_long, np.flatnonzero(is_long)), maxlen=0)
+    matching = Matching(pairs, weights)
+    batches = list(plan_batches(matching.lengths, MAX_MATCH_TOKENS))
     if len(batches) == 1:  # not worth the way to another thread
-        match(batches[0])
+        matching.match(batches[0])
     else:
-        deque(threads.map(match, batches), maxlen=0)
-    return precision, recall
+        deque(threads.map(matching.match, batches), maxlen=0)
+    num_filled, scorable = int(matching.has_words.sum()), matching.has_words & matching.has_weight
+    notices.empty += len(scorable) - num_filled
+    notices.weightless += num_filled - int(scorable.sum())
+    nothing = np.float32(0)
+    return np.where(scorable, matching.precision, nothing), np.where(scorable, matching.recall, nothing)
 
 
-def weigh_texts(
-    table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights, special_ids: Sequence[int]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which texts have a token that is not special, and which have one that weighs something, (texts,) each.
+class Matching:
+    """The matching of some pairs, batch by batch; threads may do it side by side."""
 
-    Raises:
-        IdfError: the weights say nothing of a token that occurs.
-    """
-    ids, begins = table.flat_ids(texts)  # (tokens,) and (texts,)
-    is_word = np.ones(len(weights.table), dtype=np.bool_)  # (vocab_size,)
-    is_word[special_ids] = False
-    has_words = np.logical_or.reduceat(is_word[ids], begins)
-    has_weight = np.logical_or.reduceat(weights.of(ids) > 0, begins)
-    return has_words, has_weight
+    def __init__(self, pairs: TokenPairs, weights: TokenWeights) -> None:
+        self._pairs, self._weights = pairs, weights
+        candidate_lengths = pairs.candidates.lengths[pairs.candidate]  # (pairs,)
+        self.lengths = np.maximum(candidate_lengths, pairs.references.lengths[pairs.reference])
+        """Tokens of the longer side, (pairs,)."""
+        layers, number = len(pairs.candidates.vectors), len(self.lengths)
+        self.precision, self.recall = np.zeros((2, layers, number), dtype=np.float32)
+        """Scores of the pairs matched so far, (layers, pairs) each."""
+        self.has_words, self.has_weight = np.zeros((2, number), dtype=np.bool_)
+        """Whether both sides have a token that is not special, and one that weighs something, (pairs,) each."""
+
+    def match(self, batch: NDArray[np.int64]) -> None:
+        """Match a few pairs, (batch,)."""
+        candidates = _Side(self._pairs.candidates, self._pairs.candidate[batch], self._weights)
+        references = _Side(self._pairs.references, self._pairs.reference[batch], self._weights)
+        self.has_words[batch] = candidates.has_words & references.has_words
+        self.has_weight[batch] = candidates.has_weight & references.has_weight
+        with product_gate.closed():
+            for layer in range(len(self.precision)):
+                self.precision[layer, batch], self.recall[layer, batch] = _match(candidates, references, layer)
 
 
-def _scorable(
-    pairs: TokenPairs, weights: TokenWeights, special_ids: Sequence[int], notices: Notices
-) -> NDArray[np.int64]:
-    """Return which pairs have something to match on both sides, and count the others."""
-    filled, scorable = np.ones((2, len(pairs.candidate)), dtype=np.bool_)  # (pairs,) each
-    for table, text in ((pairs.candidates, pairs.candidate), (pairs.references, pairs.reference)):
-        has_words, has_weight, occurs = np.zeros((3, len(table.lengths)), dtype=np.bool_)  # (texts,) each
-        occurs[text] = True
-        has_words[occurs], has_weight[occurs] = weigh_texts(table, np.flatnonzero(occurs), weights, special_ids)
-        filled &= has_words[text]
-        scorable &= (has_words & has_weight)[text]
-    notices.empty += int((~filled).sum())
-    notices.weightless += int((filled & ~scorable).sum())
-    return np.flatnonzero(scorable)
+class _Side:
+    """The candidates or the references of a batch: a single text, (tokens,), or padded ones, (batch, tokens)."""
+
+    def __init__(self, table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> None:
+        self._vectors = table.vectors
+        self._rows: slice | NDArray[np.int64]
+        self.mask: NDArray[np.bool_] | None = None
+        """The real tokens; None for a single text, which has no others."""
+        if len(texts) == 1:
+            self._rows = table.rows_of(texts[0])
+        else:
+            self._rows, self.mask = table.padded_rows(texts)
+        ids = table.ids[self._rows]  # padding has that of a token of its text
+        self.weights = weights.of(ids)
+        """What the tokens weigh, padding nothing."""
+        self.has_words = weights.is_word[ids].any(axis=-1)
+        """Whether a text has a token that is not special, (batch,)."""
+        self.has_weight = self.weights.any(axis=-1)
+        """Whether a text has a token that weighs something, (batch,)."""
+        if self.mask is not None:
+            self.weights *= self.mask
+
+    def vectors(self, layer: int) -> NDArray[np.float32]:
+        """Return the embeddings, (tokens, hidden) without a copy, or (batch, tokens, hidden)."""
+        return self._vectors[layer, self._rows]
+
+
+def _match(candidates: _Side, references: _Side, layer: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Match the two sides of a batch; a single pair in memory that does not grow with its texts."""
+    left, right = candidates.vectors(layer), references.vectors(layer)
+    if candidates.mask is None or references.mask is None:
+        return match_in_blocks(left, candidates.weights, right, references.weights, block=BLOCK_TOKENS)
+    return greedy_match(left, candidates.weights, candidates.mask, right, references.weights, references.mask)

@@ -1,6 +1,6 @@
 """Every candidate against every reference: precision and recall as matrices."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.embeddings import TokenEmbeddings
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.matching import match_all, match_in_blocks
-from bertscore_onnx.pairing import BLOCK_TOKENS, weigh_texts
+from bertscore_onnx.pairing import BLOCK_TOKENS
 from bertscore_onnx.products import product_gate
 from bertscore_onnx.weighting import TokenWeights
 
@@ -17,14 +17,13 @@ Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
 
 
 def match_pairwise(
-    candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights, special_ids: Sequence[int]
+    candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match every candidate with every reference, in each layer.
 
     Args:
         candidates, references: the texts.
         weights: what the tokens weigh.
-        special_ids: the ids that do not make a text non-empty.
 
     Returns:
         Precision and recall, (layers, cands, refs) each; 0 and 0 where a side is empty or weighs nothing.
@@ -42,11 +41,21 @@ def match_pairwise(
             for column, some_references in _blocks(references.embeddings, columns):
                 right = references.embeddings.flat(layer, some_references, weights.table)
                 precision[layer, row, column], recall[layer, row, column] = _match(left, right)
-    left_scorable = np.logical_and(*weigh_texts(candidates.embeddings, rows, weights, special_ids))  # (rows,)
-    right_scorable = np.logical_and(*weigh_texts(references.embeddings, columns, weights, special_ids))  # (columns,)
+    left_scorable = _scorable(candidates.embeddings, rows, weights)  # (rows,)
+    right_scorable = _scorable(references.embeddings, columns, weights)  # (columns,)
     scorable = left_scorable[:, None] & right_scorable  # (rows, columns)
     everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
-    return (precision * scorable)[everywhere], (recall * scorable)[everywhere]
+    nothing = np.float32(0)
+    return np.where(scorable, precision, nothing)[everywhere], np.where(scorable, recall, nothing)[everywhere]
+
+
+def _scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
+    """Return which texts have a token that is not special, and one that weighs something, (texts,)."""
+    ids, begins = table.flat_ids(texts)  # (tokens,) and (texts,)
+    has_words = np.logical_or.reduceat(weights.is_word[ids], begins)
+    has_weight = np.logical_or.reduceat(weights.of(ids) > 0, begins)
+    scorable: NDArray[np.bool_] = has_words & has_weight
+    return scorable
 
 
 @product_gate.closed()

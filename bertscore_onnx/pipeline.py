@@ -90,7 +90,7 @@ class Pipeline:
             notices.cut += window.texts.num_cut
             if not window.texts.num_tokens:  # both sides came encoded
                 advance(window.num_candidates)
-            precision, recall = match_pairs(pairs, weights, self._manifest.special_ids, self._threads, notices)
+            precision, recall = match_pairs(pairs, weights, self._threads, notices)
             return best_of_references(precision, recall, f_measure(precision, recall), counts)
 
         windows = cut_windows(

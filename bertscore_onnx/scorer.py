@@ -329,7 +329,7 @@ class BERTScorer(Closing):
         weights = self._weights_from(references)
         notices = self._notices()
         encoded = self._pipeline.encode([candidates, references], notices)
-        precision, recall = match_pairwise(encoded[0], encoded[1], weights, self.manifest.special_ids)
+        precision, recall = match_pairwise(encoded[0], encoded[1], weights)
         notices.warn(stacklevel=2)
         f1 = f_measure(precision, recall)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)

@@ -19,18 +19,20 @@ class TokenWeights:
     table: NDArray[np.float32]
     """Weights, (vocab_size,), each 0 or more; NaN where the caller's table has none."""
 
+    is_word: NDArray[np.bool_]
+    """Whether an id makes a text non-empty, (vocab_size,): all but the special tokens around it do."""
+
     name: str
 
     def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the weight of each token, (tokens,).
+        """Return the weight of each token; any shape, which is that of the result.
 
         Raises:
             IdfError: the caller's table says nothing of an id that occurs.
         """
         weights: NDArray[np.float32] = self.table[ids]
-        is_missing = np.isnan(weights)
-        if is_missing.any():
-            missing = np.unique(ids[is_missing])
+        if np.isnan(weights.sum()):
+            missing = np.unique(ids[np.isnan(weights)])
             raise IdfError(
                 f"The idf table has no weight for {len(missing)} token ids that occur, {missing[0]} among them. Add "
                 "them, or give a collections.defaultdict with the weight of unseen tokens."
@@ -40,7 +42,7 @@ class TokenWeights:
 
 def no_idf(manifest: Manifest) -> TokenWeights:
     """Weigh every token 1, but the classification and separator tokens 0."""
-    return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), "no")
+    return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), "no")
 
 
 def idf_of_documents(
@@ -68,7 +70,7 @@ def idf_of_documents(
             "different references. Leave idf off, or give idf_sents from a larger corpus."
         )
     table = idf_weights(frequency, count)
-    return TokenWeights(table, name or _digest(table))
+    return TokenWeights(table, _words(manifest), name or _digest(table))
 
 
 def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWeights:
@@ -87,7 +89,13 @@ def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWei
         if not 0 <= weight < np.inf:
             raise IdfError(f"The idf table gives token id {key} the weight {weight!r}; expected 0 or more, and finite.")
         table[key] = weight
-    return TokenWeights(table, _digest(table))
+    return TokenWeights(table, _words(manifest), _digest(table))
+
+
+def _words(manifest: Manifest) -> NDArray[np.bool_]:
+    is_word = np.ones(manifest.vocab_size, dtype=np.bool_)
+    is_word[manifest.special_ids] = False
+    return is_word
 
 
 def _digest(table: NDArray[np.float32]) -> str:

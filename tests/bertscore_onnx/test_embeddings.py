@@ -15,21 +15,19 @@ def embeddings():
     )
 
 
-def test_texts_are_laid_out_side_by_side(embeddings):
-    vectors, weights, mask = embeddings.padded(0, np.array([1, 0]), np.arange(10, dtype=np.float32))
+def test_texts_are_padded_with_their_own_first_token(embeddings):
+    rows, mask = embeddings.padded_rows(np.array([1, 0]))
+    assert rows.tolist() == [[0, 0], [1, 2]]
     assert mask.tolist() == [[True, False], [True, True]]
-    assert weights.tolist() == [[9, 0], [7, 8]]
-    assert vectors[mask].tolist() == [[9, 9], [7, 7], [8, 8]]
-
-
-def test_each_layer_is_laid_out_by_itself(embeddings):
-    vectors, _, mask = embeddings.padded(1, np.array([1, 0]), np.ones(10, dtype=np.float32))
-    assert vectors[mask].tolist() == [[0, 9], [0, 7], [0, 8]]
 
 
 def test_a_batch_is_as_long_as_its_longest_text(embeddings):
-    vectors, _, _ = embeddings.padded(0, np.array([1, 1]), np.ones(10, dtype=np.float32))
-    assert vectors.shape == (2, 1, 2)
+    rows, mask = embeddings.padded_rows(np.array([1, 1]))
+    assert (rows.tolist(), mask.all()) == ([[0], [0]], True)
+
+
+def test_the_rows_of_one_text_are_found(embeddings):
+    assert [embeddings.vectors[0, embeddings.rows_of(text)].tolist() for text in (0, 1)] == [[[7, 7], [8, 8]], [[9, 9]]]
 
 
 def test_ids_are_laid_out_one_after_the_other(embeddings):
