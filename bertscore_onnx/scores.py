@@ -105,6 +105,8 @@ def best_of_references(
 
 def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
     """Put the scores of windows, (layers, candidates) each, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
     nothing = np.zeros((num_layers, 0), dtype=np.float32)
     parts = [Scores(nothing, nothing, nothing, nothing.astype(np.int64)), *parts]
     precision, recall, f1 = (np.concatenate(values, axis=1) for values in zip(*parts, strict=True))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from bertscore_onnx.bundle import Bundle
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError
@@ -25,6 +25,9 @@ length one layer's weights take 268 MB for each head, 4.3 GB for 16 heads."""
 
 MAX_TOKENIZER_BYTES = 256_000_000
 """Far more than any has: 17 MB for a vocabulary of 250,000 pieces."""
+
+ALONE = 4
+"""Up to so many texts are looked up one after the other: that takes less than to wake the package's threads."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -95,7 +98,7 @@ class TextTokenizer:
         Returns:
             For each text its ids, special tokens included, (tokens,), at least one; and how many texts were cut.
         """
-        stripped = [_SURROGATE.sub("\ufffd", text.strip()) for text in texts]
+        stripped = [text.strip() if text.isascii() else _SURROGATE.sub("\ufffd", text.strip()) for text in texts]
         found = iter(self._encode([text for text in stripped if text]))
         ids, num_cut = [], 0
         for text in stripped:
@@ -117,7 +120,7 @@ class _FastEncoder:
             self._tokenizer.enable_truncation(max_length)
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
-        found = self._tokenizer.encode_batch_fast(texts)
+        found = _look_up(self._tokenizer, texts)
         return [(encoding.ids, bool(encoding.overflowing)) for encoding in found]
 
 
@@ -149,7 +152,7 @@ class _SlowEncoder:
         ]
 
     def _look_up_together(self, segments: Sequence[str]) -> list[list[int]]:
-        found = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(segments, add_special_tokens=False)]
+        found = [encoding.ids for encoding in _look_up(self._tokenizer, segments, add_special_tokens=False)]
         if (bound := self._unlisted_from) is None:
             return found
         return [[one if one < bound else self._unknown_id for one in ids] for ids in found]
@@ -169,6 +172,15 @@ class _SlowEncoder:
 def _check_size(path: Path) -> None:
     if (size := path.stat().st_size) > MAX_TOKENIZER_BYTES:
         raise ValueError(f"it has {size:,} bytes, and at most {MAX_TOKENIZER_BYTES:,} are read")
+
+
+def _look_up(tokenizer: Tokenizer, texts: Sequence[str], *, add_special_tokens: bool = True) -> list[Encoding]:
+    step = 1 if len(texts) <= ALONE else len(texts)
+    return [
+        encoding
+        for start in range(0, len(texts), step)
+        for encoding in tokenizer.encode_batch_fast(texts[start : start + step], add_special_tokens=add_special_tokens)
+    ]
 
 
 def _load(path: Path) -> Tokenizer:

@@ -55,9 +55,10 @@ class Window:
         """Add pairs; each side is encoded already or not, like that of the pairs before them."""
         sides = pairs.candidates, pairs.references
         strings = [[] if isinstance(side, EncodedTexts) else side.texts for side in sides]
-        new = np.split(self.texts.add(strings[0] + strings[1]), [len(strings[0])])
+        rows = self.texts.add(strings[0] + strings[1])  # (texts,)
+        new = rows[: len(strings[0])], rows[len(strings[0]) :]
         candidate, reference = (
-            side.rows if isinstance(side, EncodedTexts) else rows for side, rows in zip(sides, new, strict=True)
+            side.rows if isinstance(side, EncodedTexts) else some for side, some in zip(sides, new, strict=True)
         )
         self._portions.append((pairs, candidate, reference))
         self.num_candidates += len(pairs.candidates)

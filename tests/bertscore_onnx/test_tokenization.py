@@ -86,6 +86,15 @@ def test_texts_keep_their_order(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("recipe", [None, RECIPE])
+def test_the_number_of_texts_does_not_change_their_ids(tmp_path: Path, recipe: Recipe | None) -> None:
+    tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=5, empty_ids=[1])
+    texts = ["a", "b c", "", "c [SEP] a", "a b c a b c", "b"]
+    expected = [list(ids) for text in texts for ids in tokenizer([text])[0]]
+    for count in range(len(texts) + 1):
+        assert [list(ids) for ids in tokenizer(texts[:count])[0]] == expected[:count]
+
+
 def test_without_a_recipe_the_file_says_all(tmp_path: Path) -> None:
     tokenizer = TextTokenizer(saved(tmp_path), recipe=None, max_length=2, empty_ids=[1])
 
