@@ -53,8 +53,10 @@ class ModelAlone:
         if pair not in self._recorded:
             self._recorded[pair] = self._record(candidates, references)
         lanes, scores = self._recorded[pair]
-        for _ in self._threads.map(_run_all, lanes):
-            pass
+        if len(lanes) == 1:
+            _run_all(lanes[0])
+        else:
+            list(self._threads.map(_run_all, lanes))
         return scores
 
     def _record(self, candidates: list[str], references: list[str]) -> tuple[list[Lane], Any]:
