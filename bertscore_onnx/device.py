@@ -31,6 +31,9 @@ class Device:
     """Hidden values (padded tokens times hidden size) in one run. On a CPU the intermediate values of a layer, four
     times as many, should stay in the cache; `benchmarks/batch_tokens.py` measures what a machine likes best."""
 
+    batch_tokens: int = 2048
+    """Padded tokens in one run however small the model is. More of them gain nothing, and need more memory at times."""
+
     length_multiple: int = 1
     """Runs are padded to a multiple of so many tokens, so that matrix units are filled and shapes recur."""
 
@@ -132,7 +135,7 @@ def _cuda(index: int) -> Device:
         "use_tf32": 0,  # it is on by default and costs three digits; parity with bert-score needs fp32
         "arena_extend_strategy": "kSameAsRequested",  # doubling reserves memory that other processes could use
     }
-    return Device(CUDA, options, batch_values=16_384 * 1024, length_multiple=8)
+    return Device(CUDA, options, batch_values=16_384 * 1024, batch_tokens=65_536, length_multiple=8)
 
 
 def _openvino() -> Device:

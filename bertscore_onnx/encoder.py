@@ -26,7 +26,8 @@ class Encoder:
         self._threads = WorkerThreads(self._runner.side_by_side, "bertscore-encode")
         self._shares = 1 if self.provider == CUDA else self._runner.side_by_side
         """Into how many batches a little work is cut, so that no thread is idle; a GPU likes it whole."""
-        self.max_tokens = max(64, self._device.batch_values // self._manifest.hidden_size)
+        per_size = self._device.batch_values // self._manifest.hidden_size
+        self.max_tokens = min(max(64, per_size), self._device.batch_tokens)
         """Padded tokens in a run of the graph."""
 
     @property

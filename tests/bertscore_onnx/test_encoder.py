@@ -60,6 +60,19 @@ def test_batches_do_not_change_vectors(encoder, options):
         assert np.abs(text_vectors(together, text) - text_vectors(apart, text)).max() < 1e-5
 
 
+def test_runs_are_bounded_however_small_the_model_is(encoder, monkeypatch):
+    original, sizes = GraphRunner.run, []
+
+    def run(self, input_ids, mask, **options):
+        sizes.append(mask.size)
+        return original(self, input_ids, mask, **options)
+
+    monkeypatch.setattr(GraphRunner, "run", run)
+    embeddings = encoder.encode(SEQUENCES * 1000)
+    assert embeddings.vectors.shape == (1, 13_000, 32)
+    assert 1500 < max(sizes) <= 2048
+
+
 def test_progress_adds_up_to_all_tokens(encoder):
     steps = []
     encoder.encode(SEQUENCES, max_tokens=6, advance=steps.append)
