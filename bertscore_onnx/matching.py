@@ -11,32 +11,33 @@ from numpy.typing import NDArray
 def greedy_match(
     candidates: NDArray[np.float32],
     candidate_weights: NDArray[np.float32],
-    candidate_mask: NDArray[np.bool_],
+    candidate_mask: NDArray[np.bool_] | None,
     references: NDArray[np.float32],
     reference_weights: NDArray[np.float32],
-    reference_mask: NDArray[np.bool_],
+    reference_mask: NDArray[np.bool_] | None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match every token with the most similar one of the other side, and average by weight.
 
     P = Σ w(x̂ⱼ) maxᵢ xᵢ·x̂ⱼ / Σ w(x̂ⱼ) and R = Σ w(xᵢ) maxⱼ xᵢ·x̂ⱼ / Σ w(xᵢ), with x the reference.
 
     Args:
-        candidates: unit token embeddings, (pairs, cand_tokens, hidden).
-        candidate_weights: non-negative token weights, (pairs, cand_tokens); 0 on padding.
-        candidate_mask: true on real tokens, special tokens included, (pairs, cand_tokens); at least one a row.
-        references: unit token embeddings, (pairs, ref_tokens, hidden).
-        reference_weights: like `candidate_weights`, (pairs, ref_tokens).
-        reference_mask: like `candidate_mask`, (pairs, ref_tokens).
+        candidates: unit token embeddings, (pairs, cand_tokens, hidden), or of a single pair, (cand_tokens, hidden).
+        candidate_weights: non-negative token weights, (pairs, cand_tokens) or (cand_tokens,); 0 on padding.
+        candidate_mask: true on real tokens, special tokens included, shaped like the weights, at least one a row; None
+            where all are real.
+        references: unit token embeddings, (pairs, ref_tokens, hidden) or (ref_tokens, hidden).
+        reference_weights: like `candidate_weights`, (pairs, ref_tokens) or (ref_tokens,).
+        reference_mask: like `candidate_mask`.
 
     Returns:
-        Precision and recall, each (pairs,), in [-1, 1]; 0 for a side whose weights are all 0.
+        Precision and recall, each (pairs,) or (), in [-1, 1]; 0 for a side whose weights are all 0.
     """
-    similarity = candidates @ references.transpose(0, 2, 1)  # (pairs, cand_tokens, ref_tokens)
-    nearest_reference = np.where(reference_mask[:, None, :], similarity, -np.inf).max(axis=2)  # (pairs, cand_tokens)
-    nearest_candidate = np.where(candidate_mask[:, :, None], similarity, -np.inf).max(axis=1)  # (pairs, ref_tokens)
+    similarity = candidates @ references.swapaxes(-1, -2)  # ([pairs,] cand_tokens, ref_tokens)
+    to_references = similarity if reference_mask is None else np.where(reference_mask[:, None, :], similarity, -np.inf)
+    to_candidates = similarity if candidate_mask is None else np.where(candidate_mask[:, :, None], similarity, -np.inf)
     return (
-        weighted_mean(nearest_reference, candidate_weights),
-        weighted_mean(nearest_candidate, reference_weights),
+        weighted_mean(to_references.max(axis=-1), candidate_weights),
+        weighted_mean(to_candidates.max(axis=-2), reference_weights),
     )
 
 
@@ -47,7 +48,7 @@ def match_in_blocks(
     reference_weights: NDArray[np.float32],
     block: int,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Match one pair of texts in memory that does not grow with them; the formulas are those of `greedy_match`.
+    """Match one pair of long texts in memory that does not grow with them; the formulas are those of `greedy_match`.
 
     Args:
         candidate: unit token embeddings, (cand_tokens, hidden).

@@ -86,7 +86,7 @@ class Matching:
         references = _Side(self._pairs.references, self._pairs.reference[batch], self._weights)
         self.has_words[batch] = candidates.has_words & references.has_words
         self.has_weight[batch] = candidates.has_weight & references.has_weight
-        with product_gate.closed():
+        with product_gate:
             for layer in range(len(self.precision)):
                 self.precision[layer, batch], self.recall[layer, batch] = _match(candidates, references, layer)
 
@@ -119,8 +119,8 @@ class _Side:
 
 
 def _match(candidates: _Side, references: _Side, layer: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Match the two sides of a batch; a single pair in memory that does not grow with its texts."""
+    """Match the two sides of a batch; a pair with a long side in memory that does not grow with it."""
     left, right = candidates.vectors(layer), references.vectors(layer)
-    if candidates.mask is None or references.mask is None:
+    if max(left.shape[-2], right.shape[-2]) > MAX_MATCH_TOKENS:
         return match_in_blocks(left, candidates.weights, right, references.weights, block=BLOCK_TOKENS)
     return greedy_match(left, candidates.weights, candidates.mask, right, references.weights, references.mask)

@@ -40,7 +40,8 @@ def match_pairwise(
             left = candidates.embeddings.flat(layer, some_candidates, weights.table)
             for column, some_references in _blocks(references.embeddings, columns):
                 right = references.embeddings.flat(layer, some_references, weights.table)
-                precision[layer, row, column], recall[layer, row, column] = _match(left, right)
+                with product_gate:
+                    precision[layer, row, column], recall[layer, row, column] = _match(left, right)
     left_scorable = _scorable(candidates.embeddings, rows, weights)  # (rows,)
     right_scorable = _scorable(references.embeddings, columns, weights)  # (columns,)
     scorable = left_scorable[:, None] & right_scorable  # (rows, columns)
@@ -58,7 +59,6 @@ def _scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWe
     return scorable
 
 
-@product_gate.closed()
 def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match two blocks; where one is a single long text, text by text, so that memory does not grow with it."""
     if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:

@@ -7,10 +7,10 @@ at work at that moment may miss it; in the child, a lock that a product held sta
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from ctypes import CDLL
 from functools import cached_property
-from typing import Any
+from itertools import product
 
 PATIENCE = 10.0
 """Seconds that a fork waits for products, and a product for a fork; then each goes its way, as without this."""
@@ -29,22 +29,21 @@ class ProductGate:
         self._inside = 0
         self._is_forking = False
 
-    @contextmanager
-    def closed(self) -> Iterator[None]:
-        """Let no fork begin during the block, and no product be shared out, whoever asks for it."""
+    def __enter__(self) -> None:
+        """Let no fork begin, and no product be shared out, whoever asks for it, until all have left who entered."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_forking, PATIENCE)
             if not self._inside:
                 self._blas.limit()
             self._inside += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._inside -= 1
-                if not self._inside:
-                    self._blas.restore()
-                self._changed.notify_all()
+
+    def __exit__(self, *error: object) -> None:
+        """Leave."""
+        with self._changed:
+            self._inside -= 1
+            if not self._inside:
+                self._blas.restore()
+            self._changed.notify_all()
 
     def before_fork(self) -> None:
         """Wait until no thread multiplies, and let none begin."""
@@ -67,29 +66,37 @@ class BlasThreads:
 
     def limit(self) -> None:
         """Keep each product to the thread that asks for it."""
-        self._numbers = [library.num_threads for library in self._libraries]
-        self._set([1] * len(self._numbers))
+        self._numbers = [get_number() for get_number, _ in self._libraries]
+        for _, set_number in self._libraries:
+            set_number(1)
 
     def restore(self) -> None:
         """Give back what there was before `limit`, unless somebody has set something else meanwhile."""
-        now = [library.num_threads for library in self._libraries]
-        self._set([before if one == 1 else one for before, one in zip(self._numbers, now, strict=True)])
+        for before, (get_number, set_number) in zip(self._numbers, self._libraries, strict=True):
+            if get_number() == 1:
+                set_number(before)
 
     @cached_property
-    def _libraries(self) -> list[Any]:
+    def _libraries(self) -> list[tuple[Callable[[], int], Callable[[int], object]]]:
         from threadpoolctl import ThreadpoolController  # looks at the libraries that are loaded, so numpy comes first
 
         return [
-            library
+            _number_functions(library.dynlib)
             for library in ThreadpoolController().lib_controllers
             if library.internal_api == "openblas" and library.threading_layer == "pthreads"
         ]
 
-    def _set(self, numbers: list[int]) -> None:
-        for library, number in zip(self._libraries, numbers, strict=True):
-            library.clear_controlling_thread(force=True)  # else it heeds the first thread alone that set a number
-            library.set_num_threads(number)
-            library.clear_controlling_thread(force=True)
+
+def _number_functions(library: CDLL) -> tuple[Callable[[], int], Callable[[int], object]]:
+    """Return OpenBLAS's functions that get and set the number of threads, whatever its builder added to their names."""
+    before, after = next(
+        affixes
+        for affixes in product(("", "scipy_"), ("", "64_", "_64"))
+        if hasattr(library, "{}openblas_set_num_threads{}".format(*affixes))
+    )
+    get_number: Callable[[], int] = library[f"{before}openblas_get_num_threads{after}"]
+    set_number: Callable[[int], object] = library[f"{before}openblas_set_num_threads{after}"]
+    return get_number, set_number
 
 
 product_gate = ProductGate()

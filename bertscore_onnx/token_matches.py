@@ -55,7 +55,7 @@ def token_matches(scorer: BERTScorer, names: TokenNames, candidate: str, referen
     encoded = scorer.encode([candidate, reference])
     table, (one, other) = encoded.embeddings, encoded.rows
     vectors = [table.vectors[0, table.starts[text] :][: table.lengths[text]] for text in (one, other)]
-    with product_gate.closed():
+    with product_gate:
         similarity = np.clip(vectors[0] @ vectors[1].T, -1, 1)  # (cand_tokens, ref_tokens)
     ids = [table.ids_of(text) for text in (one, other)]
     weights = [np.isin(side, scorer.manifest.zero_weight_ids, invert=True).astype(np.float32) for side in ids]

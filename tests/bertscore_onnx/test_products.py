@@ -27,7 +27,7 @@ def test_a_fork_waits_for_a_product_in_progress():
         order.append("fork")
         gate.after_fork()
 
-    with gate.closed():
+    with gate:
         forking = run_in_thread(fork)
         forking.join(0.1)
         order.append("product")
@@ -39,7 +39,7 @@ def test_a_product_waits_for_a_fork_in_progress():
     gate, order = ProductGate(), []
 
     def multiply():
-        with gate.closed():
+        with gate:
             order.append("product")
 
     gate.before_fork()
@@ -66,14 +66,14 @@ def test_blas_keeps_to_one_thread_until_nobody_multiplies():
     is_inside = threading.Event()
 
     def multiply():
-        with gate.closed():
+        with gate:
             is_inside.set()
             may_end.wait(60)
 
     with threadpool_limits(2, "blas"):
         multiplying = run_in_thread(multiply)
         assert is_inside.wait(60)
-        with gate.closed():
+        with gate:
             assert num_blas_threads() == 1
         assert num_blas_threads() == 1
         may_end.set()
@@ -84,7 +84,7 @@ def test_blas_keeps_to_one_thread_until_nobody_multiplies():
 def test_neither_waits_for_ever(monkeypatch):
     monkeypatch.setattr("bertscore_onnx.products.PATIENCE", 0.01)
     gate = ProductGate()
-    with gate.closed():
+    with gate:
         gate.before_fork()
         gate.after_fork()
 
@@ -93,7 +93,7 @@ def test_neither_waits_for_ever(monkeypatch):
 @in_threads
 def test_a_forked_child_may_multiply():
     def multiply():
-        with product_gate.closed():
+        with product_gate:
             return "done"
 
     assert in_forked_child(multiply) == "done"
