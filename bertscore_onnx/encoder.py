@@ -14,6 +14,9 @@ from bertscore_onnx.errors import EncodingError
 from bertscore_onnx.runner import GraphRunner
 from bertscore_onnx.threads import WorkerThreads
 
+Batch = NDArray[np.int64]
+"""Which texts are encoded together, (batch,)."""
+
 
 class Encoder:
     """The graph of one bundle on one device; threads may share it."""
@@ -73,7 +76,7 @@ class Encoder:
         first = np.zeros_like(lengths) if kept is None else kept[:, 0]  # (texts,)
         table = self._empty_table(lengths if kept is None else kept[:, 1] - first, plan)
 
-        def encode_batch(batch: NDArray[np.int64]) -> int:
+        def encode_batch(batch: Batch) -> int:
             input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
             self._fill(table, batch, self._runner.run(input_ids, mask, alone=alone), input_ids, first[batch])
             return int(table.lengths[batch].sum())
@@ -97,7 +100,7 @@ class Encoder:
         input_ids[mask] = np.concatenate(sequences)
         return input_ids, mask
 
-    def _empty_table(self, lengths: NDArray[np.int64], plan: Sequence[NDArray[np.int64]]) -> TokenEmbeddings:
+    def _empty_table(self, lengths: NDArray[np.int64], plan: Sequence[Batch]) -> TokenEmbeddings:
         """Return a table with room for all texts, those of a batch side by side."""
         order = np.concatenate(plan) if plan else np.zeros(0, dtype=np.int64)  # (texts,)
         starts = np.zeros_like(lengths)
@@ -109,7 +112,7 @@ class Encoder:
     def _fill(
         self,
         table: TokenEmbeddings,
-        batch: NDArray[np.int64],
+        batch: Batch,
         output: NDArray[np.float32],
         input_ids: NDArray[np.int64],
         first: NDArray[np.int64],
