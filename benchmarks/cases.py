@@ -95,8 +95,8 @@ def one_pair(settings: Settings) -> Case:
     alone = "model-alone"
     contestants = {
         OURS: Contestant("ours", OURS, bundle, device),
+        alone: Contestant("the model alone", alone, bundle, device),  # next to ours, since machines change their speed
         PEER: peer(model).make(),
-        alone: Contestant("the model alone", alone, bundle, device),
     }
     work = {name: {"candidates": candidates, "references": references} for name in contestants}
     results, absent = Contest(contestants, "singly", work, [OURS]).hold(settings.rounds)

@@ -31,7 +31,7 @@ class Device:
     """Hidden values (padded tokens times hidden size) in one run. On a CPU the intermediate values of a layer, four
     times as many, should stay in the cache; `benchmarks/batch_tokens.py` measures what a machine likes best."""
 
-    batch_tokens: int = 2048
+    batch_tokens: int = 1024
     """Padded tokens in one run however small the model is. More of them gain nothing, and need more memory at times."""
 
     length_multiple: int = 1

@@ -70,7 +70,7 @@ def test_runs_are_bounded_however_small_the_model_is(encoder, monkeypatch):
     monkeypatch.setattr(GraphRunner, "run", run)
     embeddings = encoder.encode(SEQUENCES * 1000)
     assert embeddings.vectors.shape == (1, 13_000, 32)
-    assert 1500 < max(sizes) <= 2048
+    assert 750 < max(sizes) <= 1024
 
 
 def test_progress_adds_up_to_all_tokens(encoder):
