@@ -141,7 +141,7 @@ def _cuda(index: int) -> Device:
 def _openvino() -> Device:
     features = cpu_features() or []
     precision = "bf16" if {"amx_bf16", "avx512_bf16"} & {*features} else None
-    return Device(OPENVINO, {"device_type": "CPU"}, batch_values=500_000, precision=precision)
+    return Device(OPENVINO, {"device_type": "CPU"}, batch_values=500_000, batch_tokens=2048, precision=precision)
 
 
 def open_session(graph: str | bytes, options: Any, device: Device) -> tuple[Any, str]:
