@@ -62,8 +62,8 @@ def match_pairs(
     num_filled, scorable = int(matching.has_words.sum()), matching.has_words & matching.has_weight
     notices.empty += len(scorable) - num_filled
     notices.weightless += num_filled - int(scorable.sum())
-    nothing = np.float32(0)
-    return np.where(scorable, matching.precision, nothing), np.where(scorable, matching.recall, nothing)
+    matching.precision[:, ~scorable] = matching.recall[:, ~scorable] = 0
+    return matching.precision, matching.recall
 
 
 class Matching:

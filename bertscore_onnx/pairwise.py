@@ -33,6 +33,8 @@ def match_pairwise(
     """
     rows, of_candidate = np.unique(candidates.rows, return_inverse=True)
     columns, of_reference = np.unique(references.rows, return_inverse=True)
+    left_scorable = _scorable(candidates.embeddings, rows, weights)  # (rows,)
+    scorable = left_scorable[:, None] & _scorable(references.embeddings, columns, weights)  # (rows, columns)
     layers = len(candidates.embeddings.vectors)
     precision, recall = np.zeros((2, layers, len(rows), len(columns)), dtype=np.float32)
     for layer in range(layers):
@@ -42,12 +44,9 @@ def match_pairwise(
                 right = references.embeddings.flat(layer, some_references, weights.table)
                 with product_gate:
                     precision[layer, row, column], recall[layer, row, column] = _match(left, right)
-    left_scorable = _scorable(candidates.embeddings, rows, weights)  # (rows,)
-    right_scorable = _scorable(references.embeddings, columns, weights)  # (columns,)
-    scorable = left_scorable[:, None] & right_scorable  # (rows, columns)
+    precision[:, ~scorable] = recall[:, ~scorable] = 0
     everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
-    nothing = np.float32(0)
-    return np.where(scorable, precision, nothing)[everywhere], np.where(scorable, recall, nothing)[everywhere]
+    return precision[everywhere], recall[everywhere]
 
 
 def _scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:

@@ -98,7 +98,7 @@ class TextTokenizer:
         Returns:
             For each text its ids, special tokens included, (tokens,), at least one; and how many texts were cut.
         """
-        stripped = [text.strip() if text.isascii() else _SURROGATE.sub("\ufffd", text.strip()) for text in texts]
+        stripped = [_SURROGATE.sub("\ufffd", text.strip()) for text in texts]
         found = iter(self._encode([text for text in stripped if text]))
         ids, num_cut = [], 0
         for text in stripped:
