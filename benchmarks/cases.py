@@ -200,7 +200,7 @@ def systems(settings: Settings) -> Case:
 
 
 def _seconds_to_first_line(command: list[str]) -> float:
-    time.sleep(REST)
+    time.sleep(REST)  # or the threads of the process before count in
     begin = time.perf_counter()
     with subprocess.Popen(  # noqa: S603 -- our own code
         [sys.executable, "-c", *command],

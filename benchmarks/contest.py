@@ -166,7 +166,7 @@ class Contest:
             workers[name].ask("run")
 
     def _run(self, name: str, workers: dict[str, Worker], results: Results) -> None:
-        time.sleep(REST)
+        time.sleep(REST)  # or the threads of the process before count in
         results.rounds.append(workers[name].ask("run"))
 
     def _finish(self, name: str, workers: dict[str, Worker], results: Results) -> None:

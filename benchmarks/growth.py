@@ -65,6 +65,6 @@ def _rate(worker: Worker, rounds: int, candidates: Sequence[str], references: Se
     worker.ask("run")
     seconds: list[float] = []
     for _ in range(rounds):
-        time.sleep(REST)
+        time.sleep(REST)  # or the threads of the run before count in
         seconds += worker.ask("run")
     return len(candidates) / statistics.median(seconds)

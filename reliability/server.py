@@ -63,7 +63,7 @@ class Server(Closing):
         while time.monotonic() < until and self.process.poll() is None:
             if found := re.search(r"Serving .* on http://[^:]+:(\d+)", log.read_text(encoding="utf-8")):
                 return int(found[1])
-            time.sleep(0.05)
+            time.sleep(0.05)  # between two looks into the log, until STARTING_SECONDS are over
         said = log.read_text(encoding="utf-8")
         self.close()
         raise RuntimeError(f"The server does not listen. It said: {said[-2000:]}")

@@ -88,7 +88,7 @@ class Rig:
         while time.monotonic() - begun < limit:
             if self.batcher.ready and self.batcher.submit(["a"], ["b"]).exception() is None:
                 return time.monotonic() - begun
-            time.sleep(PROBE_SECONDS)
+            time.sleep(PROBE_SECONDS)  # between two looks, until the limit
         return math.inf
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ class Rig:
         self.scorer.close()
 
     def _make_again(self) -> BERTScorer:
-        time.sleep(LOADING)
+        time.sleep(LOADING)  # as a large model would
         self.scorer = FaultyScorer(self._path, self.faults)
         return self.scorer
 
@@ -115,7 +115,7 @@ def _raise(error: BaseException) -> None:
 
 BREAKING: dict[str, Callable[[FaultyScorer], None]] = {
     "an exception that lasts": lambda scorer: setattr(scorer, "is_broken", True),
-    "a stall": lambda scorer: time.sleep(2 * MAX_STALL),
+    "a stall": lambda scorer: time.sleep(2 * MAX_STALL),  # the fault itself
     "a killed worker": lambda scorer: _raise(SystemExit("injected")),
 }
 """The faults that break the worker."""
