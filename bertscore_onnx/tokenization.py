@@ -6,7 +6,8 @@ at the right, unless long texts are to stay whole.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError
 from bertscore_onnx.long_texts import LongText
 from bertscore_onnx.recipe import Recipe, bind_cut, bind_steps
 from bertscore_onnx.sentencepiece import SentencePieceEncoder
+from bertscore_onnx.words import WordEncoder, has_words
 
 MEMORY_GUARD = 8192
 """The most tokens of a text for a model without a bound of its own, since attention grows with the square: at this
@@ -131,12 +133,7 @@ class _SlowEncoder:
         self._prepare_text = bind_steps(recipe.text_steps, recipe.special_tokens)
         self._cut = bind_cut(recipe.special_tokens)
         self._prepare_segment = bind_steps(recipe.segment_steps, recipe.special_tokens)
-        if recipe.sentencepiece is None:
-            self._tokenizer = _load(path)
-            self._look_up = self._look_up_together
-        else:
-            self._sentencepiece = SentencePieceEncoder(path, recipe.sentencepiece)
-            self._look_up = self._look_up_one_by_one
+        self._look_up = _segment_encoder(path, recipe)
         self._unlisted_from, self._unknown_id = recipe.unlisted_from, recipe.unknown_id
         self._before, self._after, self._after_once = recipe.before, recipe.after, recipe.after_once
         self.frame = (len(recipe.before), len(recipe.after))
@@ -145,20 +142,17 @@ class _SlowEncoder:
     def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
         cut = [self._cut(self._prepare_text(text)) for text in texts]
         segments = [self._prepare_segment(piece) for pieces in cut for piece in pieces if isinstance(piece, str)]
-        found = iter(self._look_up(segments))
+        found = map(self._listed, self._look_up(segments))
         return [
             self._framed([token for piece in pieces for token in ([piece] if isinstance(piece, int) else next(found))])
             for pieces in cut
         ]
 
-    def _look_up_together(self, segments: Sequence[str]) -> list[list[int]]:
-        found = [encoding.ids for encoding in _look_up(self._tokenizer, segments, add_special_tokens=False)]
+    def _listed(self, ids: list[int]) -> list[int]:
+        """Take those that the model has not for unknown."""
         if (bound := self._unlisted_from) is None:
-            return found
-        return [[one if one < bound else self._unknown_id for one in ids] for ids in found]
-
-    def _look_up_one_by_one(self, segments: Sequence[str]) -> list[list[int]]:
-        return [self._sentencepiece(segment) for segment in segments]
+            return ids
+        return [one if one < bound else self._unknown_id for one in ids]
 
     def _framed(self, ids: list[int]) -> tuple[list[int], bool]:
         """Cut ids to their length and put the special tokens around them; tell whether they were cut."""
@@ -167,6 +161,16 @@ class _SlowEncoder:
         if self._after_once and kept[len(kept) - len(self._after) :] == self._after:
             return self._before + kept, is_cut
         return self._before + kept + self._after, is_cut
+
+
+def _segment_encoder(path: Path, recipe: Recipe) -> Callable[[Sequence[str]], Iterable[list[int]]]:
+    """Return what looks up stretches of text, without special tokens."""
+    if recipe.sentencepiece is not None:
+        return partial(map, SentencePieceEncoder(path, recipe.sentencepiece))
+    tokenizer = _load(path)
+    if has_words(tokenizer):
+        return partial(map, WordEncoder(tokenizer))
+    return lambda segments: [found.ids for found in _look_up(tokenizer, segments, add_special_tokens=False)]
 
 
 def _check_size(path: Path) -> None:
