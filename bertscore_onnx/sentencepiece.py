@@ -8,22 +8,22 @@ import base64
 import re
 from array import array
 from collections.abc import Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
+from weakref import proxy
 
 import msgspec
 
 from bertscore_onnx.charsmap import Charsmap
 from bertscore_onnx.merging import Merging
 from bertscore_onnx.punctuation import split_punctuation
-from bertscore_onnx.unigram import Unigram
+from bertscore_onnx.unigram import Cut, Unigram
+from bertscore_onnx.words import LONGEST, MEMORY
 
 SPACE = "▁"
 
 _MODELS: dict[str, type[Unigram | Merging]] = {"unigram": Unigram, "bpe": Merging}
-
-_MEMORY = 100_000
-"""How many words are remembered."""
 
 Ids = list[Annotated[int, msgspec.Meta(ge=0)]]
 
@@ -96,7 +96,8 @@ class SentencePieceEncoder:
         self._replace = Charsmap(blob, untouched=user_defined)
         keeps_words = SPACE in self._ids and not any(SPACE in piece[1:] for piece in scores)
         self._word = re.compile(f"{SPACE}[^{SPACE}]*|[^{SPACE}]+" if keeps_words else ".+", re.DOTALL)
-        self._known: dict[str, _Word] = {}
+        me: Any = proxy(self)  # else the memory, which is part of this object, would keep it alive
+        self._settled = lru_cache(MEMORY)(partial(SentencePieceEncoder._cut_alike, me))
 
     def __call__(self, text: str) -> list[int]:
         """Return the ids of a text, without special tokens."""
@@ -117,24 +118,24 @@ class SentencePieceEncoder:
         """Cut a text word by word; no piece reaches into the next."""
         total = array("f", [0.0])  # rounds whatever is put in, as SentencePiece's own sums are
         for text_word in self._word.findall(self.normalise(text)):
-            word = self._known.get(text_word) if self._model.holds_after(total[0]) else None
+            word = None
+            if len(text_word) <= LONGEST and self._model.holds_after(total[0]):
+                word = self._settled(text_word)
             if word is None:
-                word = self._look_up(text_word, total[0])
+                word = self._named(self._model.cut(text_word, total[0]))
             for score in word.scores:
                 total[0] += score
             yield word
 
-    def _look_up(self, text: str, total: float) -> _Word:
-        """Cut a word, and remember it if it is cut alike everywhere."""
-        cut = self._model.cut(text, total)
+    def _cut_alike(self, text: str) -> _Word | None:
+        """Cut a word; None if what stands before it matters."""
+        cut = self._model.cut(text, 0.0)
+        return self._named(cut) if cut.is_settled else None
+
+    def _named(self, cut: Cut) -> _Word:
         pieces = self._unknown_joined(cut.pieces)
         ids = [piece_id for piece in pieces for part in self._parts(piece) for piece_id in self._ids_of(part)]
-        word = _Word(pieces, ids, cut.scores)
-        if cut.is_settled:
-            if len(self._known) >= _MEMORY:
-                self._known = {}
-            self._known[text] = word
-        return word
+        return _Word(pieces, ids, cut.scores)
 
     def _unknown_joined(self, pieces: list[str]) -> list[str]:
         joined: list[str] = []

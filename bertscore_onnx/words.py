@@ -6,10 +6,10 @@ from tokenizers import Tokenizer
 from tokenizers.models import Model
 from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
-_MEMORY = 16_384
-"""How many words are remembered, those used last: 3 MB of usual ones, 21 MB of the worst."""
+MEMORY = 32_768
+"""How many words are remembered, those used last: usual ones take 6 MB, and 19 MB with their SentencePiece scores."""
 
-_LONGEST = 32
+LONGEST = 32
 """Longer ones are not."""
 
 
@@ -26,13 +26,13 @@ class WordEncoder:
         """Take its model, and how it splits texts."""
         self._separator = getattr(tokenizer.pre_tokenizer, "delimiter", None)
         self._look_up = partial(_look_up, tokenizer.model)
-        self._remembered = lru_cache(_MEMORY)(self._look_up)
+        self._remembered = lru_cache(MEMORY)(self._look_up)
 
     def __call__(self, text: str) -> list[int]:
         """Return the ids of a text, without special tokens."""
         ids: list[int] = []
         for word in text.split(self._separator):
-            ids += self._remembered(word) if len(word) <= _LONGEST else self._look_up(word)
+            ids += self._remembered(word) if len(word) <= LONGEST else self._look_up(word)
         return ids
 
 

@@ -1,11 +1,15 @@
+import gc
+import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
 from tokenizers import Tokenizer, models
 
+from bertscore_onnx.merging import Merging
 from bertscore_onnx.sentencepiece import SentencePiece, SentencePieceEncoder
+from bertscore_onnx.unigram import Unigram
 
 PIECES = [("<unk>", 0.0), ("▁", -2.0), ("a", -3.0), ("b", -3.0), ("ab", -4.0), ("▁a", -4.5), ("1,", -1.0), (",", -2.0),
           ("1", -2.5), ("▁1", -3.5), ("aa", -6.0), (".", 0.0)]  # fmt: skip
@@ -98,3 +102,34 @@ def test_bpe_joins_the_leftmost_of_equal_neighbours(tmp_path: Path) -> None:
 
 def test_bpe_leaves_user_defined_pieces_alone(tmp_path: Path) -> None:
     assert encoder(tmp_path, model="bpe", user_defined_ids=[2])("ab") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe"])
+def test_words_are_remembered_unless_they_are_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Literal["unigram", "bpe"]
+) -> None:
+    encode = encoder(tmp_path, model=model)
+    kind = Unigram if model == "unigram" else Merging
+    cut, seen = kind.cut, []
+
+    def count(self: Any, word: str, total: float) -> Any:
+        seen.append(word)
+        return cut(self, word, total)
+
+    monkeypatch.setattr(kind, "cut", count)
+    expected = encode(f"ab {'b' * 32}")
+    assert seen == ["▁ab", "▁" + "b" * 32]
+    assert encode(f"ab {'b' * 32}") == expected
+    assert seen == ["▁ab", *["▁" + "b" * 32] * 2]
+
+
+def test_an_encoder_is_released_at_once(tmp_path: Path) -> None:
+    encode = encoder(tmp_path)
+    encode("ab a")
+    released = weakref.ref(encode)
+    gc.disable()
+    try:
+        del encode
+        assert released() is None
+    finally:
+        gc.enable()

@@ -44,7 +44,7 @@ def test_ids_are_those_of_the_tokenizer(tokenizer: Tokenizer) -> None:
 
 
 def test_more_words_than_are_remembered_do_no_harm(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bertscore_onnx.words._MEMORY", 10)
+    monkeypatch.setattr("bertscore_onnx.words.MEMORY", 10)
     encode = WordEncoder(tokenizer)
     text = " ".join(map("".join, product("abc", repeat=4)))
     for _ in range(2):
