@@ -1,19 +1,20 @@
-"""Compares scores with those that a bundle was exported with."""
+"""Compares the scores of a bundle's golden pairs with those that it was exported with."""
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bertscore_onnx.bundle import Manifest, open_bundle
-from bertscore_onnx.errors import GoldenScoreError
+from bertscore_onnx.bundle import open_bundle
+from bertscore_onnx.encoder import Encoder
+from bertscore_onnx.errors import EncodingError, GoldenScoreError
 from bertscore_onnx.home import Precision
-from bertscore_onnx.scores import Scores
-
-if TYPE_CHECKING:
-    from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.inputs import collect_pairs
+from bertscore_onnx.notices import Notices
+from bertscore_onnx.pipeline import Pipeline
+from bertscore_onnx.scores import join_scores
+from bertscore_onnx.tokenization import TextTokenizer
+from bertscore_onnx.weighting import no_idf
 
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}
 """The most a golden score may differ from PyTorch's.
@@ -26,54 +27,64 @@ _TOLERANCES_OF_DEVICES = {"bf16": 0.05}
 """The same for arithmetic that a device brings in."""
 
 
-def golden_scorer(folder: str | PathLike[str], *, device: object = None) -> "BERTScorer":
-    """Return a scorer for the golden pairs of a bundle, whose files are all read for their digests.
+def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pipeline:
+    """Return a pipeline for the golden pairs of a bundle, whose files are all read for their digests.
 
     The pairs are not scored yet.
 
     Raises:
         BundleError, DeviceError, MissingExtraError: as `BERTScorer` says.
     """
-    from bertscore_onnx.scorer import BERTScorer  # which imports this module
-
-    manifest = open_bundle(folder, verify=True).manifest
-    return BERTScorer(folder, all_layers=manifest.all_layers, device=device)
+    bundle = open_bundle(folder, verify=True)
+    return Pipeline(bundle.manifest, TextTokenizer.of_bundle(bundle), Encoder(bundle, device=device))
 
 
-def golden_difference(scorer: "BERTScorer") -> float:
+def golden_difference(pipeline: Pipeline) -> float:
     """Score a bundle's golden pairs and return the largest absolute difference from the manifest's scores.
 
     Args:
-        scorer: a scorer of the bundle without idf and rescaling, such as `golden_scorer` makes.
+        pipeline: a pipeline of the bundle that cuts long texts, such as `golden_pipeline` makes.
+
+    Raises:
+        EncodingError: the model gave something other than finite vectors.
+        GoldenScoreError: there are no golden pairs.
     """
-    golden = scorer.manifest.golden
-    scores = scorer.score([pair.candidate for pair in golden], [pair.reference for pair in golden])
-    return _difference(scorer.manifest, np.stack([np.atleast_2d(values) for values in scores]))
+    manifest = pipeline.manifest
+    if not manifest.golden:
+        raise GoldenScoreError("The bundle has no golden scores to be verified by. Export the model again.")
+    pairs = collect_pairs([pair.candidate for pair in manifest.golden], [pair.reference for pair in manifest.golden])
+    parts = list(pipeline.score(pairs.portions(), no_idf(manifest), Notices(max_length=pipeline.max_length)))
+    computed = np.stack(list(join_scores(parts, len(manifest.layers))))  # (3, layers, pairs)
+    expected = np.array([(pair.precision, pair.recall, pair.f1) for pair in manifest.golden])  # (pairs, 3, layers)
+    return float(np.abs(computed - expected.transpose(1, 2, 0)).max())
 
 
-def check_golden(manifest: Manifest, scores: Scores, *, precision: str) -> None:
-    """Compare the scores of all golden pairs with the manifest's.
+def golden_tolerance(pipeline: Pipeline) -> float:
+    """Return the most that the difference may be, in the bundle's precision and the device's."""
+    return max(
+        GOLDEN_TOLERANCES[pipeline.manifest.precision], _TOLERANCES_OF_DEVICES.get(pipeline.encoder.precision, 0.0)
+    )
+
+
+def check_golden(pipeline: Pipeline) -> None:
+    """Score a bundle's golden pairs and compare them with the manifest's scores.
 
     Args:
-        manifest: the manifest.
-        scores: the raw scores of its pairs, (layers, pairs).
-        precision: the arithmetic they were computed in, which on some devices is not that of the bundle.
+        pipeline: as in `golden_difference`.
 
     Raises:
         GoldenScoreError: they differ by more than the precision explains, or there are none to compare.
     """
-    if not manifest.golden:
-        raise GoldenScoreError("The bundle has no golden scores to be verified by. Export the model again.")
-    difference = _difference(manifest, np.stack(list(scores)))
-    tolerance = max(GOLDEN_TOLERANCES[manifest.precision], _TOLERANCES_OF_DEVICES.get(precision, 0.0))
+    name, precision = pipeline.manifest.model_id, pipeline.encoder.precision
+    try:
+        difference = golden_difference(pipeline)
+    except EncodingError as error:
+        raise GoldenScoreError(
+            f"The golden pairs of {name} cannot be scored: {error} Export the model again."
+        ) from error
+    tolerance = golden_tolerance(pipeline)
     if not difference <= tolerance:
         raise GoldenScoreError(
-            f"The golden scores of {manifest.model_id} differ by {difference:.1e} from those it was exported with; at "
-            f"most {tolerance:.0e} is expected in {precision}. Export the model again, or copy the bundle anew."
+            f"The golden scores of {name} differ by {difference:.1e} from those it was exported with; at most "
+            f"{tolerance:.0e} is expected in {precision}. Export the model again, or copy the bundle anew."
         )
-
-
-def _difference(manifest: Manifest, computed: NDArray[np.float32]) -> float:
-    """Return the largest absolute difference of scores, (3, layers, pairs), from the manifest's."""
-    expected = np.array([(pair.precision, pair.recall, pair.f1) for pair in manifest.golden])  # (pairs, 3, layers)
-    return float(np.abs(computed - expected.transpose(1, 2, 0)).max(initial=0))

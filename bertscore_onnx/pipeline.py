@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle import Manifest
+from bertscore_onnx.closing import Closing
 from bertscore_onnx.embeddings import TokenEmbeddings
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
@@ -35,14 +36,16 @@ WINDOW_CANDIDATES = 1024
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
 
 
-class Pipeline:
+class Pipeline(Closing):
     """The stations of scoring in their order: tokenise, encode, match, reduce; threads may share it."""
 
     def __init__(self, manifest: Manifest, tokenizer: TextTokenizer, encoder: Encoder) -> None:
         """Put the stations together."""
-        self._manifest = manifest
+        self.manifest = manifest
+        """What the bundle says of the model."""
+        self.encoder = encoder
+        """The model."""
         self._tokenizer = tokenizer
-        self._encoder = encoder
         self._threads = WorkerThreads(usable_cpus(), "bertscore-match")
         self.model = f"{manifest.digest[:12]} in {encoder.precision} with long_text={tokenizer.long_text}"
         """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
@@ -128,13 +131,13 @@ class Pipeline:
     ) -> TokenEmbeddings:
         """Encode whole texts, those longer than the model's maximum in passages; where texts are cut none is."""
         if all(len(ids) <= self.max_length for ids in sequences):
-            return self._encoder.encode(sequences, max_items=max_items, advance=advance)
+            return self.encoder.encode(sequences, max_items=max_items, advance=advance)
         passages = cut_passages(sequences, self.max_length, self._tokenizer.frame)
         return passages.join(
-            self._encoder.encode(passages.sequences, kept=passages.kept, max_items=max_items, advance=advance)
+            self.encoder.encode(passages.sequences, kept=passages.kept, max_items=max_items, advance=advance)
         )
 
     def close(self) -> None:
         """Release the model; what is in progress finishes first."""
-        self._encoder.close()
+        self.encoder.close()
         self._threads.close()

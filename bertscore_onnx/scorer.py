@@ -11,7 +11,7 @@ from bertscore_onnx.baselines import choose_baselines, rescale_layers
 from bertscore_onnx.closing import Closing
 from bertscore_onnx.encoded import EncodedTexts
 from bertscore_onnx.encoder import Encoder
-from bertscore_onnx.errors import EncodingError, GoldenScoreError, IdfError, InputError, InputTypeError
+from bertscore_onnx.errors import IdfError, InputError, InputTypeError
 from bertscore_onnx.golden import check_golden
 from bertscore_onnx.home import Precision
 from bertscore_onnx.inputs import (
@@ -124,10 +124,10 @@ class BERTScorer(Closing):
         )
         self._pipeline = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle, long_text), self._encoder)
         if verify:
-            cuts = self._pipeline
+            cutting = self._pipeline
             if long_text != "truncate":
-                cuts = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle), self._encoder)
-            self._prove(cuts)
+                cutting = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle), self._encoder)
+            check_golden(cutting)
         self._long_text = long_text
         self._idf = bool(idf) or isinstance(idf, Mapping)
         self._weights: TokenWeights | None = None if self._idf else no_idf(self.manifest)
@@ -349,19 +349,6 @@ class BERTScorer(Closing):
     def __repr__(self) -> str:
         """Name the scorer by its signature."""
         return f"BERTScorer({self.signature}, provider={self.provider})"
-
-    def _prove(self, pipeline: Pipeline) -> None:
-        """Raise unless the golden pairs get the scores that the manifest has for them, long texts being cut."""
-        golden = self.manifest.golden
-        pairs = collect_pairs([pair.candidate for pair in golden], [pair.reference for pair in golden])
-        try:
-            parts = list(pipeline.score(pairs.portions(), no_idf(self.manifest), self._notices()))
-        except EncodingError as error:
-            raise GoldenScoreError(
-                f"The golden pairs of {self.model_type} cannot be scored: {error} Export the model again."
-            ) from error
-        scores = join_scores(parts, len(self.manifest.layers))
-        check_golden(self.manifest, scores, precision=self._encoder.precision)
 
     def _score(
         self,

@@ -118,21 +118,18 @@ def _examine_bundle(folder: Path) -> _BundleState:
 
 
 def _try(path: str) -> _Trial:
-    from bertscore_onnx.golden import GOLDEN_TOLERANCES, golden_difference, golden_scorer
+    from bertscore_onnx.golden import golden_difference, golden_pipeline, golden_tolerance
 
     try:
-        with golden_scorer(path) as scorer:
+        with golden_pipeline(path) as pipeline:
             begun = time.perf_counter()
-            difference = golden_difference(scorer)
+            difference = golden_difference(pipeline)
             seconds = time.perf_counter() - begun
     except BertScoreOnnxError as error:
         return _Trial(path, error=one_line(error))
-    wrong = (
-        None
-        if difference <= GOLDEN_TOLERANCES[scorer.manifest.precision]
-        else f"the golden scores differ by {difference:.1e}"
-    )
-    return _Trial(path, len(scorer.manifest.golden), scorer.provider, seconds, difference, wrong)
+    holds = difference <= golden_tolerance(pipeline)
+    wrong = None if holds else f"the golden scores differ by {difference:.1e}"
+    return _Trial(path, len(pipeline.manifest.golden), pipeline.encoder.provider, seconds, difference, wrong)
 
 
 def _describe(report: _Report) -> list[tuple[str, str]]:

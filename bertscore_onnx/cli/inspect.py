@@ -25,16 +25,15 @@ def inspect(
     """
     import msgspec
 
-    from bertscore_onnx.golden import GOLDEN_TOLERANCES, golden_difference, golden_scorer
+    from bertscore_onnx.golden import golden_difference, golden_pipeline, golden_tolerance
     from bertscore_onnx.locate import find_bundle
 
     found = find_bundle(bundle, all_layers=None)
     if not as_json:
         print_table(_describe(found))
-    tolerance = GOLDEN_TOLERANCES[found.manifest.precision]
-    with golden_scorer(found.path, device=device) as scorer:
-        difference = golden_difference(scorer)
-        provider = scorer.provider
+    with golden_pipeline(found.path, device=device) as pipeline:
+        difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
+        provider = pipeline.encoder.provider
     if as_json:
         golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
         manifest = msgspec.to_builtins(found.manifest)

@@ -7,7 +7,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertscore_onnx.bundle import GoldenPair
 from bertscore_onnx.errors import EncodingError, VerificationError
-from bertscore_onnx.golden import GOLDEN_TOLERANCES, golden_difference, golden_scorer
+from bertscore_onnx.golden import golden_difference, golden_pipeline, golden_tolerance
 from bertscore_onnx_export.sample_texts import GOLDEN_PAIRS
 from bertscore_onnx_export.tokenizers import TokenizerFacts, original_ids
 
@@ -41,18 +41,17 @@ def verify_bundle(folder: Path) -> float:
     """Score a bundle's golden pairs with the runtime; return the largest absolute difference.
 
     Raises:
-        VerificationError: it is more than `GOLDEN_TOLERANCES` has for the precision, or undefined.
+        VerificationError: it is more than `golden_tolerance` says, or undefined.
     """
-    with golden_scorer(folder, device="cpu") as scorer:
-        precision = scorer.manifest.precision
+    with golden_pipeline(folder, device="cpu") as pipeline:
+        precision = pipeline.manifest.precision
         try:
-            difference = golden_difference(scorer)
+            difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
         except EncodingError as error:
             raise VerificationError(
                 f"The exported graph gives infinite or undefined vectors in {precision}. The bundle was not kept; fp32 "
                 "holds larger numbers than fp16, and neither helps where the model's weights are damaged."
             ) from error
-    tolerance = GOLDEN_TOLERANCES[precision]
     if not difference <= tolerance:
         raise VerificationError(
             f"The exported graph differs from the PyTorch model by {difference:.1e} on the golden pairs; at most "

@@ -7,7 +7,9 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle import read_manifest, write_manifest
 from bertscore_onnx.digests import file_digest
+from bertscore_onnx.encoder import Encoder
 from bertscore_onnx.errors import GoldenScoreError
+from bertscore_onnx.golden import golden_difference, golden_pipeline, golden_tolerance
 
 
 @pytest.fixture
@@ -62,3 +64,18 @@ def test_without_golden_pairs_nothing_is_verified(bundle):
     seal(bundle, golden=[])
     with pytest.raises(GoldenScoreError, match="has no golden scores"):
         BERTScorer(bundle, device="cpu", verify=True)
+
+
+def test_the_difference_is_the_largest_of_any_score(bundle):
+    manifest = read_manifest(bundle)
+    changed = msgspec.structs.replace(manifest.golden[3], recall=[manifest.golden[3].recall[0] + 0.25])
+    seal(bundle, golden=[*manifest.golden[:3], changed, *manifest.golden[4:]])
+    with golden_pipeline(bundle, device="cpu") as pipeline:
+        assert golden_difference(pipeline) == pytest.approx(0.25, abs=1e-5)
+
+
+def test_the_arithmetic_of_a_device_is_allowed_for(bundle, monkeypatch):
+    with golden_pipeline(bundle, device="cpu") as pipeline:
+        assert golden_tolerance(pipeline) == 1e-5
+        monkeypatch.setattr(Encoder, "precision", "bf16")
+        assert golden_tolerance(pipeline) == 0.05

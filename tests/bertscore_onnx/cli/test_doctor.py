@@ -71,7 +71,7 @@ def test_a_broken_bundle_exits_1_after_the_report(run, installed_bundle):
 
 
 def test_a_run_that_fails_exits_1_after_the_report(run, installed_bundle, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.golden.golden_difference", lambda scorer: 0.5)
+    monkeypatch.setattr("bertscore_onnx.golden.golden_difference", lambda pipeline: 0.5)
     result = run("doctor", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["trial"]["error"] == "the golden scores differ by 5.0e-01"

@@ -72,6 +72,15 @@ def test_other_golden_scores_exit_1_after_the_report(run, installed_bundle, opti
     )
 
 
+def test_a_bundle_without_golden_scores_exits_1_after_the_report(run, installed_bundle):
+    manifest = read_manifest(installed_bundle)
+    write_manifest(installed_bundle, msgspec.structs.replace(manifest, golden=[]))
+    result = run("inspect", installed_bundle)
+    assert result.exit_code == 1
+    assert "tiny-bert" in result.stdout
+    assert result.stderr == "Error: The bundle has no golden scores to be verified by. Export the model again.\n"
+
+
 def test_a_folder_that_is_no_bundle_exits_1(run, tmp_path):
     result = run("inspect", tmp_path)
     assert result.exit_code == 1
