@@ -78,8 +78,7 @@ class Encoder:
 
         def encode_batch(batch: Batch) -> int:
             input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
-            self._fill(table, batch, self._runner.run(input_ids, mask, alone=alone), input_ids, first[batch])
-            return int(table.lengths[batch].sum())
+            return self._fill(table, batch, self._runner.run(input_ids, mask, alone=alone), input_ids, first[batch])
 
         for tokens in map(encode_batch, plan) if alone else self._threads.map(encode_batch, plan):
             advance(tokens)
@@ -93,8 +92,9 @@ class Encoder:
     def _pad(
         self, sequences: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        longest = -(-int(lengths.max()) // self._device.length_multiple) * self._device.length_multiple
-        width = max(int(lengths.max()), min(longest, self._manifest.max_length or longest))
+        longest, multiple = int(lengths.max()), self._device.length_multiple
+        rounded = -(-longest // multiple) * multiple
+        width = max(longest, min(rounded, self._manifest.max_length or rounded))
         mask = np.arange(width) < lengths[:, None]  # (batch, tokens)
         input_ids = np.full(mask.shape, self._manifest.pad_id, dtype=np.int64)  # (batch, tokens)
         input_ids[mask] = np.concatenate(sequences)
@@ -116,16 +116,16 @@ class Encoder:
         output: NDArray[np.float32],
         input_ids: NDArray[np.int64],
         first: NDArray[np.int64],
-    ) -> None:
-        """Put the vectors of a batch, (layers, batch, tokens, hidden), and its ids into their place in the table."""
-        places = zip(table.starts[batch], table.lengths[batch], first, strict=True)
-        for position, (start, length, skipped) in enumerate(places):
-            table.vectors[:, start : start + length] = output[:, position, skipped : skipped + length]
-            table.ids[start : start + length] = input_ids[position, skipped : skipped + length]
-        begin = table.starts[batch[0]]
-        filled = table.vectors[:, begin : begin + table.lengths[batch].sum()]
-        if not np.isfinite(filled.sum()):  # unit vectors cannot overflow it
+    ) -> int:
+        """Put the vectors of a batch, (layers, batch, tokens, hidden), and its ids into the table; count its tokens."""
+        begin = end = int(table.starts[batch[0]])
+        for position, (length, skipped) in enumerate(zip(table.lengths[batch], first, strict=True)):
+            start, end = end, end + int(length)
+            table.vectors[:, start:end] = output[:, position, skipped : skipped + length]
+            table.ids[start:end] = input_ids[position, skipped : skipped + length]
+        if not np.isfinite(table.vectors[:, begin:end].sum()):  # unit vectors cannot overflow it
             raise EncodingError(
                 f"The model gave infinite or undefined vectors on {self.provider} for a batch of {len(batch)} texts. "
                 "Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."
             )
+        return end - begin

@@ -66,7 +66,10 @@ class Pairs:
 
     def portions(self, size: int | None = None) -> Iterator["Pairs"]:
         """Yield the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
-        yield from map(Pairs, portions_of(self.candidates, size), portions_of(self.references, size))
+        if len(self.candidates) <= (size or PAIRS_AT_ONCE):
+            yield self
+        else:
+            yield from map(Pairs, portions_of(self.candidates, size), portions_of(self.references, size))
 
 
 def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:

@@ -3,7 +3,6 @@
 While one window is encoded, the one after it is read and tokenised and the one before it is matched.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -78,11 +77,11 @@ class Pipeline(Closing):
         Raises:
             IdfError, EncodingError, ClosedError, DeviceError: as the stations say.
         """
-        stopped = threading.Event()
+        stopped = False
 
         def encode(window: Window) -> TokenEmbeddings:
             def advance_unless_stopped(tokens: int) -> None:
-                if stopped.is_set():
+                if stopped:
                     raise ClosedError("The caller has gone.")  # nobody is there to hear it
                 advance(window.num_candidates * tokens / window.texts.num_tokens)
 
@@ -102,7 +101,7 @@ class Pipeline(Closing):
         try:
             yield from one_ahead(windows, encode, match)
         finally:
-            stopped.set()
+            stopped = True
 
     def encode(self, sides: Sequence[Side], notices: Notices) -> list[EncodedTexts]:
         """Encode the sides that are not encoded yet, each of their texts once."""

@@ -1,6 +1,6 @@
 """Cuts pairs into windows, scored together: small enough for memory, large enough to sort and deduplicate."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,14 +70,18 @@ class Window:
             new: the embeddings of `self.texts`.
         """
         portions, candidate, reference = zip(*self._portions, strict=True)
-        counts = np.concatenate([pairs.references.counts for pairs in portions])
+        counts = _concatenated([pairs.references.counts for pairs in portions])
         pairs = TokenPairs(
             _table(portions[0].candidates, new),
-            np.repeat(np.concatenate(candidate), counts),
+            np.repeat(_concatenated(candidate), counts),
             _table(portions[0].references, new),
-            np.concatenate(reference),
+            _concatenated(reference),
         )
         return pairs, counts
+
+
+def _concatenated(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _table(side: Side, new: TokenEmbeddings) -> TokenEmbeddings:
