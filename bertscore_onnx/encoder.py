@@ -1,6 +1,6 @@
 """Token ids to unit token embeddings: batches of similar length, several of them side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,13 @@ class Encoder:
             input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
             return self._fill(table, batch, self._runner.run(input_ids, mask, alone=alone), input_ids, first[batch])
 
-        for tokens in map(encode_batch, plan) if alone else self._threads.map(encode_batch, plan):
+        if alone:
+            done: Iterable[int] = map(encode_batch, plan)
+        elif 0 < len(sequences) <= self._shares:
+            done = self._threads.share(encode_batch, plan)
+        else:
+            done = self._threads.map(encode_batch, plan)
+        for tokens in done:
             advance(tokens)
         return table
 
