@@ -1,6 +1,7 @@
 """Token ids to unit token embeddings: batches of similar length, several of them side by side."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,18 @@ from bertscore_onnx.threads import WorkerThreads
 
 Batch = NDArray[np.int64]
 """Which texts are encoded together, (batch,)."""
+
+
+class Padded(NamedTuple):
+    """A batch, ready to be encoded."""
+
+    batch: Batch
+
+    input_ids: NDArray[np.int64]
+    """Token ids, (batch, tokens)."""
+
+    mask: NDArray[np.bool_]
+    """True on real tokens, (batch, tokens)."""
 
 
 class Encoder:
@@ -76,16 +89,17 @@ class Encoder:
         first = np.zeros_like(lengths) if kept is None else kept[:, 0]  # (texts,)
         table = self._empty_table(lengths if kept is None else kept[:, 1] - first, plan)
 
-        def encode_batch(batch: Batch) -> int:
-            input_ids, mask = self._pad([sequences[text] for text in batch], lengths[batch])
-            return self._fill(table, batch, self._runner.run(input_ids, mask, alone=alone), input_ids, first[batch])
+        def encode_batch(padded: Padded) -> int:
+            output = self._runner.run(padded.input_ids, padded.mask, alone=alone)
+            return self._fill(table, padded, output, first[padded.batch])
 
+        batches = (self._pad(batch, [sequences[text] for text in batch], lengths[batch]) for batch in plan)
         if alone:
-            done: Iterable[int] = map(encode_batch, plan)
+            done: Iterable[int] = map(encode_batch, batches)
         elif 0 < len(sequences) <= self._shares:
-            done = self._threads.share(encode_batch, plan)
+            done = self._threads.share(encode_batch, list(batches))
         else:
-            done = self._threads.map(encode_batch, plan)
+            done = self._threads.map(encode_batch, batches)
         for tokens in done:
             advance(tokens)
         return table
@@ -95,16 +109,14 @@ class Encoder:
         self._threads.close()
         self._runner.close()
 
-    def _pad(
-        self, sequences: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def _pad(self, batch: Batch, sequences: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]) -> Padded:
         longest, multiple = int(lengths.max()), self._device.length_multiple
         rounded = -(-longest // multiple) * multiple
         width = max(longest, min(rounded, self._manifest.max_length or rounded))
         mask = np.arange(width) < lengths[:, None]  # (batch, tokens)
         input_ids = np.full(mask.shape, self._manifest.pad_id, dtype=np.int64)  # (batch, tokens)
         input_ids[mask] = np.concatenate(sequences)
-        return input_ids, mask
+        return Padded(batch, input_ids, mask)
 
     def _empty_table(self, lengths: NDArray[np.int64], plan: Sequence[Batch]) -> TokenEmbeddings:
         """Return a table with room for all texts, those of a batch side by side."""
@@ -118,20 +130,19 @@ class Encoder:
     def _fill(
         self,
         table: TokenEmbeddings,
-        batch: Batch,
+        padded: Padded,
         output: NDArray[np.float32],
-        input_ids: NDArray[np.int64],
         first: NDArray[np.int64],
     ) -> int:
         """Put the vectors of a batch, (layers, batch, tokens, hidden), and its ids into the table; count its tokens."""
-        begin = end = int(table.starts[batch[0]])
-        for position, (length, skipped) in enumerate(zip(table.lengths[batch], first, strict=True)):
+        begin = end = int(table.starts[padded.batch[0]])
+        for position, (length, skipped) in enumerate(zip(table.lengths[padded.batch], first, strict=True)):
             start, end = end, end + int(length)
             table.vectors[:, start:end] = output[:, position, skipped : skipped + length]
-            table.ids[start:end] = input_ids[position, skipped : skipped + length]
+            table.ids[start:end] = padded.input_ids[position, skipped : skipped + length]
         if not np.isfinite(table.vectors[:, begin:end].sum()):  # unit vectors cannot overflow it
             raise EncodingError(
-                f"The model gave infinite or undefined vectors on {self.provider} for a batch of {len(batch)} texts. "
-                "Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."
+                f"The model gave infinite or undefined vectors on {self.provider} for a batch of {len(padded.batch)} "
+                "texts. Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."
             )
         return end - begin
