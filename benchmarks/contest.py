@@ -137,7 +137,7 @@ class Contest:
     """Whether to do the work once before the rounds."""
 
     def hold(self, rounds: int) -> tuple[dict[str, Results], dict[str, str]]:
-        """Let the contestants do their work in so many rounds, one after the other in each.
+        """Let the contestants do their work in so many rounds, one after the other in each, there and back again.
 
         Returns:
             The results of each contestant, and of those that failed the reason.
@@ -145,9 +145,11 @@ class Contest:
         workers: dict[str, Worker] = {}
         results = {name: Results() for name in self.contestants}
         absent: dict[str, str] = {}
+        order = [*results]
         try:
             for step in (self._load, *[self._run] * rounds, self._finish):
-                for name in [name for name in results if name not in absent]:
+                order.reverse()  # who comes later may find the processor awake
+                for name in [name for name in order if name not in absent]:
                     try:
                         step(name, workers, results[name])
                     except ContestantError as error:

@@ -71,6 +71,14 @@ def test_a_contestant_that_fails_leaves_and_the_others_go_on(contestant):
     assert absent["nowhere"] == "no/such/python cannot be started: No such file or directory"
 
 
+def test_every_second_round_goes_the_other_way(contestant, monkeypatch):
+    order = []
+    monkeypatch.setattr(Contest, "_run", lambda self, name, workers, results: order.append(name))
+    work = {name: {"candidates": CANDIDATES, "references": REFERENCES} for name in "ab"}
+    Contest(dict.fromkeys("ab", contestant), "singly", work).hold(4)
+    assert "".join(order) in ("abbaabba", "baabbaab")
+
+
 def test_a_process_that_ends_is_an_error_with_its_last_words():
     with Worker() as worker:
         worker._process.stdin.write("not JSON\n")
