@@ -112,7 +112,7 @@ async def in_order(
                 if isinstance(task, Problem):
                     raise task
                 await emit(await task)
-    except* Exception as errors:
+    except ExceptionGroup as errors:  # what `except*` raises is a group again before Python 3.11.4
         raise _first(errors) from None
 
 
