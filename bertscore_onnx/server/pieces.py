@@ -112,7 +112,7 @@ async def in_order(
                 if isinstance(task, Problem):
                     raise task
                 await emit(await task)
-    except ExceptionGroup as errors:  # what `except*` raises is a group again before Python 3.11.4
+    except ExceptionGroup as errors:  # early releases of Python 3.11 put what `except*` raises into a group again
         raise _first(errors) from None
 
 
