@@ -96,7 +96,7 @@ class Encoder:
         batches = (self._pad(batch, [sequences[text] for text in batch], lengths[batch]) for batch in plan)
         if alone:
             done: Iterable[int] = map(encode_batch, batches)
-        elif 0 < len(sequences) <= self._shares:
+        elif len(sequences) <= self._shares and 0 < share <= self.max_tokens // 4:  # a short text each
             done = self._threads.share(encode_batch, list(batches))
         else:
             done = self._threads.map(encode_batch, batches)

@@ -1,3 +1,5 @@
+import threading
+
 import msgspec
 import numpy as np
 import onnx
@@ -158,6 +160,21 @@ def test_a_little_work_is_shared_out_and_hardly_any_runs_alone(bundle, monkeypat
     monkeypatch.setattr(GraphRunner, "run", run)
     encoder.encode(SEQUENCES)
     assert found == kinds
+
+
+@pytest.mark.parametrize(("length", "takes_part"), [(10, True), (11, False)])
+def test_the_caller_takes_part_in_short_runs_alone(bundle, monkeypatch, length, takes_part):
+    encoder, run, names = Encoder(bundle, device="cpu", num_threads=2), GraphRunner.run, set()
+
+    def record(*arguments, **named):
+        names.add(threading.current_thread().name)
+        return run(*arguments, **named)
+
+    monkeypatch.setattr(GraphRunner, "run", record)
+    encoder.max_tokens = 43
+    encoder.encode([np.full(length, 5), np.full(length, 6)])
+    assert (threading.current_thread().name in names) == takes_part
+    assert any(name.startswith("bertscore-encode") for name in names)
 
 
 def test_the_number_of_threads_does_not_change_vectors(bundle):
