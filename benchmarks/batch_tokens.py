@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-from bertscore_onnx.bundle import open_bundle
-from bertscore_onnx.encoder import Encoder
-from bertscore_onnx.tokenization import TextTokenizer
+from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.encoding.encoder import Encoder
+from bertscore_onnx.text.tokenizer import TextTokenizer
 
 LIMITS = (128, 256, 512, 1024, 2048, 4096)
 ROUNDS = 5

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bertscore_onnx.closing import Closing
+from bertscore_onnx.concurrency.closeable import Closing
 
 ROOT = Path(__file__).parents[1]
 REST = 0.05

@@ -16,10 +16,10 @@ from pydoc_data.topics import topics
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle import open_bundle
-from bertscore_onnx.encoder import Encoder
-from bertscore_onnx.long_texts import cut_passages
-from bertscore_onnx.tokenization import TextTokenizer
+from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.encoding.encoder import Encoder
+from bertscore_onnx.encoding.passages import cut_passages
+from bertscore_onnx.text.tokenizer import TextTokenizer
 
 Vectors = NDArray[np.float32]
 

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from bertscore_onnx import __version__
-from bertscore_onnx.processor import usable_cpus
+from bertscore_onnx.concurrency.cpus import usable_cpus
 
 FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8")
 """What the matrix products of fp32, bf16 and int8 make use of."""

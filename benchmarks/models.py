@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.builders import ROBERTA_LARGE
 from benchmarks.contest import ROOT, build
 from benchmarks.flops import encode_flops
-from bertscore_onnx.bundle import open_bundle
-from bertscore_onnx.tokenization import TextTokenizer
+from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.text.tokenizer import TextTokenizer
 
 WEIGHTS = "model.safetensors"
 """The file that `save_pretrained` writes last."""

@@ -11,11 +11,11 @@ from typing import Any
 from unittest import mock
 
 STATIONS = (
-    ("tokenise", "bertscore_onnx.tokenization.TextTokenizer.__call__"),
-    ("plan", "bertscore_onnx.encoder.plan_batches"),
+    ("tokenise", "bertscore_onnx.text.tokenizer.TextTokenizer.__call__"),
+    ("plan", "bertscore_onnx.encoding.encoder.plan_batches"),
     ("encode", "onnxruntime.InferenceSession.run"),
     ("encode", "onnxruntime.InferenceSession.run_with_iobinding"),
-    ("match", "bertscore_onnx.pairing.Matching.match"),
+    ("match", "bertscore_onnx.matching.pairs.Matching.match"),
 )
 """The stages and the functions that are their stations, by the names they are called by."""
 

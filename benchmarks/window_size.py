@@ -32,7 +32,8 @@ def main() -> None:
 
 def measure(bundle: str, pairs: list[tuple[str, str]], megabytes: int) -> tuple[float, float]:
     """Return pairs a second and the peak memory in MB."""
-    from bertscore_onnx import BERTScorer, pipeline
+    from bertscore_onnx import BERTScorer
+    from bertscore_onnx.scoring import pipeline
 
     pipeline.WINDOW_BYTES = megabytes * 1_000_000
     with BERTScorer(bundle, device="cpu") as scorer:

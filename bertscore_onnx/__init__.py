@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bertscore_onnx.encoded import EncodedTexts
+    from bertscore_onnx.encoding.encoded_texts import EncodedTexts
     from bertscore_onnx.errors import BertScoreOnnxError
     from bertscore_onnx.functional import score
     from bertscore_onnx.scorer import BERTScorer
@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "BERTScorer": "scorer",
     "BertScoreOnnxError": "errors",
-    "EncodedTexts": "encoded",
+    "EncodedTexts": "encoding.encoded_texts",
     "Score": "scores",
     "Scores": "scores",
     "score": "functional",

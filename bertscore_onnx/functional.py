@@ -4,12 +4,12 @@ import warnings
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
-from bertscore_onnx.home import Precision
-from bertscore_onnx.inputs import Reference
-from bertscore_onnx.long_texts import LongText
-from bertscore_onnx.notices import heard_by
+from bertscore_onnx.bundle.store import Precision
+from bertscore_onnx.encoding.passages import LongText
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.inputs import Reference
+from bertscore_onnx.scoring.text_warnings import heard_by
 
 
 def score(

@@ -7,14 +7,20 @@ from typing import Literal, TypeVar, overload
 
 import numpy as np
 
-from bertscore_onnx.baselines import choose_baselines, rescale_layers
-from bertscore_onnx.closing import Closing
-from bertscore_onnx.encoded import EncodedTexts
-from bertscore_onnx.encoder import Encoder
+from bertscore_onnx.bundle.resolver import find_bundle
+from bertscore_onnx.bundle.store import Precision
+from bertscore_onnx.concurrency.closeable import Closing
+from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+from bertscore_onnx.encoding.encoder import Encoder
+from bertscore_onnx.encoding.passages import LongText, check_long_text
 from bertscore_onnx.errors import IdfError, InputError, InputTypeError
-from bertscore_onnx.golden import check_golden
-from bertscore_onnx.home import Precision
-from bertscore_onnx.inputs import (
+from bertscore_onnx.matching.greedy import f_measure
+from bertscore_onnx.matching.matrix import match_pairwise
+from bertscore_onnx.matching.rescaling import choose_baselines, rescale_layers
+from bertscore_onnx.matching.weights import TokenWeights, idf_of_documents, idf_of_mapping, no_idf
+from bertscore_onnx.scores import Score, Scores, join_scores, make_signature
+from bertscore_onnx.scoring.golden import check_golden
+from bertscore_onnx.scoring.inputs import (
     Pairs,
     Reference,
     Side,
@@ -25,16 +31,10 @@ from bertscore_onnx.inputs import (
     read_items,
     read_pairs,
 )
-from bertscore_onnx.locate import find_bundle
-from bertscore_onnx.long_texts import LongText, check_long_text
-from bertscore_onnx.matching import f_measure
-from bertscore_onnx.notices import Notices
-from bertscore_onnx.pairwise import match_pairwise
-from bertscore_onnx.pipeline import Pipeline
-from bertscore_onnx.progress import progress_bar
-from bertscore_onnx.scores import Score, Scores, join_scores, make_signature
-from bertscore_onnx.tokenization import TextTokenizer
-from bertscore_onnx.weighting import TokenWeights, idf_of_documents, idf_of_mapping, no_idf
+from bertscore_onnx.scoring.pipeline import Pipeline
+from bertscore_onnx.scoring.progress import progress_bar
+from bertscore_onnx.scoring.text_warnings import Notices
+from bertscore_onnx.text.tokenizer import TextTokenizer
 
 MaybeEncoded = TypeVar("MaybeEncoded")
 

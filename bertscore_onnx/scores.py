@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx import __version__
-from bertscore_onnx.bundle import Manifest
+from bertscore_onnx.bundle.opening import Manifest
 
 
 class _PRF(NamedTuple):

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from bertscore_onnx.bundle import DATA_FILE, GRAPH_FILE, Manifest, open_bundle
+from bertscore_onnx.bundle.opening import DATA_FILE, GRAPH_FILE, Manifest, open_bundle
 
 CONFIG = """\
 name: "{name}"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from bertscore_onnx.closing import Closing
+from bertscore_onnx.concurrency.closeable import Closing
 
 Work = Callable[..., Any]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contest import environment
-from bertscore_onnx.closing import Closing
+from bertscore_onnx.concurrency.closeable import Closing
 
 STARTING_SECONDS = 60
 ENDPOINT = "/v1/score"

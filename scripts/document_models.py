@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
-from bertscore_onnx import catalogue
+from bertscore_onnx.bundle import catalogue
 
 ROOT = Path(__file__).parents[1]
 PROOFS = ROOT / "models" / "bertscore_onnx_models" / "proofs.csv"

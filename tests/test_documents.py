@@ -2,7 +2,7 @@
 
 from document_models import DOCUMENT, document
 
-from bertscore_onnx import catalogue
+from bertscore_onnx.bundle import catalogue
 
 
 def test_the_support_matrix_is_that_of_the_catalogue_and_the_proofs():

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli import doctor, export, inspect, models, score, serve
+from bertscore_onnx.cli.commands import doctor, export, inspect, models, score, serve
 from bertscore_onnx.cli.messages import PlainMessages, tell
 
 __all__ = ["app", "main"]

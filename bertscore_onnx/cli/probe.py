@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from bertscore_onnx.device import CPU, CUDA, OPENVINO, Device, load_onnxruntime, open_session
+from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO, Device, load_onnxruntime, open_session
 
 
 def probe_providers() -> dict[str, str | None]:

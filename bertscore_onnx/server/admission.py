@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 
-from bertscore_onnx.server.problems import draining, too_busy
+from bertscore_onnx.server.requests.errors import draining, too_busy
 
 
 class Admission:

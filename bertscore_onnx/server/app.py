@@ -7,17 +7,17 @@ from starlette.routing import Route
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.server.admission import Admission
-from bertscore_onnx.server.gate import Gate, answer_error
-from bertscore_onnx.server.keys import ApiKeys
+from bertscore_onnx.server.api_keys import ApiKeys
+from bertscore_onnx.server.endpoints.match import Matching
+from bertscore_onnx.server.endpoints.openapi import openapi_endpoint
+from bertscore_onnx.server.endpoints.score import Scoring
+from bertscore_onnx.server.endpoints.status import Status
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.matches import Matching
 from bertscore_onnx.server.metrics import Metrics
-from bertscore_onnx.server.models import Models
-from bertscore_onnx.server.openapi import openapi_endpoint
+from bertscore_onnx.server.middleware import Gate, answer_error
 from bertscore_onnx.server.page import Page
-from bertscore_onnx.server.problems import Problem
-from bertscore_onnx.server.scoring import Scoring
-from bertscore_onnx.server.status import Status
+from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.requests.errors import Problem
 
 
 def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None) -> Starlette:

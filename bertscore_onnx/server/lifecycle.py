@@ -16,7 +16,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.connection import TimedConnection
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models import Models
+from bertscore_onnx.server.registry import Models
 
 _log = logging.getLogger(__name__)
 

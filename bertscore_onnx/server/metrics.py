@@ -16,8 +16,8 @@ from prometheus_client.utils import floatToGoString
 
 from bertscore_onnx import __version__
 from bertscore_onnx.server.admission import Admission
-from bertscore_onnx.server.models import Models
-from bertscore_onnx.server.visit import Visit
+from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.requests.record import Visit
 from bertscore_onnx.serving.durations import BOUNDS, Durations
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from bertscore_onnx.closing import Closing
+from bertscore_onnx.concurrency.closeable import Closing
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
-from bertscore_onnx.inputs import Reference
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.serving.book import Book
-from bertscore_onnx.serving.item import make_item
+from bertscore_onnx.scoring.inputs import Reference
 from bertscore_onnx.serving.limits import Limits, check_seconds
+from bertscore_onnx.serving.queue import Book
+from bertscore_onnx.serving.request import make_item
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.supervisor import Supervisor
 from bertscore_onnx.serving.worker import prove

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from bertscore_onnx.errors import WorkerError
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.serving.alarm import Alarm
-from bertscore_onnx.serving.book import Book
-from bertscore_onnx.serving.item import Item
 from bertscore_onnx.serving.limits import Limits
+from bertscore_onnx.serving.queue import Book
+from bertscore_onnx.serving.request import Item
+from bertscore_onnx.serving.timer import Alarm
 from bertscore_onnx.serving.worker import Worker
 
 MAX_STALLED = 4

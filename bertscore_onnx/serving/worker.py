@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from bertscore_onnx.errors import EncodingError, InputError, WorkerError
-from bertscore_onnx.notices import heard_by
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.serving.alarm import Alarm
-from bertscore_onnx.serving.book import Book, deadline_error
-from bertscore_onnx.serving.item import Item, is_finite, split_scores
+from bertscore_onnx.scoring.text_warnings import heard_by
 from bertscore_onnx.serving.limits import Limits
+from bertscore_onnx.serving.queue import Book, deadline_error
+from bertscore_onnx.serving.request import Item, is_finite, split_scores
+from bertscore_onnx.serving.timer import Alarm
 
 PROBE = "a probe"
 

@@ -10,23 +10,23 @@ from pathlib import Path
 
 import msgspec
 
-from bertscore_onnx import catalogue
-from bertscore_onnx.baseline import Baseline
-from bertscore_onnx.bundle import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
-from bertscore_onnx.device import load_onnxruntime
-from bertscore_onnx.digests import file_digest
+from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.opening import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
+from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder
+from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError
-from bertscore_onnx.home import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder
-from bertscore_onnx_export.families import Family, family_of
-from bertscore_onnx_export.fusions import fuse
-from bertscore_onnx_export.graph import OUTPUT, write_graph
-from bertscore_onnx_export.halve import halve
-from bertscore_onnx_export.probing import max_tokens, takes_padding, verify_vectors
-from bertscore_onnx_export.quantise import quantise
-from bertscore_onnx_export.source import Source
-from bertscore_onnx_export.tokenizers import load_tokenizer, write_tokenizer
-from bertscore_onnx_export.truncate import count_layers, load_config, load_cut, stack_hidden_states
-from bertscore_onnx_export.verify import score_golden_pairs, verify_bundle
+from bertscore_onnx_export.graph.fp16 import halve
+from bertscore_onnx_export.graph.fuse import fuse
+from bertscore_onnx_export.graph.int8 import quantise
+from bertscore_onnx_export.graph.write import OUTPUT, write_graph
+from bertscore_onnx_export.model.families import Family, family_of
+from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
+from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
+from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle
+from bertscore_onnx_export.verify.probe import max_tokens, takes_padding, verify_vectors
 
 _log = logging.getLogger(__name__)
 _PACKAGES = ("bertscore-onnx", "onnx", "optimum-onnx", "tokenizers", "torch", "transformers")

@@ -5,8 +5,8 @@ import random
 import numpy as np
 
 from benchmarks.results import Figure
-from bertscore_onnx.bundle import open_bundle
-from bertscore_onnx.runner import GraphRunner
+from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.encoding.model import GraphRunner
 from reliability.bounds import at_least, at_most
 from reliability.memory import late_spread, resident_mb
 from reliability.settings import Settings

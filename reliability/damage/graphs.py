@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from bertscore_onnx.bundle import GRAPH_FILE, read_manifest
-from bertscore_onnx.digests import file_digest
+from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.opening import GRAPH_FILE, read_manifest
 from bertscore_onnx.errors import DigestError, GoldenScoreError, GraphError, UnsafePathError
 from reliability.damage.kind import Damage, seal
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bertscore_onnx.bundle import GRAPH_FILE, MAX_MANIFEST_BYTES, read_manifest
+from bertscore_onnx.bundle.opening import GRAPH_FILE, MAX_MANIFEST_BYTES, read_manifest
+from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import (
     DigestError,
     FormatVersionError,
@@ -14,7 +15,6 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
-from bertscore_onnx.home import MANIFEST
 from reliability.damage.kind import Damage, seal
 
 Fields = dict[str, Any]

@@ -1,45 +1,9 @@
 """Scorers of the tiny model, and what several tests compare them by."""
 
-import multiprocessing
-
-import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.device import CPU, OPENVINO, Device, open_session
-
-CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
-REFERENCES = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
-SEVERAL = [["a cat sits on a mat.", "the cat sat"], ["the dog runs"], ["the tree is blue!", "a red house", "it is"]]
-
-
-def largest_difference(one, other):
-    return max(np.abs(a - b).max() for a, b in zip(one, other, strict=True))
-
-
-def in_forked_child(work):
-    """Return what `work` returns, or raise what it raises, in a child process that shares this one's memory."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-
-    def report():
-        try:
-            sender.send(work())
-        except Exception as error:
-            sender.send(error)
-
-    child = context.Process(target=report)
-    child.start()
-    sender.close()
-    try:
-        assert receiver.poll(60), "the child hangs"
-        result = receiver.recv()  # EOFError where the child crashed
-    finally:
-        child.kill()
-        child.join()
-    if isinstance(result, Exception):
-        raise result
-    return result
+from bertscore_onnx.encoding.providers import CPU, OPENVINO, Device, open_session
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +30,8 @@ def baseline_path(tmp_path):
 @pytest.fixture
 def small_windows(monkeypatch):
     """Let a window hold 4 pairs, which are read 2 at a time."""
-    monkeypatch.setattr("bertscore_onnx.pipeline.WINDOW_CANDIDATES", 4)
-    monkeypatch.setattr("bertscore_onnx.inputs.PAIRS_AT_ONCE", 2)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.WINDOW_CANDIDATES", 4)
+    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
 
 
 @pytest.fixture
@@ -80,6 +44,6 @@ def opened_as_openvino(monkeypatch):
         return open_session(graph, options, Device(CPU))
 
     devices = [Device(OPENVINO, {"device_type": "CPU"}, precision="bf16")]
-    monkeypatch.setattr("bertscore_onnx.sessions.choose_devices", lambda name: devices)
-    monkeypatch.setattr("bertscore_onnx.sessions.open_session", open_on_cpu)
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: devices)
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", open_on_cpu)
     return opened

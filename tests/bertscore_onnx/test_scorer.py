@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
+from bertscore_onnx.encoding.model import GraphRunner
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
-from bertscore_onnx.runner import GraphRunner
-
-from .conftest import CANDIDATES, REFERENCES, in_forked_child, largest_difference
+from tests.support.processes import in_forked_child
+from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 
 
 def test_scores_unpack_as_three_single_precision_arrays(scorer):
@@ -112,7 +112,7 @@ def test_computed_idf_replaces_that_of_the_references(tiny_bundle):
 
 
 def test_a_ready_idf_table_gives_the_scores_of_its_sentences(tiny_bundle):
-    from bertscore_onnx.weighting import TokenWeights
+    from bertscore_onnx.matching.weights import TokenWeights
 
     with BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as scorer:
         weights = scorer._weights

@@ -8,8 +8,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer, Score
 from bertscore_onnx.errors import ClosedError, IdfError, InputError, InputTypeError
-
-from .conftest import CANDIDATES, REFERENCES, SEVERAL
+from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))  # 9 pairs: two windows and a part of one
 pytestmark = pytest.mark.usefixtures("small_windows")

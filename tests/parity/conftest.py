@@ -4,11 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import transformers
-
-TOLERANCE = 1e-5
 
 
 @pytest.fixture(scope="session")
@@ -36,19 +33,3 @@ def baseline_path(tmp_path: Path) -> Path:
     rows = [f"{layer},0.{layer + 1}1,0.{layer + 1}2,0.{layer + 1}3\n" for layer in range(7)]
     path.write_text("LAYER,P,R,F\n" + "".join(rows), encoding="utf-8")
     return path
-
-
-def assert_same_scores(ours: Any, theirs: Any) -> float:
-    """Compare where bert-score gives a number; its NaN, from a text without weights, is our 0.
-
-    Returns:
-        The largest absolute difference.
-    """
-    theirs = np.stack([array.numpy() for array in theirs])
-    ours = np.stack(ours)
-    defined = np.isfinite(theirs).all(axis=0)
-    assert defined.sum() > len(defined) / 2
-    difference = float(np.abs(ours - theirs)[:, defined].max())
-    assert difference <= TOLERANCE
-    assert (ours[:, ~defined] == 0).all()
-    return difference

@@ -5,8 +5,7 @@ import pytest
 from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
-
-from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.parity_texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),

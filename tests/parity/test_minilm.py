@@ -5,9 +5,8 @@ import pytest
 from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
-
-from .conftest import assert_same_scores
-from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.parity import assert_same_scores
+from tests.support.parity_texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),

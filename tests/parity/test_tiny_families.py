@@ -10,25 +10,24 @@ import shutil
 import msgspec
 import numpy as np
 import pytest
-from bertscore_onnx_export.fusions import fuse
-from bertscore_onnx_export.halve import halve
-from bertscore_onnx_export.quantise import quantise
-from bertscore_onnx_export.source import Source
-from bertscore_onnx_export.truncate import load_config
+from bertscore_onnx_export.graph.fp16 import halve
+from bertscore_onnx_export.graph.fuse import fuse
+from bertscore_onnx_export.graph.int8 import quantise
+from bertscore_onnx_export.model.load import load_config
+from bertscore_onnx_export.model.source import Source
 from transformers import AutoModel
 from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle import open_bundle, read_manifest, write_manifest
+from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.opening import open_bundle, read_manifest, write_manifest
 from bertscore_onnx.cli import app
-from bertscore_onnx.digests import file_digest
 from bertscore_onnx.errors import UnsupportedFamilyError
-from bertscore_onnx.golden import GOLDEN_TOLERANCES
-from bertscore_onnx.tokenization import TextTokenizer
-
-from .conftest import assert_same_scores
-from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS
-from .tiny_models import TINY_MODELS, save_model_and_tokenizer
+from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
+from bertscore_onnx.text.tokenizer import TextTokenizer
+from tests.support.parity import assert_same_scores
+from tests.support.parity_models import TINY_MODELS, save_model_and_tokenizer
+from tests.support.parity_texts import AWKWARD_PAIRS, ORDINARY_PAIRS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),

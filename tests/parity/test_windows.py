@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-
-from .conftest import assert_same_scores
-from .texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.parity import assert_same_scores
+from tests.support.parity_texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
@@ -21,7 +20,7 @@ MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=T
 @pytest.fixture
 def windows(monkeypatch):
     """Let windows be small; return a list of the candidates that each of them has."""
-    from bertscore_onnx.windows import Window
+    from bertscore_onnx.scoring.chunks import Window
 
     original, sizes = Window.joined, []
 
@@ -30,8 +29,8 @@ def windows(monkeypatch):
         return original(window, embeddings)
 
     monkeypatch.setattr(Window, "joined", joined)
-    monkeypatch.setattr("bertscore_onnx.pipeline.WINDOW_CANDIDATES", 9)
-    monkeypatch.setattr("bertscore_onnx.inputs.PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.WINDOW_CANDIDATES", 9)
+    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 3)
     return sizes
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bertscore_onnx.bundle.store import Variant, bundle_folder
 from bertscore_onnx.cli import app
-from bertscore_onnx.home import Variant, bundle_folder
 
 
 @pytest.fixture
@@ -57,8 +57,9 @@ def start_scoring(tiny_bundle):
     processes = []
 
     def start(*arguments):
-        code = "import bertscore_onnx.pipeline as p; p.WINDOW_CANDIDATES = 1; import bertscore_onnx.inputs as i; "
-        code += "i.PAIRS_AT_ONCE = 1; from bertscore_onnx.cli import main; main()"
+        code = "import bertscore_onnx.scoring.pipeline as p; p.WINDOW_CANDIDATES = 1; "
+        code += "import bertscore_onnx.scoring.inputs as i; i.PAIRS_AT_ONCE = 1; "
+        code += "from bertscore_onnx.cli import main; main()"
         command = [sys.executable, "-c", code, "score", "-m", tiny_bundle, "-c", "-", *map(str, arguments)]
         streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         processes.append(subprocess.Popen(command, **streams, bufsize=0, env=_environment()))

@@ -38,7 +38,9 @@ def test_an_unknown_command_is_wrong_usage(run):
 
 
 def test_log_messages_are_one_line_of_standard_error(run, monkeypatch, home):
-    monkeypatch.setattr("bertscore_onnx.home.bundles_here", lambda: logging.getLogger("any").warning("of\nthis") or [])
+    monkeypatch.setattr(
+        "bertscore_onnx.bundle.store.bundles_here", lambda: logging.getLogger("any").warning("of\nthis") or []
+    )
     result = run("models", "roberta-base")
     assert result.stderr == "Warning: of this\n"
 
@@ -47,7 +49,7 @@ def test_an_interrupt_exits_130_without_a_traceback(run, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bertscore_onnx.cli.score.open_pairs", interrupt)
+    monkeypatch.setattr("bertscore_onnx.cli.commands.score.open_pairs", interrupt)
     result = run("score", "-m", "x", "-c", "a", "-r", "b")
     assert (result.exit_code, result.output) == (130, "")
 

@@ -12,9 +12,8 @@ import pytest
 
 from bertscore_onnx.errors import ClosedError, DrainingError, InputError, InputTypeError, QueueFullError
 from bertscore_onnx.serving import BatcherStats, MicroBatcher
-from bertscore_onnx.serving.item import estimate_tokens
-
-from .conftest import GUARD, FakeScorer
+from bertscore_onnx.serving.request import estimate_tokens
+from tests.support.fake_scorer import GUARD, FakeScorer
 
 
 def test_scores_come_back_to_whom_they_belong(make_batcher, fake, held):
@@ -284,7 +283,7 @@ FORK = """
 import os
 from bertscore_onnx.errors import ForkError
 from bertscore_onnx.serving import MicroBatcher
-from tests.bertscore_onnx.serving.conftest import FakeScorer
+from tests.support.fake_scorer import FakeScorer
 
 batcher = MicroBatcher(FakeScorer())
 batcher._book._changed.acquire()  # a lock held at the fork stays held in the child
@@ -317,7 +316,7 @@ def test_a_forked_process_is_told_so(pytestconfig):
 
 LEFT_OPEN = """
 from bertscore_onnx.serving import MicroBatcher
-from tests.bertscore_onnx.serving.conftest import FakeScorer
+from tests.support.fake_scorer import FakeScorer
 
 scorer = FakeScorer()
 future = MicroBatcher(scorer).submit(["hold"], ["x"])

@@ -7,8 +7,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import IdfError
 from bertscore_onnx.serving import MicroBatcher
-
-from .conftest import GUARD
+from tests.support.fake_scorer import GUARD
 
 WORDS = ["cat", "sat", "on", "mat", "seven", "small", "dogs", "ran", "round", "two", "old", "houses", "by", "lake"]
 

@@ -21,8 +21,7 @@ from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.cli import app as command_line
-
-from .conftest import GUARD
+from tests.support.fake_scorer import GUARD
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "serving.md"
 CANDS = ["the cat sat on a mat", "a dog ran", "it is not a red house", "the tree"]

@@ -15,8 +15,7 @@ from bertscore_onnx.errors import (
     WorkerError,
 )
 from bertscore_onnx.serving import supervisor
-
-from .conftest import GUARD, FakeScorer
+from tests.support.fake_scorer import GUARD, FakeScorer
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("poison"), MemoryError(), IdfError("no weight")])

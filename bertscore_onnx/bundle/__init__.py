@@ -1,0 +1,1 @@
+"""What the export hands over: bundles, where they are and what is known of models before they are exported."""

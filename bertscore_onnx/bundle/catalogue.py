@@ -1,0 +1,161 @@
+"""The catalogue of known models: the only reader of `bertscore_onnx_models`."""
+
+import csv
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from types import MappingProxyType
+from typing import Any
+
+from bertscore_onnx.bundle.baseline import Baseline
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """What is known about one model before it is exported."""
+
+    name: str
+    """The model's id on the Hugging Face hub, as bert-score spells it."""
+
+    family: str
+    """The architecture, and so the way of exporting: `bert`, `roberta`, `deberta-v2` and so on."""
+
+    num_layers: int
+    """The layer bert-score tuned: tokens are taken from this layer, 0 is the embeddings."""
+
+    max_length: int | None
+    """The most tokens one text may have, special tokens included; None where there is no bound."""
+
+    size_mb: int
+    """MB (10^6 bytes) of the weights in fp32 when the model is cut at its layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How near the scores of a family's exported models come to those of the original."""
+
+    family: str
+    """The name of the family, as in `CatalogueEntry`."""
+
+    reference: str
+    """What they were compared with."""
+
+    largest_difference: float
+    """Between any two scores, on tiny random models."""
+
+    tokenizer_differences: int
+    """How many of the export's awkward texts got other ids."""
+
+    costs: Mapping[str, float]
+    """Precision to the largest difference of F from fp32; what is not there cannot be made."""
+
+
+@cache
+def entries() -> Mapping[str, CatalogueEntry]:
+    """Return every known model by name, read-only, in the order of bert-score's `model2layers` (`utils.py`)."""
+    return MappingProxyType(
+        {
+            name: CatalogueEntry(name, fact["family"], fact["layer"], fact.get("max_length"), fact["size"])
+            for name, fact in _document()["models"].items()
+        }
+    )
+
+
+def find(name: str) -> CatalogueEntry | None:
+    """Return the entry of exactly this name, or None."""
+    return entries().get(name)
+
+
+def default_model(language: str) -> str:
+    """Return the model that scores a language when none is named, as bert-score's `lang2model` (`utils.py`) does.
+
+    Args:
+        language: A code such as `en`, in any case. Unknown codes get the multilingual model.
+    """
+    languages = _document()["languages"]
+    model: str = languages["named"].get(language.lower(), languages["default"])
+    return model
+
+
+def nearest_names(name: str, candidates: Iterable[str] | None = None, count: int = 3) -> list[str]:
+    """Return the names most similar to one that was not found, for an error message.
+
+    Args:
+        name: What the user typed; case does not matter.
+        candidates: The names to choose from; the whole catalogue by default.
+        count: How many to return. There is no cutoff, so fewer come back only when there are fewer candidates.
+
+    Returns:
+        The most similar name first; equally similar names stay in the order of the candidates.
+    """
+    # seq2 is the one that SequenceMatcher indexes once and keeps; autojunk would skip letters of a long name.
+    matcher = SequenceMatcher(b=name.lower(), autojunk=False)
+
+    def similarity(candidate: str) -> float:
+        matcher.set_seq1(candidate.lower())
+        return matcher.ratio()
+
+    return sorted(entries() if candidates is None else candidates, key=similarity, reverse=True)[:count]
+
+
+def baseline_languages(name: str) -> list[str]:
+    """Return the languages that have a baseline for this model, sorted; none for an unknown model."""
+    return sorted(_baseline_files(name))
+
+
+def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
+    """Return the baselines of one layer of a model, from bert-score's `rescale_baseline` folder.
+
+    Returns:
+        Language to baseline, sorted by language. A language whose file has no row for this layer is absent, so the
+        result is empty for an unknown model, a model without baselines, or a layer that the model does not have.
+    """
+    rows = {language: _baseline_row(file, num_layers) for language, file in sorted(_baseline_files(name).items())}
+    return {language: row for language, row in rows.items() if row is not None}
+
+
+@cache
+def proofs() -> Mapping[str, Proof]:
+    """Return what was measured of each family, by its name; other families have not been measured."""
+    with _folder().joinpath("proofs.csv").open(encoding="utf-8") as lines:
+        return MappingProxyType(
+            {
+                row["family"]: Proof(
+                    row["family"],
+                    row["reference"],
+                    float(row["largest_difference"]),
+                    int(row["tokenizer_differences"]),
+                    {precision: float(row[precision]) for precision in ("fp16", "int8") if row[precision]},
+                )
+                for row in csv.DictReader(lines)
+            }
+        )
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(_folder().joinpath("catalogue.toml").read_text(encoding="utf-8"))
+
+
+def _folder() -> Traversable:
+    return files("bertscore_onnx_models")
+
+
+def _baseline_files(name: str) -> dict[str, Traversable]:
+    """Map language to baseline file, looking only for names that the catalogue holds: others could be any path."""
+    if name not in entries():
+        return {}
+    found = {folder.name: folder.joinpath(f"{name}.csv") for folder in _folder().joinpath("baselines").iterdir()}
+    return {language: file for language, file in found.items() if file.is_file()}
+
+
+def _baseline_row(file: Traversable, num_layers: int) -> Baseline | None:
+    with file.open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            if int(row["layer"]) == num_layers:
+                return Baseline(float(row["precision"]), float(row["recall"]), float(row["f1"]))
+    return None

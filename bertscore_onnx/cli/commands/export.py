@@ -1,0 +1,97 @@
+"""`bertscore-onnx export`: makes a bundle of a model."""
+
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bertscore_onnx.bundle.store import Precision, TokenizerMode
+from bertscore_onnx.cli.messages import tell
+from bertscore_onnx.cli.stages import Stages
+from bertscore_onnx.errors import MissingExtraError
+
+_EXTRA = ("torch", "transformers", "optimum", "onnx")
+
+
+def export(
+    model: Annotated[
+        str,
+        typer.Option(
+            "-m", "--model", metavar="MODEL", help="A model's name, or a folder that `save_pretrained` wrote."
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model that a local folder holds, such as a name of the catalogue."),
+    ] = None,
+    num_layers: Annotated[
+        int | None,
+        typer.Option("-l", "--num-layers", metavar="N", min=0, help="The layer to cut at.  [default: the catalogue's]"),
+    ] = None,
+    all_layers: Annotated[
+        bool, typer.Option("--all-layers", help="Make a bundle that scores every layer, to compare them.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The bundle's folder.  [default: its place in the home folder]")
+    ] = None,
+    tokenizer_mode: Annotated[
+        TokenizerMode, typer.Option(help="Whose ids to reproduce: those of the slow or of the fast tokenizer.")
+    ] = "slow",
+    precision: Annotated[
+        Precision,
+        typer.Option(help="fp16 is meant for GPUs, int8 for CPUs; both are faster and move scores a little."),
+    ] = "fp32",
+    revision: Annotated[str | None, typer.Option(metavar="REV", help="A branch, tag or commit of the Hub.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is there already.")] = False,
+) -> None:
+    """Make a bundle of a model.
+
+    `score` then uses the bundle without PyTorch. Only the export needs it: the extra `export`.
+    """
+    if all_layers and num_layers is not None:
+        raise typer.BadParameter("--all-layers and --num-layers exclude each other.", param_hint="--num-layers")
+    _check_extra()
+    try:
+        from bertscore_onnx_export.pipeline import STAGES, export_model
+        from bertscore_onnx_export.quiet import quiet_libraries
+    except ModuleNotFoundError as error:
+        if _package(error.name) not in _EXTRA:
+            raise
+        raise _missing(_package(error.name)) from error
+    quiet_libraries()
+    with Stages(STAGES) as stages:
+        folder = export_model(
+            model,
+            name=name,
+            num_layers=num_layers,
+            all_layers=all_layers,
+            output=output,
+            tokenizer_mode=tokenizer_mode,
+            precision=precision,
+            revision=revision,
+            force=force,
+            report=stages.begin,
+        )
+    print(folder)
+    tell(f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE")
+
+
+def _check_extra() -> None:
+    """Look for the packages before any is imported: transformers does without torch until it is used."""
+    for package in _EXTRA:
+        if find_spec(package) is None:
+            raise _missing(package)
+
+
+def _package(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
+def _missing(package: str) -> MissingExtraError:
+    return MissingExtraError(
+        f"Exporting needs {package}, which is not installed, or not in full. Install it with "
+        "`pip install 'bertscore-onnx[export,cpu]'`; scoring does without it.",
+        name=package,
+    )

@@ -1,0 +1,70 @@
+"""`bertscore-onnx inspect`: shows what a bundle is, and proves that it still gives its scores."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bertscore_onnx.cli.tables import print_table
+from bertscore_onnx.errors import GoldenScoreError
+
+if TYPE_CHECKING:
+    from bertscore_onnx.bundle.opening import Bundle
+
+
+def inspect(
+    bundle: Annotated[str, typer.Argument(help="The path of a bundle, or a model's name, as `score` takes it.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda where it is offered]")
+    ] = None,
+) -> None:
+    """Show a bundle and prove its scores.
+
+    Reads all its files for their digests, and recomputes the scores that it was exported with.
+    """
+    import msgspec
+
+    from bertscore_onnx.bundle.resolver import find_bundle
+    from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
+
+    found = find_bundle(bundle, all_layers=None)
+    if not as_json:
+        print_table(_describe(found))
+    with golden_pipeline(found.path, device=device) as pipeline:
+        difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
+        provider = pipeline.encoder.provider
+    if as_json:
+        golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
+        manifest = msgspec.to_builtins(found.manifest)
+        print(json.dumps({"path": str(found.path), "manifest": manifest, "golden": golden}, allow_nan=False))
+    else:
+        pairs = len(found.manifest.golden)
+        print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")
+    if not difference <= tolerance:
+        raise GoldenScoreError(
+            f"The golden scores of {found.path} differ by {difference:.1e} on {provider}; at most "
+            f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
+        )
+
+
+def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
+    """Return what the manifest says, as names and values."""
+    manifest = bundle.manifest
+    return [
+        ("path", str(bundle.path)),
+        ("model", manifest.model_id),
+        ("revision", manifest.revision or "-"),
+        ("family", manifest.family),
+        ("layer", f"all of {manifest.num_layers}" if manifest.all_layers else str(manifest.num_layers)),
+        ("precision", f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of PyTorch's scores"),
+        ("hidden size", str(manifest.hidden_size)),
+        ("vocabulary", f"{manifest.vocab_size} ids"),
+        ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
+        ("graph", f"{', '.join(manifest.inputs)} → {manifest.output}"),
+        ("tokenizer", f"{manifest.tokenizer_mode}; {manifest.tokenizer_differences} awkward texts get other ids"),
+        ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
+        ("exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())),
+        *((name, f"sha256 {digest}, as exported") for name, digest in manifest.files.items()),
+        ("bundle", f"sha256 {manifest.digest}, format version {manifest.format_version}"),
+    ]

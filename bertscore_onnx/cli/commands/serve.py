@@ -1,0 +1,155 @@
+"""`bertscore-onnx serve`: scores over HTTP."""
+
+import ipaddress
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from bertscore_onnx.bundle.store import Precision
+from bertscore_onnx.cli.text_files import open_text_file
+from bertscore_onnx.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from bertscore_onnx.bundle.opening import Bundle
+    from bertscore_onnx.scorer import BERTScorer
+
+_EXTRA = ("starlette", "uvicorn", "prometheus_client", "h11", "anyio")
+
+
+class _LogFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+def serve(
+    model: Annotated[
+        list[str],
+        typer.Option(
+            "-m",
+            "--model",
+            metavar="[NAME=]MODEL",
+            help="A model's name, or the path of a bundle; again for more. Requests call it NAME.",
+        ),
+    ],
+    host: Annotated[str, typer.Option(metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="The port; 0 for any.")] = 8080,
+    api_key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keys, one a line, of which a request must give one.")
+    ] = None,
+    allow_anonymous: Annotated[
+        bool, typer.Option("--allow-anonymous", help="Listen to other machines without keys.")
+    ] = False,
+    idf: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="An idf table, from sentences one a line; loads every model once more. Repeatable.",
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:N or openvino.  [default: cuda where it is offered]"),
+    ] = None,
+    nthreads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
+    ] = None,
+    precision: Annotated[
+        Precision | None,
+        typer.Option(
+            help="Take the bundles exported in this precision.  [default: a bundle's own; fp32 for a model's name]"
+        ),
+    ] = None,
+    long_text: Annotated[
+        Literal["truncate", "window"],
+        typer.Option(help="What becomes of texts beyond a model's maximum: cut there, or encoded in windows."),
+    ] = "truncate",
+    allow_fp32_baseline: Annotated[
+        bool, typer.Option("--allow-fp32-baseline", help="Rescale fp16 and int8 scores with baselines of fp32.")
+    ] = False,
+    max_requests: Annotated[int, typer.Option(metavar="N", min=1, help="Requests in progress at a time.")] = 512,
+    max_queue: Annotated[int, typer.Option(metavar="N", min=1, help="Pieces of requests waiting for a model.")] = 512,
+    max_batch_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens scored together.")] = 16_384,
+    max_pairs: Annotated[int, typer.Option(metavar="N", min=1, help="Pairs in a body.")] = 1024,
+    max_body: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Size of a body, or of a streamed line.")] = (
+        2_000_000
+    ),
+    read_timeout: Annotated[float, typer.Option(metavar="SECONDS", help="For a body to come in.")] = 30.0,
+    deadline: Annotated[float, typer.Option(metavar="SECONDS", help="For scores, waiting included.")] = 30.0,
+    drain: Annotated[float, typer.Option(metavar="SECONDS", help="For requests in progress at SIGTERM.")] = 30.0,
+    log_format: Annotated[_LogFormat, typer.Option(help="The form of log lines, on standard error.")] = _LogFormat.TEXT,
+) -> None:
+    """Serve scores over HTTP.
+
+    Listens on this machine alone unless --host says otherwise. SIGTERM lets requests in progress finish.
+    """
+    if api_key_file is None and not (allow_anonymous or _is_loopback(host)):
+        raise typer.BadParameter(
+            f"others could reach {host} without a key. Give --api-key-file, or --allow-anonymous if that is meant.",
+            param_hint="--host",
+        )
+    try:
+        from bertscore_onnx.server import Limits, Models, create_app, run
+        from bertscore_onnx.server.access_log import configure_logging
+        from bertscore_onnx.server.api_keys import ApiKeys
+    except ModuleNotFoundError as error:
+        if (package := (error.name or "").partition(".")[0]) not in _EXTRA:
+            raise
+        raise MissingExtraError(
+            f"Serving needs {package}, which is not installed. Install it with "
+            "`pip install 'bertscore-onnx[server,cpu]'`.",
+            name=package,
+        ) from error
+    configure_logging(log_format.value)
+    limits = Limits(
+        max_requests=max_requests,
+        max_queue=max_queue,
+        max_batch_tokens=max_batch_tokens,
+        max_pairs=max_pairs,
+        max_body=max_body,
+        read_timeout=read_timeout,
+        deadline=deadline,
+        drain=drain,
+    )
+    keys = None if api_key_file is None else ApiKeys.read(api_key_file)
+
+    def make_scorer(bundle: "Bundle", sentences: Sequence[str] | None) -> "BERTScorer":
+        from bertscore_onnx.scorer import BERTScorer
+
+        return BERTScorer(
+            bundle.path,
+            idf=sentences is not None,
+            idf_sents=sentences,
+            device=device,
+            nthreads=nthreads,
+            long_text=long_text,
+        )
+
+    tables = _read_idf(idf or [])
+    with Models.load(
+        model, tables, limits, make_scorer, precision=precision, allow_fp32_baseline=allow_fp32_baseline
+    ) as models:
+        run(create_app(models, limits, keys=keys), models, limits, host=host, port=port)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _read_idf(specs: Sequence[str]) -> dict[str, list[str]]:
+    """Read the sentences of each table, given as NAME=FILE."""
+    tables: dict[str, list[str]] = {}
+    for spec in specs:
+        name, equals, file = spec.partition("=")
+        if not (name and equals and file) or name in tables:
+            raise InputError(f"--idf {spec!r} is not in the form NAME=FILE, each NAME once.")
+        with open_text_file(file) as sentences:
+            tables[name] = list(sentences.lines())
+    return tables

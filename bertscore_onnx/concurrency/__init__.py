@@ -1,0 +1,1 @@
+"""Threads, forks and processors."""

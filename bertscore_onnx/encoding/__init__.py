@@ -1,0 +1,1 @@
+"""Token ids to unit token embeddings, on ONNX Runtime."""

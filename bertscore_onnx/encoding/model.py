@@ -1,0 +1,123 @@
+"""Runs the graph of a bundle on one padded batch, and on its halves where it does not fit into memory."""
+
+import logging
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.encoding.providers import CUDA
+from bertscore_onnx.encoding.sessions import Sessions
+from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError
+
+_log = logging.getLogger(__name__)
+
+_OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_alloc")
+"""How ONNX Runtime's messages tell that memory ran out; its exceptions do not."""
+
+
+class GraphRunner:
+    """The graph of one bundle on one device; threads may share it."""
+
+    def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
+        """Load the graph.
+
+        Args:
+            bundle: the bundle whose graph to run.
+            device, num_threads: as in `Sessions`.
+
+        Raises:
+            MissingExtraError, InputError, DeviceError: as `Sessions` says.
+            GraphError: the graph cannot be loaded, or its inputs or output are not those of the manifest.
+        """
+        self._manifest = bundle.manifest
+        self._sessions = Sessions(bundle, device=device, num_threads=num_threads)
+        self._layers = (len(self._manifest.layers),) if self._manifest.all_layers else ()
+        self._check_graph(self._sessions.get(alone=False))
+        self.device = self._sessions.device
+        """The device in use."""
+
+    @property
+    def side_by_side(self) -> int:
+        """How many runs at once keep the device busy; on CUDA one is prepared while another computes."""
+        return 2 if self.device.provider == CUDA else self._sessions.num_threads
+
+    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.bool_], *, alone: bool = False) -> NDArray[np.float32]:
+        """Run the graph on one padded batch.
+
+        Args:
+            input_ids: token ids, (batch, tokens).
+            mask: true on real tokens, (batch, tokens).
+            alone: whether no other run goes on beside this one, so that it may use every thread.
+
+        Returns:
+            Unit vectors, (layers, batch, tokens, hidden); without meaning on padding.
+
+        Raises:
+            EncodingError: the run failed, or its vectors are not of the manifest's size.
+            OutOfMemoryError: not even a single text fits into the device's memory.
+            ClosedError, DeviceError: as `Sessions.get` says.
+        """
+        try:
+            output = self._compute(self._sessions.get(alone=alone), input_ids, mask)
+        except BertScoreOnnxError:
+            raise
+        except Exception as error:  # ONNX Runtime raises its own untyped exceptions
+            if not any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
+                raise EncodingError(
+                    f"{self.device.provider} failed on a batch of shape {mask.shape}: {error}"
+                ) from error
+            reason = error
+        else:
+            return self._checked(output, mask)
+        if len(mask) == 1:
+            raise OutOfMemoryError(
+                f"{self.device.provider} has too little memory for a text of {mask.shape[1]} tokens: {reason}. Free "
+                "some of it, or use another device."
+            ) from reason
+        _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.device.provider, mask.shape)
+        middle = len(mask) // 2
+        halves = [self.run(input_ids[half], mask[half], alone=alone) for half in (slice(middle), slice(middle, None))]
+        return np.concatenate(halves, axis=1)
+
+    def close(self) -> None:
+        """Release the graph and its memory; runs in progress finish first."""
+        self._sessions.close()
+
+    def _compute(self, session: Any, input_ids: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+        values = {"input_ids": input_ids, "attention_mask": mask.astype(np.int64)}
+        feed = {name: values[name] for name in self._manifest.inputs}
+        output: NDArray[np.float32]
+        if self.device.provider != CUDA:
+            output = session.run([self._manifest.output], feed)[0]
+            return output
+        binding = session.io_binding()
+        for name, value in feed.items():
+            binding.bind_cpu_input(name, value)
+        binding.bind_output(self._manifest.output, "cuda", self.device.options["device_id"])
+        session.run_with_iobinding(binding)
+        output = binding.copy_outputs_to_cpu()[0]
+        return output
+
+    def _checked(self, output: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+        expected = (*self._layers, *mask.shape, self._manifest.hidden_size)
+        if output.shape != expected:
+            raise EncodingError(f"The model gave vectors of shape {output.shape}; expected {expected}. Export again.")
+        return output if self._manifest.all_layers else output[None]
+
+    def _check_graph(self, session: Any) -> None:
+        manifest = self._manifest
+        inputs = [node.name for node in session.get_inputs()]
+        if sorted(inputs) != sorted(manifest.inputs) or not {*inputs} <= {"input_ids", "attention_mask"}:
+            raise GraphError(
+                f"The graph takes the inputs {inputs}; the manifest says {manifest.inputs}, and the runtime can give "
+                "input_ids and attention_mask. Export the model again."
+            )
+        outputs = {node.name: node.shape for node in session.get_outputs()}
+        if manifest.output not in outputs:
+            raise GraphError(f"The graph gives {sorted(outputs)}, not {manifest.output!r}. Export the model again.")
+        shape = outputs[manifest.output]
+        expected = [*self._layers, "batch", "tokens", manifest.hidden_size]
+        if len(shape) != len(expected) or (shape[:-3], shape[-1]) != (expected[:-3], expected[-1]):
+            raise GraphError(f"The graph gives vectors of shape {shape}; expected {expected}. Export the model again.")

@@ -1,0 +1,1 @@
+"""Token embeddings and weights to precision, recall and F."""

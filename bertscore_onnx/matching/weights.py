@@ -1,0 +1,102 @@
+"""Chooses the weight of every vocabulary id: uniform, by idf, or a table the caller made."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.bundle.opening import Manifest
+from bertscore_onnx.errors import IdfError
+from bertscore_onnx.matching.idf import document_frequency, idf_weights, uniform_weights
+
+
+@dataclass(frozen=True, slots=True)
+class TokenWeights:
+    """A weight for every vocabulary id, and the name it goes by in the signature."""
+
+    table: NDArray[np.float32]
+    """Weights, (vocab_size,), each 0 or more; NaN where the caller's table has none."""
+
+    is_word: NDArray[np.bool_]
+    """Whether an id makes a text non-empty, (vocab_size,): all but the special tokens around it do."""
+
+    name: str
+
+    def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the weight of each token; any shape, which is that of the result.
+
+        Raises:
+            IdfError: the caller's table says nothing of an id that occurs.
+        """
+        weights: NDArray[np.float32] = self.table[ids]
+        if np.isnan(weights.sum()):
+            missing = np.unique(ids[np.isnan(weights)])
+            raise IdfError(
+                f"The idf table has no weight for {len(missing)} token ids that occur, {missing[0]} among them. Add "
+                "them, or give a collections.defaultdict with the weight of unseen tokens."
+            )
+        return weights
+
+
+def no_idf(manifest: Manifest) -> TokenWeights:
+    """Weigh every token 1, but the classification and separator tokens 0."""
+    return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), "no")
+
+
+def idf_of_documents(
+    portions: Iterable[Sequence[NDArray[np.int64]]], manifest: Manifest, name: str = ""
+) -> TokenWeights:
+    """Weigh tokens by their idf in documents.
+
+    Args:
+        portions: the token ids of each reference, duplicates included, some references at a time.
+        manifest: the bundle's.
+        name: the signature's name for the table; by default a digest of it.
+
+    Raises:
+        IdfError: every token that occurs would weigh 0.
+    """
+    frequency, count = np.zeros(manifest.vocab_size, dtype=np.int64), 0  # (vocab_size,)
+    for documents in portions:
+        frequency += document_frequency(documents, manifest.vocab_size)
+        count += len(documents)
+    if not count:
+        raise IdfError("There are no references; idf needs at least two different ones.")
+    if (frequency[frequency > 0] == count).all():
+        raise IdfError(
+            f"All {count} references hold the same tokens, so every idf weight is 0; idf needs at least two "
+            "different references. Leave idf off, or give idf_sents from a larger corpus."
+        )
+    table = idf_weights(frequency, count)
+    return TokenWeights(table, _words(manifest), name or _digest(table))
+
+
+def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWeights:
+    """Take the weights from a mapping of vocabulary id to weight, such as bert-score's `get_idf_dict` gives.
+
+    Ids that the mapping lacks get its default, where it is a defaultdict; else they must not occur.
+
+    Raises:
+        IdfError: a key is no id of this model, or a weight is negative or not finite.
+    """
+    factory = getattr(weights, "default_factory", None)
+    table = np.full(manifest.vocab_size, np.nan if factory is None else factory(), dtype=np.float32)
+    for key, weight in weights.items():
+        if not 0 <= key < manifest.vocab_size:
+            raise IdfError(f"The idf table has the token id {key!r}; {manifest.model_id} has 0 to {len(table) - 1}.")
+        if not 0 <= weight < np.inf:
+            raise IdfError(f"The idf table gives token id {key} the weight {weight!r}; expected 0 or more, and finite.")
+        table[key] = weight
+    return TokenWeights(table, _words(manifest), _digest(table))
+
+
+def _words(manifest: Manifest) -> NDArray[np.bool_]:
+    is_word = np.ones(manifest.vocab_size, dtype=np.bool_)
+    is_word[manifest.special_ids] = False
+    return is_word
+
+
+def _digest(table: NDArray[np.float32]) -> str:
+    return hashlib.sha256(table.tobytes()).hexdigest()[:12]

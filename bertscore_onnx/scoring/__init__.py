@@ -1,0 +1,1 @@
+"""The stages of scoring in their order, in bounded memory."""

@@ -1,0 +1,231 @@
+"""Takes what the caller hands in, checks it, and pairs candidates with their references."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+from bertscore_onnx.errors import InputError, InputTypeError
+
+Reference = str | Iterable[str]
+
+PAIRS_AT_ONCE = 32
+"""Pairs are handed on in portions of so many candidates."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """Items of one text each, or of several."""
+
+    texts: list[str]
+    """The texts of all items, those of an item side by side."""
+
+    counts: NDArray[np.int64]
+    """How many texts each item has, (items,)."""
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.counts)
+
+    def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
+        """Return some of the texts, so many for each item."""
+        return Texts(self.texts[texts], counts)
+
+
+Side = Texts | EncodedTexts
+"""All candidates, or all references."""
+
+
+def portions_of(side: Side, size: int | None = None) -> Iterator[Side]:
+    """Yield the items a few at a time, by default `PAIRS_AT_ONCE`."""
+    start, size = 0, size or PAIRS_AT_ONCE
+    for item in range(0, len(side), size):
+        counts = side.counts[item : item + size]
+        stop = start + int(counts.sum())
+        yield side.part(slice(start, stop), counts)
+        start = stop
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Candidates, and as many items of one or more references."""
+
+    candidates: Side
+    references: Side
+
+    @property
+    def num_characters(self) -> int:
+        """How long the texts that are to be encoded are together."""
+        sides = (self.candidates, self.references)
+        return sum(len(text) for side in sides if isinstance(side, Texts) for text in side.texts)
+
+    def portions(self, size: int | None = None) -> Iterator["Pairs"]:
+        """Yield the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
+        if len(self.candidates) <= (size or PAIRS_AT_ONCE):
+            yield self
+        else:
+            yield from map(Pairs, portions_of(self.candidates, size), portions_of(self.references, size))
+
+
+def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:
+    """Check candidates and references and pair them up.
+
+    Args:
+        cands: strings, from any iterable, or what `encode` made of them.
+        refs: for each candidate a string or a non-empty iterable of strings, or what `encode` made of those.
+
+    Raises:
+        InputTypeError: something is not a string, or a single string or path stands where many texts are expected.
+        InputError: the numbers differ, or a candidate has no reference, or several texts stand for one candidate.
+    """
+    candidates = collect_single(cands, "cands")
+    references = collect_items(refs, "refs")
+    if len(candidates) != len(references):
+        raise InputError(
+            f"There are {len(candidates)} candidates and references for {len(references)}: every candidate needs one "
+            "reference, or one list of references."
+        )
+    return Pairs(candidates, references)
+
+
+def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
+    """Check items that are single texts.
+
+    Raises:
+        InputTypeError, InputError: as `collect_pairs` says.
+    """
+    if not isinstance(texts, EncodedTexts):
+        collected = collect_texts(texts, name)
+        return Texts(collected, np.ones(len(collected), dtype=np.int64))
+    if (texts.counts != 1).any():
+        raise InputError(f"{name} was encoded from lists of texts; each item must be a single text here.")
+    return texts
+
+
+def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
+    """Check items that are a text each, or several.
+
+    Args:
+        items: strings or non-empty iterables of strings, or what `encode` made of those.
+        name: what to call them in a message.
+
+    Raises:
+        InputTypeError, InputError: as `collect_pairs` says.
+    """
+    return items if isinstance(items, EncodedTexts) else _texts_of(list(_check_items(items, name)))
+
+
+def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator[Side]:
+    """Check items as `collect_items` does, and hand them on a few at a time."""
+    if isinstance(items, EncodedTexts):
+        yield from portions_of(items)
+        return
+    checked = _check_items(items, name)
+    while some := list(islice(checked, PAIRS_AT_ONCE)):
+        yield _texts_of(some)
+
+
+def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[str]]:
+    for position, item in enumerate(_many(items, name)):
+        yield _check_item(item, f"{name}[{position}]")
+
+
+def _check_item(item: Reference, name: str) -> list[str]:
+    texts = [item] if isinstance(item, str) else collect_texts(item, name)
+    if not texts:
+        raise InputError(f"{name} is empty: every candidate needs at least one reference.")
+    return texts
+
+
+def _texts_of(items: Sequence[list[str]]) -> Texts:
+    counts = np.array([len(texts) for texts in items], dtype=np.int64)
+    return Texts([text for texts in items for text in texts], counts)
+
+
+def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
+    """Check pairs as they come, and hand them on a few at a time.
+
+    Args:
+        pairs: a candidate and its reference, or an iterable of several, each.
+
+    Yields:
+        Up to `PAIRS_AT_ONCE` of them. Where one is wrong, or `pairs` fails, first those before it.
+
+    Raises:
+        InputTypeError, InputError: as `collect_pairs` says, with the number of the pair, counted from 0.
+    """
+    waiting: list[tuple[str, list[str]]] = []
+    try:
+        for position, pair in enumerate(_many(pairs, "pairs")):
+            waiting.append(_check_pair(pair, f"pairs[{position}]"))
+            if len(waiting) == PAIRS_AT_ONCE:
+                yield _joined(waiting)
+                waiting = []
+    except Exception:
+        if waiting:
+            yield _joined(waiting)
+        raise
+    if waiting:
+        yield _joined(waiting)
+
+
+def _check_pair(pair: Any, name: str) -> tuple[str, list[str]]:
+    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise InputTypeError(f"{name} is {_describe(pair)}; expected a candidate and its reference or references.")
+    candidate, reference = pair
+    references = _check_item(reference, f"{name}[1]")
+    return _checked(candidate, f"{name}[0]"), references
+
+
+def _joined(pairs: Sequence[tuple[str, list[str]]]) -> Pairs:
+    return Pairs(
+        _texts_of([[candidate] for candidate, _ in pairs]),
+        _texts_of([references for _, references in pairs]),
+    )
+
+
+def collect_texts(texts: Iterable[str], name: str) -> list[str]:
+    """Check that `texts` yields strings only, and list them.
+
+    Args:
+        texts: strings, from any iterable that has an order.
+        name: what to call them in a message.
+
+    Raises:
+        InputTypeError: `texts` is one string or path, has no order, or yields something other than strings.
+    """
+    return [_checked(text, f"{name}[{position}]") for position, text in enumerate(_many(texts, name))]
+
+
+def _checked(text: object, name: str) -> str:
+    if not isinstance(text, str):
+        raise InputTypeError(f"{name} is {_describe(text)}; expected a string.{_hint(text)}")
+    return str(text)
+
+
+def _many(values: Iterable[Any], name: str) -> Iterable[Any]:
+    if isinstance(values, str | bytes | os.PathLike | Mapping | Set) or not isinstance(values, Iterable):
+        raise InputTypeError(f"{name} is {_describe(values)}; expected a list of strings.{_hint(values)}")
+    return values
+
+
+def _describe(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def _hint(value: object) -> str:
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and os.path.isfile(value)):
+        return " It names a file: read its lines first, or use `bertscore-onnx score -c FILE -r FILE`."
+    if isinstance(value, str):
+        return " Put a single text into a list."
+    if isinstance(value, bytes):
+        return " Decode it first."
+    if value is None or isinstance(value, float):
+        return " Drop missing texts, or make them empty strings."
+    return ""

@@ -1,0 +1,85 @@
+"""`POST /v1/match`: the score of one pair, and the similarities behind it."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bertscore_onnx.scoring.text_warnings import heard_by
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.registry import Choice, Models
+from bertscore_onnx.server.requests.body import Body
+from bertscore_onnx.server.requests.chunks import score_piece
+from bertscore_onnx.server.requests.errors import Problem, json_response
+from bertscore_onnx.server.requests.media_type import JSON, media_type
+from bertscore_onnx.server.requests.record import visit_of
+from bertscore_onnx.server.requests.schemas import MatchAnswer, MatchBody, PairBody, convert
+from bertscore_onnx.server.requests.strict_json import parse
+from bertscore_onnx.similarity import TokenMatches, token_matches
+
+MAX_TOKENS = 128
+"""Tokens of either side: the answer grows with their product."""
+
+
+class Matching:
+    """The endpoint."""
+
+    def __init__(self, models: Models, limits: Limits) -> None:
+        """Answer with these models, within these limits."""
+        self._models = models
+        self._limits = limits
+        self._one_at_a_time = asyncio.Lock()  # it passes by the batcher, which has the better claim to the processor
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer a request.
+
+        Raises:
+            Problem: it cannot be scored, or not now.
+        """
+        media_type(request, JSON)
+        visit = visit_of(request)
+        body = Body(request, self._limits)
+        with visit.stage("read"):
+            content = await body.whole()
+        asked = convert(parse(content), MatchBody)
+        choice = Choice(self._models.choose(asked.model), None, asked.rescale)
+        visit.model = choice.model.name
+        with visit.stage("score"):
+            answer = await body.unless_gone(self._match(choice, asked.candidate, asked.reference))
+        visit.pairs = 1
+        return json_response(answer)
+
+    async def _match(self, choice: Choice, candidate: str, reference: str) -> MatchAnswer:
+        until = asyncio.get_running_loop().time() + self._limits.deadline
+        try:
+            async with asyncio.timeout_at(until), self._one_at_a_time:
+                found = await asyncio.to_thread(self._similarities, choice, candidate, reference)
+        except TimeoutError as error:
+            raise Problem(504, "deadline", f"There was no answer within {self._limits.deadline:g} s.") from error
+        longest = max(found.similarity.shape)
+        if longest > MAX_TOKENS:
+            raise Problem(
+                422, "too_long", f"A text has {longest} tokens; similarities are shown for at most {MAX_TOKENS}."
+            )
+        [score] = await score_piece(choice, [PairBody(candidate, reference)], until, patient=False)
+        return MatchAnswer(
+            choice.signature,
+            choice.model.name,
+            score,
+            found.candidate,
+            found.reference,
+            _rounded(found.similarity),
+            _rounded(found.candidate_weights),
+            _rounded(found.reference_weights),
+        )
+
+    def _similarities(self, choice: Choice, candidate: str, reference: str) -> TokenMatches:
+        with heard_by(lambda message: None):  # texts that are cut off are seen to be
+            return token_matches(choice.weighting.scorer, choice.model.token_names, candidate, reference)
+
+
+def _rounded(values: NDArray[np.float32]) -> Any:
+    return values.astype(np.float64).round(4).tolist()

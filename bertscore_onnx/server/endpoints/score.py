@@ -1,0 +1,76 @@
+"""`POST /v1/score`: scores the pairs of one JSON body, or a stream of lines."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bertscore_onnx.server.endpoints.stream import ScoreStream
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.registry import Choice, Models
+from bertscore_onnx.server.requests.body import Body
+from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_piece
+from bertscore_onnx.server.requests.errors import Problem, json_response
+from bertscore_onnx.server.requests.media_type import JSON, NDJSON, media_type
+from bertscore_onnx.server.requests.record import visit_of
+from bertscore_onnx.server.requests.schemas import PairBody, ScoreAnswer, ScoreValue, read_score_body
+
+T = TypeVar("T")
+
+
+class Scoring:
+    """The endpoint."""
+
+    def __init__(self, models: Models, limits: Limits) -> None:
+        """Answer with these models, within these limits."""
+        self._models = models
+        self._limits = limits
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer a request.
+
+        Raises:
+            Problem: it cannot be scored, or not now.
+        """
+        self._models.check_room()
+        if media_type(request, JSON, NDJSON) == NDJSON:
+            return ScoreStream(request, self._models, self._limits)
+        if request.query_params:
+            raise Problem(422, "invalid", "Settings belong into the JSON body; only a stream has them in the address.")
+        return await self._answer(request)
+
+    async def _answer(self, request: Request) -> Response:
+        visit = visit_of(request)
+        body = Body(request, self._limits)
+        with visit.stage("read"):
+            content = await body.whole()
+        asked = read_score_body(content, self._limits.max_pairs)
+        model = self._models.choose(asked.model)
+        visit.model = model.name
+        choice = Choice(model, asked.idf, asked.rescale)
+        with visit.stage("score"):
+            scores = await body.unless_gone(self._score(choice, asked.pairs))
+        visit.pairs = len(scores)
+        return json_response(ScoreAnswer(choice.signature, model.name, scores))
+
+    async def _score(self, choice: Choice, pairs: list[PairBody]) -> list[ScoreValue]:
+        until = asyncio.get_running_loop().time() + self._limits.deadline
+        max_tokens = self._limits.max_batch_tokens
+        sizes = [pair_tokens(pair, choice.model.cut_at, max_tokens, at) for at, pair in enumerate(pairs)]
+        scores: list[ScoreValue] = []
+
+        async def work(piece: slice) -> list[ScoreValue]:
+            return await score_piece(choice, pairs[piece], until, patient=piece.start > 0)
+
+        async def emit(values: list[ScoreValue]) -> None:
+            scores.extend(values)
+
+        await in_order(_each(cut(sizes, max_tokens)), work, emit)
+        return scores
+
+
+async def _each(values: Iterable[T]) -> AsyncIterator[T]:
+    for value in values:
+        yield value

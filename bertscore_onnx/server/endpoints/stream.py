@@ -1,0 +1,156 @@
+"""`POST /v1/score` with application/x-ndjson: one pair a line in, one score a line out, in order.
+
+A line that cannot be scored is answered in place, by an error with the number of the line, and the stream goes on. What
+concerns the stream as a whole, such as a deadline or a line without end, ends it: with an error that has no number, or
+where nothing has been answered yet, with the status of that error. A stream that was scored to its end closes with a
+line `{"done": true, …}`; where that line is missing, something was lost.
+
+Memory is bounded: at most a few batches are under way, nothing more is read before their scores have been sent, and
+nothing is sent that the client does not take.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from bertscore_onnx.errors import BertScoreOnnxError
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.registry import Choice, Models
+from bertscore_onnx.server.requests.body import Body
+from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_piece
+from bertscore_onnx.server.requests.errors import ClientGoneError, Problem, problem_of, unexpected
+from bertscore_onnx.server.requests.media_type import NDJSON
+from bertscore_onnx.server.requests.record import visit_of
+from bertscore_onnx.server.requests.schemas import PairBody, StreamEnd, read_pair
+from bertscore_onnx.server.requests.strict_json import parse
+
+_log = logging.getLogger(__name__)
+_SETTINGS = {"model", "rescale", "idf"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line that is not blank."""
+
+    number: int
+    pair: PairBody | Problem
+    tokens: int
+
+
+class ScoreStream(Response):
+    """The answer to one stream."""
+
+    def __init__(self, request: Request, models: Models, limits: Limits) -> None:
+        """Read the settings from the address; nothing of the body.
+
+        Raises:
+            Problem: 422: the settings name something that there is not; 415: the body is compressed.
+        """
+        settings = request.query_params
+        if unknown := sorted({*settings} - _SETTINGS):
+            raise Problem(422, "invalid", f"There is no setting {unknown[0]!r}; expected model, rescale or idf.")
+        if len(settings) < len(settings.multi_items()):
+            raise Problem(422, "invalid", "A setting stands twice in the address; give it once.")
+        model = models.choose(settings.get("model"))
+        super().__init__(media_type=NDJSON)
+        del self.headers["content-length"]
+        self._choice = Choice(model, settings.get("idf"), settings.get("rescale"))
+        self._limits = limits
+        self._body = Body(request, limits)
+        self._visit = visit_of(request)
+        self._visit.model = model.name
+        self._lines = 0
+        self._errors = 0
+        self._has_begun = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer line by line.
+
+        Raises:
+            Problem: the stream failed before the first line was answered.
+        """
+        with self._visit.stage("score"):
+            last = await self._run(send)
+        await self._send(send, last, more=False)
+
+    async def _run(self, send: Send) -> bytes:
+        """Score and send all lines; return the line to close with."""
+
+        async def emit(answers: bytes) -> None:
+            await self._send(send, answers, more=True)
+
+        try:
+            await in_order(self._pieces(), self._work, emit)
+        except ClientGoneError:
+            raise
+        except Exception as error:
+            if not self._has_begun:
+                raise
+            return self._ending(error)
+        visit, choice = self._visit, self._choice
+        end = StreamEnd(True, visit.pairs, self._errors, choice.model.name, choice.signature)
+        return msgspec.json.encode(end) + b"\n"
+
+    def _ending(self, error: Exception) -> bytes:
+        """Return the line that ends a stream before its time."""
+        problem = error if isinstance(error, Problem) else None
+        if isinstance(error, BertScoreOnnxError):
+            problem = problem_of(error)
+        if problem is None:
+            _log.error("Request %s failed.", self._visit.id, exc_info=error)
+            problem = unexpected(self._visit.id)
+        self._visit.reason = problem.detail.code
+        return problem.line(None)
+
+    async def _pieces(self) -> AsyncIterator[Sequence[_Line]]:
+        """Yield the lines in pieces of a batch at most: all that have come, without waiting for more."""
+        async for contents in self._body.lines():
+            lines = [line for content in contents if (line := self._read(content))]
+            for piece in cut([line.tokens for line in lines], self._limits.max_batch_tokens):
+                yield lines[piece]
+            await asyncio.sleep(0)  # a client that sends faster than this reads must not keep others waiting
+
+    def _read(self, content: bytes) -> _Line | None:
+        """Read a line; None for a blank one."""
+        self._lines += 1
+        if not content.strip():
+            return None
+        limits = self._limits
+        try:
+            pair = read_pair(parse(content), limits.max_pairs)
+            tokens = pair_tokens(pair, self._choice.model.cut_at, limits.max_batch_tokens)
+        except Problem as problem:
+            return _Line(self._lines, problem, 0)
+        return _Line(self._lines, pair, tokens)
+
+    async def _work(self, lines: Sequence[_Line]) -> bytes:
+        """Score a piece; return the lines to answer it with."""
+        until = asyncio.get_running_loop().time() + self._limits.deadline
+        pairs = [line.pair for line in lines if isinstance(line.pair, PairBody)]
+        values = iter(await score_piece(self._choice, pairs, until, patient=True) if pairs else [])
+        self._visit.pairs += len(pairs)
+        self._errors += len(lines) - len(pairs)
+        return b"".join(
+            line.pair.line(line.number) if isinstance(line.pair, Problem) else msgspec.json.encode(next(values)) + b"\n"
+            for line in lines
+        )
+
+    async def _send(self, send: Send, lines: bytes, *, more: bool) -> None:
+        """Send lines, and give up on a client that takes nothing in.
+
+        The answer begins with the first of them and not earlier: some clients send their body when it is asked for.
+        """
+        try:
+            async with asyncio.timeout(self._limits.read_timeout):
+                if not self._has_begun:
+                    self._has_begun = True
+                    await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                await send({"type": "http.response.body", "body": lines, "more_body": more})
+        except TimeoutError as error:
+            raise ClientGoneError from error

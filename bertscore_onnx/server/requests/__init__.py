@@ -1,0 +1,1 @@
+"""A request from its bytes to its answer."""

@@ -1,0 +1,120 @@
+"""Reads a request's body as it comes: no more bytes than allowed, and never waiting for ever."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.requests.errors import ClientGoneError, Problem
+
+T = TypeVar("T")
+
+
+class Body:
+    """The body of one request."""
+
+    def __init__(self, request: Request, limits: Limits) -> None:
+        """Take a request whose body nobody has read.
+
+        Raises:
+            Problem: 415: the body is compressed.
+        """
+        self._receive = request.receive
+        self._declared = request.headers.get("content-length", "")
+        self._limits = limits
+        self._is_complete = False
+        encoding = request.headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":
+            raise Problem(415, "unsupported_media_type", f"The body is encoded with {encoding!r}; send it as it is.")
+
+    async def whole(self) -> bytes:
+        """Read all of it.
+
+        Raises:
+            Problem: 413: it is too large; 408: it took too long.
+            ClientGoneError: the connection was closed.
+        """
+        if self._declared.isdecimal() and int(self._declared[:20]) > self._limits.max_body:
+            raise self._too_large("The body")
+        until = self._latest()
+        content = bytearray()
+        while not self._is_complete:
+            content += await self._next(until)
+            if len(content) > self._limits.max_body:
+                raise self._too_large("The body")
+        return bytes(content)
+
+    async def lines(self) -> AsyncIterator[list[bytes]]:
+        """Read it line by line; yields the lines that have come in so far, without their ends, as soon as there are.
+
+        Raises:
+            Problem: 413: a line is too long; 408: the next one took too long.
+            ClientGoneError: the connection was closed.
+        """
+        rest = bytearray()
+        until = self._latest()
+        while not self._is_complete:
+            chunk = await self._next(until)
+            head, end, tail = chunk.rpartition(b"\n")
+            rest += head
+            if end:
+                yield bytes(rest).split(b"\n")
+                rest.clear()
+                until = self._latest()
+            rest += tail
+            if len(rest) > self._limits.max_body:
+                raise self._too_large("A line")
+        if rest:
+            yield [bytes(rest)]
+
+    async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do some work, and stop it where the client goes away; call it when the body has been read.
+
+        Raises:
+            ClientGoneError: the connection was closed.
+        """
+        working = asyncio.ensure_future(work)
+        gone = asyncio.ensure_future(self._until_gone())
+        try:
+            await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise ClientGoneError
+            return working.result()
+        finally:
+            gone.cancel()
+            working.cancel()
+
+    async def _until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def _next(self, until: float) -> bytes:
+        """Return what comes next."""
+        try:
+            async with asyncio.timeout_at(until):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise Problem(
+                408,
+                "read_timeout",
+                f"The body did not come within {self._limits.read_timeout:g} seconds.",
+                headers={"Connection": "close"},
+            ) from error
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        self._is_complete = not message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        return chunk
+
+    def _latest(self) -> float:
+        return asyncio.get_running_loop().time() + self._limits.read_timeout
+
+    def _too_large(self, what: str) -> Problem:
+        return Problem(
+            413,
+            "too_large",
+            f"{what} has more than the {self._limits.max_body:,} bytes allowed. Send fewer or shorter texts, or many "
+            "pairs as a stream of lines, application/x-ndjson.",
+        )

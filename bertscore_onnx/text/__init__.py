@@ -1,0 +1,1 @@
+"""Texts to token ids, the ids that the model's own tokenizer gives."""

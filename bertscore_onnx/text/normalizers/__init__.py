@@ -1,0 +1,25 @@
+"""What happens to a text before its words are looked up: the parts of a tokenizer that `tokenizer.json` cannot express.
+
+Each step is a record in the bundle's manifest. The slow tokenizers of transformers are Python, and so follow Python's
+own Unicode tables; the `tokenizers` package has older ones, and differs on characters assigned since.
+"""
+
+from bertscore_onnx.text.normalizers.basic_tokenize import BasicTokenize
+from bertscore_onnx.text.normalizers.clean_quotes import CleanQuotes
+from bertscore_onnx.text.normalizers.lowercase import Lowercase
+from bertscore_onnx.text.normalizers.moses import Moses
+from bertscore_onnx.text.normalizers.prefix_space import PrefixSpace
+from bertscore_onnx.text.normalizers.separate_words import SeparateDialogue, SeparateWords
+
+TextStep = BasicTokenize | CleanQuotes | Lowercase | Moses | PrefixSpace | SeparateDialogue | SeparateWords
+
+__all__ = [
+    "BasicTokenize",
+    "CleanQuotes",
+    "Lowercase",
+    "Moses",
+    "PrefixSpace",
+    "SeparateDialogue",
+    "SeparateWords",
+    "TextStep",
+]

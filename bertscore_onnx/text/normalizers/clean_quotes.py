@@ -1,0 +1,28 @@
+"""The step with which ALBERT and XLNet clean a text."""
+
+import unicodedata
+from collections.abc import Sequence
+
+import msgspec
+
+from bertscore_onnx.text.characters import Transform
+
+
+class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="clean_quotes"):
+    """Collapse white space, make `` and '' plain quotation marks, and drop accents and case where they do not count."""
+
+    collapse_space: bool
+    strip_accents: bool
+    lowercase: bool
+
+    def bind(self, literals: Sequence[str]) -> Transform:
+        """Return the function that does it."""
+        return self._apply
+
+    def _apply(self, text: str) -> str:
+        if self.collapse_space:
+            text = " ".join(text.split())
+        text = text.replace("``", '"').replace("''", '"')
+        if self.strip_accents and not text.isascii():
+            text = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
+        return text.lower() if self.lowercase else text

@@ -1,0 +1,52 @@
+"""The step that takes words apart as the Moses translation system does (XLM); it needs the package sacremoses."""
+
+import importlib
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import msgspec
+
+from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.text.characters import CharacterMap, Transform
+
+_FULL_STOP = re.compile(r"[。．]\s*")
+_PLAIN_MARKS = str.maketrans(
+    "，、”“∶：？《》）！（；」「～’━〈〉【】％０１２３４５６７８９",
+    ',,""::?"")!(;""~\'-<>[]%0123456789',
+) | {ord("…"): "..."}
+
+
+class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"):
+    """Make marks plain, drop what does not print, and set words and marks apart by spaces, as for English."""
+
+    lowercase_and_strip_accents: bool
+
+    def bind(self, literals: Sequence[str]) -> Transform:
+        """Return the function that does it.
+
+        Raises:
+            MissingExtraError: sacremoses is not installed.
+        """
+        try:
+            sacremoses = importlib.import_module("sacremoses")
+        except ModuleNotFoundError as error:
+            if error.name != "sacremoses":
+                raise
+            raise MissingExtraError(
+                "XLM models take words apart with sacremoses. Install it: pip install 'bertscore-onnx[xlm]'"
+            ) from error
+        plain_marks = sacremoses.MosesPunctNormalizer(lang="en").normalize
+        words = sacremoses.MosesTokenizer(lang="en").tokenize
+        printing = CharacterMap(lambda one: "" if unicodedata.category(one).startswith("C") else one)
+
+        def apply(text: str) -> str:
+            text = plain_marks(_FULL_STOP.sub(". ", text).translate(_PLAIN_MARKS))
+            text = words(text.translate(printing), return_str=True, escape=False)
+            return self._lowered(text) if self.lowercase_and_strip_accents else text
+
+        return apply
+
+    def _lowered(self, text: str) -> str:
+        decomposed = unicodedata.normalize("NFD", text.lower())
+        return "".join(one for one in decomposed if unicodedata.category(one) != "Mn").lower()

@@ -1,0 +1,1 @@
+"""Writes the ONNX graph of a model, and rewrites it in other precisions."""

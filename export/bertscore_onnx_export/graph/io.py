@@ -1,0 +1,27 @@
+"""Reads and replaces the graph of a bundle with its weights, which lie in a file of their own where they are large."""
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx.helper import make_opsetid
+
+from bertscore_onnx.bundle.opening import DATA_FILE, GRAPH_FILE
+
+CONTRIB = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
+
+
+def load_graph(folder: Path) -> Any:
+    """Return the graph of a folder, an `onnx.ModelProto`, with all its weights in memory."""
+    return onnx.load(folder / GRAPH_FILE)
+
+
+def replace_graph(model: Any, folder: Path) -> None:
+    """Write a graph in the place of the one in a folder, in as many files; it may use ONNX Runtime's own operators."""
+    if all(opset.domain != CONTRIB for opset in model.opset_import):
+        model.opset_import.append(make_opsetid(CONTRIB, 1))
+    data = folder / DATA_FILE
+    external = data.exists()
+    data.unlink(missing_ok=True)  # onnx would append to it
+    onnx.save(model, folder / GRAPH_FILE, save_as_external_data=external, location=DATA_FILE)

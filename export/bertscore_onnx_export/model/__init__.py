@@ -1,0 +1,1 @@
+"""Loads a transformer, cut at its layer."""

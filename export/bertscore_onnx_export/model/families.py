@@ -1,0 +1,121 @@
+"""What each architecture needs to be exported exactly, as one table; a new family is a new row."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
+
+from bertscore_onnx_export.model.band_attention import use_band_attention
+
+
+def as_configured(config: Any) -> int | None:
+    """Return the number of positions that the configuration gives; None where it gives none, or -1 as XLNet does."""
+    positions = getattr(config, "max_position_embeddings", None)
+    return positions if positions and positions > 0 else None
+
+
+def after_padding(config: Any) -> int:
+    """RoBERTa counts positions from the padding id plus one."""
+    return int(config.max_position_embeddings) - int(config.pad_token_id) - 1
+
+
+def _of_encoder(config: Any) -> int:
+    return int(config.max_encoder_position_embeddings)
+
+
+def _unbounded(config: Any) -> None:
+    return None
+
+
+def _absolute_only(config: Any) -> int | None:
+    """DeBERTa's relative positions have no bound; only its first version can have absolute ones beside them."""
+    return as_configured(config) if config.position_biased_input else None
+
+
+def _drop_blocks(model: Any, num_layers: int) -> None:
+    """T5's class looks for a weight of its layers, and so cannot be built without any."""
+    model.encoder.block = model.encoder.block[:num_layers]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One architecture."""
+
+    name: str
+    """Its name in the catalogue and in manifests."""
+
+    max_tokens: Callable[[Any], int | None] = as_configured
+    """The most tokens that a model can take, by its configuration; None: no bound."""
+
+    model_arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments to load it with: what to leave out since no token vector depends on it, which code to run."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What to set in its configuration so that it exports."""
+
+    loader: Any = AutoModel
+    """The class of transformers that finds and loads the model's class."""
+
+    least_layers: int = 0
+    """The fewest layers that its class can be built with; `adapt` has to drop them where fewer are wanted."""
+
+    adapt: Callable[[PreTrainedModel, int], None] = lambda model, num_layers: None
+    """Turns a loaded model into an equal one that exports, and has this number of layers."""
+
+    padding: bool = True
+    """Whether padding leaves the vectors of the real tokens alone."""
+
+    also: tuple[str, ...] = ()
+    """Other names that the catalogue has for models of this architecture."""
+
+    proved: bool = True
+    """Whether tests hold it to bert-score's own vectors."""
+
+
+_NO_POOLER = {"add_pooling_layer": False}
+_T5 = Family("t5", _unbounded, loader=AutoModelForTextEncoding, least_layers=1, adapt=_drop_blocks, also=("byt5",))
+
+FAMILIES: Mapping[str, Family] = {
+    "albert": Family("albert", model_arguments=_NO_POOLER),
+    "bart": Family("bart"),
+    "bert": Family("bert", model_arguments=_NO_POOLER, also=("bort",)),
+    # Past 704 tokens bert-score starts block-sparse, then goes full with the first short batch, for good.
+    "big_bird": Family("bigbird", model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}),
+    "blenderbot": Family("blenderbot"),
+    "blenderbot-small": Family("blenderbot-small"),
+    "camembert": Family("camembert", after_padding, _NO_POOLER),
+    "convbert": Family("convbert", padding=False),  # its convolutions reach into the padding
+    "deberta": Family("deberta", _absolute_only),
+    "deberta-v2": Family("deberta-v2", _absolute_only),
+    "distilbert": Family("distilbert"),
+    "electra": Family("electra"),
+    "led": Family("led", _of_encoder, adapt=use_band_attention),
+    "longformer": Family("longformer", after_padding, _NO_POOLER, adapt=use_band_attention),
+    "mbart": Family("mbart", also=("mbart50",)),
+    "modernbert": Family(
+        "modernbert",
+        model_arguments={"attn_implementation": "sdpa"},  # its class takes flash attention where that is installed
+        settings={"reference_compile": False},
+    ),
+    "mpnet": Family("mpnet", after_padding, _NO_POOLER),
+    "mt5": replace(_T5, name="mt5", also=()),
+    "pegasus": Family("pegasus"),
+    "prophetnet": Family("prophetnet", _unbounded),  # tokens past its positions share the last one
+    "roberta": Family("roberta", after_padding, _NO_POOLER, also=("bertweet",)),
+    "squeezebert": Family("squeezebert"),
+    "t5": _T5,
+    "umt5": replace(_T5, name="umt5", also=(), proved=False),  # bert-score loads it as a T5, which it is not
+    "xlm": Family("xlm"),
+    "xlm-prophetnet": Family("xlm-prophetnet", _unbounded),  # as prophetnet
+    "xlm-roberta": Family("xlm-roberta", after_padding, _NO_POOLER),
+    "xlnet": Family("xlnet"),
+}
+"""By the `model_type` of a configuration of transformers."""
+
+_UNKNOWN = Family("", proved=False)
+
+
+def family_of(config: Any) -> Family:
+    """Return the row for a configuration of transformers, or an unproved one that assumes nothing special."""
+    return FAMILIES.get(config.model_type) or replace(_UNKNOWN, name=config.model_type)

@@ -1,0 +1,153 @@
+"""Loads a transformer cut at a layer; the layers above it, and any decoder, are never loaded."""
+
+import contextlib
+import copy
+import warnings
+from typing import Any
+
+import torch
+from transformers import AutoConfig, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput
+from transformers.utils import logging
+
+from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
+from bertscore_onnx_export.model.families import Family
+from bertscore_onnx_export.model.source import Source, first_line
+
+_LAYER_COUNTS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers")
+"""How a configuration may call the number of an encoder's layers. Where it has several, the later ones may count the
+decoder's too."""
+
+_DECODER_LAYER_COUNTS = ("decoder_layers", "num_decoder_layers")
+
+_PER_LAYER = ("attention_window", "layer_types")
+"""Settings that may be lists with an item for each layer."""
+
+_NOT_ENCODING = ("decoder.", "pooler.")
+"""What the names of weights begin with that no token vector depends on."""
+
+
+def load_config(source: Source) -> Any:
+    """Load the configuration alone.
+
+    Raises:
+        ExportError: there is none to be had.
+    """
+    try:
+        return AutoConfig.from_pretrained(source.name_or_path, revision=source.revision)
+    except (OSError, ValueError) as error:
+        raise ExportError(
+            f"Cannot load the configuration of {source.name_or_path!r}: {first_line(error)} Expected a Hub id or a "
+            "folder written by `save_pretrained`."
+        ) from error
+
+
+def count_layers(config: Any) -> int:
+    """Return how many layers the encoder has.
+
+    Raises:
+        UnsupportedFamilyError: the configuration does not say.
+    """
+    for name in _LAYER_COUNTS:
+        if hasattr(config, name):
+            return int(getattr(config, name))
+    raise UnsupportedFamilyError(
+        f"The configuration of a model of the type {config.model_type!r} says nowhere how many layers it has; looked "
+        f"for {', '.join(_LAYER_COUNTS)}."
+    )
+
+
+def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> PreTrainedModel:
+    """Load the first layers of an encoder in fp32, ready for inference.
+
+    Building the model with fewer layers is the same as dropping the others afterwards (bert-score,
+    `utils.py:get_model`), but neither builds nor reads them. What follows the last layer stays.
+
+    Args:
+        source: the model.
+        config: its configuration.
+        family: its row.
+        num_layers: how many layers to keep; 0 keeps the embeddings.
+
+    Raises:
+        UnknownLayerError: the model has fewer layers.
+        UnsupportedFamilyError: the model cannot be cut by its configuration.
+        ExportError: the weights cannot be loaded.
+
+    Warns:
+        UserWarning: some weights are not there, and were drawn at random.
+    """
+    layers = count_layers(config)
+    if not 0 <= num_layers <= layers:
+        raise UnknownLayerError(
+            f"{source.name_or_path} has {layers} layers; num_layers must be from 0 to that, not {num_layers}."
+        )
+    cut = _cut(config, max(num_layers, family.least_layers))
+    for name, value in family.settings.items():
+        setattr(cut, name, value)
+    try:
+        model = _load(source, cut, family)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ExportError(f"Cannot load the weights of {source.name_or_path!r}: {first_line(error)}") from error
+    if hasattr(model, "encoder") and hasattr(model, "decoder"):
+        model = model.encoder
+    family.adapt(model, num_layers)
+    return model.eval()
+
+
+def stack_hidden_states(model: PreTrainedModel) -> None:
+    """Let a model give all its hidden states, (layers, batch, tokens, hidden), in place of the last.
+
+    They are as bert-score takes them with `all_layers` (`utils.py:bert_encode`): what follows the last layer, such as
+    T5's final norm, is applied to the last alone.
+    """
+    forward = model.forward
+
+    def stacked(input_ids: torch.Tensor, attention_mask: torch.Tensor) -> BaseModelOutput:
+        states = forward(input_ids, attention_mask=attention_mask, output_hidden_states=True).hidden_states
+        return BaseModelOutput(last_hidden_state=torch.stack(states))
+
+    model.forward = stacked
+
+
+def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()  # it lists every weight of the layers left out
+    try:
+        model, found = family.loader.from_pretrained(
+            source.name_or_path,
+            revision=source.revision,
+            config=config,
+            dtype=torch.float32,
+            output_loading_info=True,
+            **family.model_arguments,
+        )
+    finally:
+        logging.set_verbosity(level)
+    learnt = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    missing = sorted(name for name in learnt & {*found["missing_keys"]} if not name.startswith(_NOT_ENCODING))
+    if missing:
+        warnings.warn(
+            f"{source.name_or_path} lacks {len(missing)} weights, {missing[0]} for one; they were drawn at random, and "
+            "so are the scores, if they depend on them.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return model
+
+
+def _cut(config: Any, num_layers: int) -> Any:
+    cut = copy.deepcopy(config)
+    for name in _LAYER_COUNTS:
+        if hasattr(cut, name):
+            with contextlib.suppress(NotImplementedError):  # some are computed from the others
+                setattr(cut, name, num_layers)
+    for name in _DECODER_LAYER_COUNTS:
+        if hasattr(cut, name):
+            setattr(cut, name, 0)
+    for name in _PER_LAYER:
+        if isinstance(getattr(cut, name, None), list):
+            setattr(cut, name, getattr(cut, name)[:num_layers])
+    if count_layers(cut) != num_layers:
+        raise UnsupportedFamilyError(f"Models of the type {config.model_type!r} cannot be cut at a layer.")
+    return cut

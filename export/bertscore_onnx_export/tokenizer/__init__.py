@@ -1,0 +1,1 @@
+"""Converts a tokenizer of transformers."""

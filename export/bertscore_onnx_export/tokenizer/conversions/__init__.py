@@ -1,0 +1,63 @@
+"""How each slow tokenizer of transformers is converted: one table, and a function for each kind."""
+
+from collections.abc import Mapping
+
+from transformers import PreTrainedTokenizer
+
+from bertscore_onnx.errors import ExportError
+from bertscore_onnx_export.tokenizer.conversions.byt5 import bytes_
+from bertscore_onnx_export.tokenizer.conversions.byte_bpe import byte_bpe
+from bertscore_onnx_export.tokenizer.conversions.converted import Converted, SlowConversion
+from bertscore_onnx_export.tokenizer.conversions.unigram import cleaned_unigram, deberta_unigram, t5_unigram, unigram
+from bertscore_onnx_export.tokenizer.conversions.word_bpe import bertweet, blenderbot_small, xlm
+from bertscore_onnx_export.tokenizer.conversions.wordpiece import wordpiece
+
+CONVERSIONS: Mapping[str, SlowConversion] = {
+    "AlbertTokenizer": cleaned_unigram,
+    "BartTokenizer": byte_bpe,
+    "BertTokenizer": wordpiece,
+    "BertweetTokenizer": bertweet,
+    "BigBirdTokenizer": unigram,
+    "BlenderbotSmallTokenizer": blenderbot_small,
+    "BlenderbotTokenizer": byte_bpe,
+    "ByT5Tokenizer": bytes_,
+    "ConvBertTokenizer": wordpiece,
+    "DebertaTokenizer": byte_bpe,
+    "DebertaV2Tokenizer": deberta_unigram,
+    "DistilBertTokenizer": wordpiece,
+    "ElectraTokenizer": wordpiece,
+    "GPT2Tokenizer": byte_bpe,
+    "LEDTokenizer": byte_bpe,
+    "LongformerTokenizer": byte_bpe,
+    "MBart50Tokenizer": unigram,
+    "MBartTokenizer": unigram,
+    "MPNetTokenizer": wordpiece,
+    "PegasusTokenizer": unigram,
+    "ProphetNetTokenizer": wordpiece,
+    "RobertaTokenizer": byte_bpe,
+    "SqueezeBertTokenizer": wordpiece,
+    "T5Tokenizer": t5_unigram,
+    "XLMProphetNetTokenizer": unigram,
+    "XLMRobertaTokenizer": unigram,
+    "XLMTokenizer": xlm,
+    "XLNetTokenizer": cleaned_unigram,
+}
+"""By the class of the slow tokenizer, which says more than a model's type: BERTweet is of the type `roberta`."""
+
+
+def convert(slow: PreTrainedTokenizer) -> Converted:
+    """Convert a slow tokenizer.
+
+    Raises:
+        ExportError: there is no way to.
+    """
+    for ancestor in type(slow).__mro__:
+        if ancestor.__name__ in CONVERSIONS:
+            return CONVERSIONS[ancestor.__name__](slow)
+    raise ExportError(
+        f"The slow tokenizer {type(slow).__name__} cannot be converted by this version. Export with "
+        "`--tokenizer-mode fast` if it has a fast one."
+    )
+
+
+__all__ = ["CONVERSIONS", "Converted", "SlowConversion", "convert"]

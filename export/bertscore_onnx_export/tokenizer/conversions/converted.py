@@ -1,0 +1,40 @@
+"""What a conversion makes of a slow tokenizer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizer
+
+from bertscore_onnx.text.normalizers import TextStep
+from bertscore_onnx.text.sentencepiece import SentencePiece
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A tokenizer without its special tokens, which the recipe handles for all kinds alike."""
+
+    tokenizer: Tokenizer
+    """What becomes `tokenizer.json`: it maps a prepared stretch of text to ids."""
+
+    segment_steps: list[TextStep] = field(default_factory=list)
+    """What happens to a stretch between special tokens before."""
+
+    text_steps: list[TextStep] = field(default_factory=list)
+    """What happens to a whole text first."""
+
+    sentencepiece: SentencePiece | None = None
+    """How the pieces are chosen, where not by the `tokenizers` package."""
+
+    unlisted_from: int | None = None
+    """The first id that only `tokenizer.json` has: its pieces are unknown to the model."""
+
+
+SlowConversion = Callable[[PreTrainedTokenizer], Converted]
+"""Reads a slow tokenizer's own tables."""
+
+
+def without_holes(vocab: Mapping[str, int]) -> dict[str, int]:
+    """Name the ids that a vocabulary skips, or the `tokenizers` package complains; no word begins with a space."""
+    taken = set(vocab.values())
+    return {f" {index}": index for index in range(max(taken)) if index not in taken} | dict(vocab)

@@ -1,0 +1,1 @@
+"""Compares what was exported with PyTorch."""

@@ -1,0 +1,60 @@
+"""Proves a bundle: PyTorch and the runtime must give the golden pairs the same scores."""
+
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from bertscore_onnx.bundle.opening import GoldenPair
+from bertscore_onnx.errors import EncodingError, VerificationError
+from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
+from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids
+from bertscore_onnx_export.verify.sample_texts import GOLDEN_PAIRS
+
+
+def score_golden_pairs(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, facts: TokenizerFacts
+) -> list[GoldenPair]:
+    """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3)."""
+
+    def embed(text: str) -> tuple[torch.Tensor, torch.Tensor]:
+        ids = torch.tensor([original_ids(tokenizer, text, facts.max_length)])
+        states = model(ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+        vectors = states.reshape(-1, *states.shape[-2:])  # (layers, tokens, hidden)
+        weights = (~torch.isin(ids[0], torch.tensor(facts.zero_weight_ids))).float()  # (tokens,)
+        return vectors / vectors.norm(dim=-1, keepdim=True), weights / weights.sum()
+
+    pairs = []
+    with torch.no_grad():
+        for candidate, reference in GOLDEN_PAIRS:
+            candidate_vectors, candidate_weights = embed(candidate)
+            reference_vectors, reference_weights = embed(reference)
+            similarity = candidate_vectors @ reference_vectors.transpose(1, 2)  # (layers, cand_tokens, ref_tokens)
+            precision = similarity.amax(dim=2) @ candidate_weights  # (layers,)
+            recall = similarity.amax(dim=1) @ reference_weights  # (layers,)
+            f1 = 2 * precision * recall / (precision + recall)
+            pairs.append(GoldenPair(candidate, reference, precision.tolist(), recall.tolist(), f1.tolist()))
+    return pairs
+
+
+def verify_bundle(folder: Path) -> float:
+    """Score a bundle's golden pairs with the runtime; return the largest absolute difference.
+
+    Raises:
+        VerificationError: it is more than `golden_tolerance` says, or undefined.
+    """
+    with golden_pipeline(folder, device="cpu") as pipeline:
+        precision = pipeline.manifest.precision
+        try:
+            difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
+        except EncodingError as error:
+            raise VerificationError(
+                f"The exported graph gives infinite or undefined vectors in {precision}. The bundle was not kept; fp32 "
+                "holds larger numbers than fp16, and neither helps where the model's weights are damaged."
+            ) from error
+    if not difference <= tolerance:
+        raise VerificationError(
+            f"The exported graph differs from the PyTorch model by {difference:.1e} on the golden pairs; at most "
+            f"{tolerance:.0e} is accepted in {precision}. The bundle was not kept."
+        )
+    return difference

@@ -1,0 +1,246 @@
+"""The catalogue: its look-ups, and its figures against those of the bert-score that is installed beside us."""
+
+import csv
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.bundle.baseline import Baseline
+
+FAMILIES = {
+    "albert",
+    "bart",
+    "bert",
+    "bertweet",
+    "bigbird",
+    "blenderbot",
+    "blenderbot-small",
+    "bort",
+    "byt5",
+    "convbert",
+    "deberta",
+    "deberta-v2",
+    "distilbert",
+    "electra",
+    "led",
+    "longformer",
+    "mbart",
+    "mbart50",
+    "mpnet",
+    "mt5",
+    "pegasus",
+    "prophetnet",
+    "roberta",
+    "squeezebert",
+    "t5",
+    "xlm",
+    "xlm-prophetnet",
+    "xlm-roberta",
+    "xlnet",
+}
+
+
+@pytest.fixture(scope="module")
+def oracle() -> ModuleType:
+    """bert-score's own tables; importing them imports torch."""
+    module: ModuleType = pytest.importorskip("bert_score.utils", reason="needs bert-score to compare with")
+    return module
+
+
+@pytest.fixture(scope="module")
+def oracle_baselines(oracle: ModuleType) -> dict[tuple[str, str], list[list[str]]]:
+    """(language, model) to the rows of bert-score's file, without the header."""
+    assert oracle.__file__ is not None
+    folder = Path(oracle.__file__).parent / "rescale_baseline"
+    tables = {}
+    for path in folder.rglob("*.tsv"):
+        language, _, model = path.relative_to(folder).with_suffix("").as_posix().partition("/")
+        tables[language, model] = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:]
+    return tables
+
+
+def test_there_are_140_models() -> None:
+    assert len(catalogue.entries()) == 140
+
+
+def test_entries_are_named_by_their_key() -> None:
+    assert [entry.name for entry in catalogue.entries().values()] == list(catalogue.entries())
+
+
+def test_entries_are_read_only() -> None:
+    with pytest.raises(TypeError):
+        catalogue.entries()["mine"] = catalogue.entries()["t5-small"]  # type: ignore[index]
+
+
+def test_the_families_are_exactly_the_known_ones() -> None:
+    assert {entry.family for entry in catalogue.entries().values()} == FAMILIES
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "num_layers", "max_length"),
+    [
+        ("roberta-large", "roberta", 17, 512),
+        ("distilroberta-base", "roberta", 5, 512),
+        ("princeton-nlp/unsup-simcse-roberta-large", "roberta", 13, 512),
+        ("zhiheng-huang/bert-base-uncased-embedding-relative-key", "bert", 4, 512),
+        ("dbmdz/distilbert-base-turkish-cased", "distilbert", 4, 512),
+        ("amazon/bort", "bort", 0, 512),
+        ("Vamsi/T5_Paraphrase_Paws", "t5", 12, 512),
+        ("google/mt5-xl", "mt5", 24, None),
+        ("google/byt5-small", "byt5", 1, None),
+        ("xlnet-base-cased", "xlnet", 5, None),
+        ("vinai/bertweet-base", "bertweet", 9, 128),
+        ("microsoft/deberta-xlarge-mnli", "deberta", 40, 512),
+        ("khalidalt/DeBERTa-v3-large-mnli", "deberta-v2", 18, 512),
+        ("facebook/mbart-large-cc25", "mbart", 12, 1024),
+        ("facebook/mbart-large-50-one-to-many-mmt", "mbart50", 12, 1024),
+        ("facebook/blenderbot-400M-distill", "blenderbot", 2, 128),
+        ("facebook/blenderbot_small-90M", "blenderbot-small", 7, 512),
+        ("tuner007/pegasus_paraphrase", "pegasus", 15, 60),
+        ("google/pegasus-large", "pegasus", 8, 1024),
+        ("google/pegasus-xsum", "pegasus", 11, 512),
+        ("allenai/led-base-16384", "led", 6, 16384),
+        ("google/bigbird-roberta-base", "bigbird", 10, 4096),
+    ],
+)
+def test_find_returns_the_facts_of_a_model(name: str, family: str, num_layers: int, max_length: int | None) -> None:
+    entry = catalogue.find(name)
+    assert entry is not None
+    assert (entry.name, entry.family, entry.num_layers, entry.max_length) == (name, family, num_layers, max_length)
+
+
+@pytest.mark.parametrize(
+    ("name", "size_mb"), [("roberta-large", 1065), ("albert-xxlarge-v2", 823), ("sshleifer/tiny-mbart", 2)]
+)
+def test_find_returns_the_size_of_a_model(name: str, size_mb: int) -> None:
+    entry = catalogue.find(name)
+    assert entry is not None
+    assert entry.size_mb == size_mb
+
+
+def test_every_model_has_a_size() -> None:
+    assert all(entry.size_mb > 0 for entry in catalogue.entries().values())
+
+
+def test_the_models_over_2_gib_are_exactly_the_known_ones() -> None:
+    assert {entry.name for entry in catalogue.entries().values() if entry.size_mb * 10**6 > 2 * 1024**3} == {
+        "microsoft/deberta-xlarge-mnli",
+        "microsoft/deberta-v2-xlarge-mnli",
+        "microsoft/deberta-v2-xxlarge",
+        "microsoft/deberta-v2-xxlarge-mnli",
+        "google/mt5-xl",
+        "google/byt5-large",
+    }
+
+
+@pytest.mark.parametrize("name", ["", "roberta-lagre", "Roberta-Large", "../../x"])
+def test_find_returns_none_for_an_unknown_name(name: str) -> None:
+    assert catalogue.find(name) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "model"),
+    [
+        ("en", "roberta-large"),
+        ("EN", "roberta-large"),
+        ("zh", "bert-base-chinese"),
+        ("tr", "dbmdz/bert-base-turkish-cased"),
+        ("En-Sci", "allenai/scibert_scivocab_uncased"),
+        ("fr", "bert-base-multilingual-cased"),
+    ],
+)
+def test_default_model_follows_the_language_in_any_case(language: str, model: str) -> None:
+    assert catalogue.default_model(language) == model
+
+
+def test_default_models_are_in_the_catalogue() -> None:
+    assert all(catalogue.find(catalogue.default_model(language)) for language in ("en", "zh", "tr", "en-sci", "xx"))
+
+
+def test_nearest_names_puts_the_best_first() -> None:
+    assert catalogue.nearest_names("roberta-lagre")[0] == "roberta-large"
+
+
+def test_nearest_names_ignores_case() -> None:
+    assert catalogue.nearest_names("KHALIDALT/DEBERTA-V3-LARGE-MNLI")[0] == "khalidalt/DeBERTa-v3-large-mnli"
+
+
+def test_nearest_names_has_no_cutoff() -> None:
+    assert len(catalogue.nearest_names("?", count=5)) == 5
+
+
+def test_nearest_names_chooses_from_the_given_candidates() -> None:
+    assert catalogue.nearest_names("fr", iter(["de", "FR", "fi"])) == ["FR", "fi", "de"]
+
+
+def test_nearest_names_returns_fewer_when_there_are_fewer() -> None:
+    assert catalogue.nearest_names("en", []) == []
+
+
+def test_baseline_languages_are_sorted() -> None:
+    expected = ["cs", "de", "en", "es", "et", "fi", "fr", "it", "lv", "pt", "zh"]
+    assert catalogue.baseline_languages("bert-base-multilingual-cased") == expected
+
+
+def test_baseline_languages_finds_a_name_with_a_slash() -> None:
+    assert catalogue.baseline_languages("allenai/scibert_scivocab_uncased") == ["en-sci"]
+
+
+@pytest.mark.parametrize("name", ["t5-small", "mine", "", "../en/roberta-large"])
+def test_baseline_languages_is_empty_without_a_baseline(name: str) -> None:
+    assert catalogue.baseline_languages(name) == []
+
+
+def test_baselines_are_those_of_the_layer() -> None:
+    assert catalogue.baselines("roberta-large", 17) == {"en": Baseline(0.83150584, 0.8314941, 0.83122575)}
+
+
+def test_baselines_start_at_the_embeddings() -> None:
+    assert catalogue.baselines("roberta-large", 0) == {"en": Baseline(0.3712891, 0.37132213, 0.36826715)}
+
+
+@pytest.mark.parametrize("num_layers", [-1, 25])
+def test_baselines_are_empty_for_a_layer_outside_the_model(num_layers: int) -> None:
+    assert catalogue.baselines("roberta-large", num_layers) == {}
+
+
+@pytest.mark.parametrize("name", ["t5-small", "mine", "../en/roberta-large"])
+def test_baselines_are_empty_without_a_file(name: str) -> None:
+    assert catalogue.baselines(name, 1) == {}
+
+
+def test_layers_and_order_equal_bert_score(oracle: ModuleType) -> None:
+    ours = [(entry.name, entry.num_layers) for entry in catalogue.entries().values()]
+    assert ours == list(oracle.model2layers.items())
+
+
+def test_language_defaults_equal_bert_score(oracle: ModuleType) -> None:
+    table = oracle.lang2model.copy()  # a defaultdict, which grows when it is asked
+    expected = {language: table[language] for language in [*table, "fr", "xx"]}
+    assert {language: catalogue.default_model(language) for language in expected} == expected
+
+
+def test_baseline_files_are_those_of_bert_score(oracle_baselines: dict[tuple[str, str], list[list[str]]]) -> None:
+    folder = Path(str(files("bertscore_onnx_models").joinpath("baselines")))
+    ours = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert len(ours) == 72
+    assert ours == {f"{language}/{model}" for language, model in oracle_baselines}
+
+
+def test_every_baseline_row_equals_bert_score(oracle_baselines: dict[tuple[str, str], list[list[str]]]) -> None:
+    expected: dict[tuple[str, int], dict[str, Baseline]] = {}
+    for (language, model), rows in oracle_baselines.items():
+        for layer, precision, recall, f1 in rows:
+            row = Baseline(float(precision), float(recall), float(f1))
+            expected.setdefault((model, int(layer)), {})[language] = row
+    assert {key: catalogue.baselines(*key) for key in expected} == expected
+
+
+def test_no_baseline_goes_past_the_rows_of_bert_score(
+    oracle_baselines: dict[tuple[str, str], list[list[str]]],
+) -> None:
+    for (language, model), rows in oracle_baselines.items():
+        assert language not in catalogue.baselines(model, num_layers=len(rows))

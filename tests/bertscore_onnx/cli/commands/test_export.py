@@ -1,0 +1,119 @@
+"""`bertscore-onnx export`."""
+
+import re
+
+import pytest
+
+from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.cli.stages import Stages
+
+
+def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
+    output = tmp_path / "my bundle"
+    result = run("export", "--model", tiny_model, "--num_layers", 1, "--output", output, "--tokenizer_mode", "fast")
+    assert (result.exit_code, result.stdout) == (0, f"{output}\n")
+    manifest = open_bundle(output).manifest
+    assert (manifest.num_layers, manifest.tokenizer_mode) == (1, "fast")
+    *stages, hint = result.stderr.splitlines()
+    assert [stage.partition(" ")[0] for stage in stages] == ["[1/5]", "[2/5]", "[3/5]", "[4/5]", "[5/5]"]
+    assert re.fullmatch(r"\[3/5\] Writing the graph …  \d+\.\d s", stages[2])
+    assert hint == f"Score with it: bertscore-onnx score --model '{output}' -c FILE -r FILE"
+
+
+def test_the_home_folder_is_the_default(run, tiny_model, home):
+    result = run("export", "--model", tiny_model, "-l", 1)
+    assert result.stdout == f"{home}/bundles/tiny-bert/layer-1-slow-fp32\n"
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_a_precision_has_a_place_of_its_own(run, tiny_model, home, precision):
+    result = run("export", "--model", tiny_model, "-l", 1, "--precision", precision)
+    assert (result.exit_code, result.stdout) == (0, f"{home}/bundles/tiny-bert/layer-1-slow-{precision}\n")
+
+
+def test_an_unknown_precision_is_wrong_usage(run):
+    result = run("export", "--model", "roberta-large", "--precision", "int4")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'int4' is not one of 'fp32', 'fp16', 'int8'" in result.stderr
+
+
+def test_a_bundle_that_is_there_is_kept(run, tiny_model, installed_bundle):
+    result = run("export", "--model", tiny_model, "-l", 2)
+    assert (result.exit_code, result.stdout) == (1, "")
+    last = result.stderr.splitlines()[-1]
+    assert last == f"Error: {installed_bundle} is there already. Pass --force to replace it."
+
+
+def test_force_replaces_a_bundle(run, tiny_model, installed_bundle):
+    result = run("export", "--model", tiny_model, "-l", 1, "--output", installed_bundle, "--force")
+    assert result.exit_code == 0
+    assert open_bundle(installed_bundle).manifest.num_layers == 1
+
+
+def test_force_does_not_replace_what_is_no_bundle(run, tiny_model, write, tmp_path):
+    keepsake = write("keepsake.txt", "mine")
+    result = run("export", "--model", tiny_model, "-l", 1, "--output", tmp_path, "--force")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == (
+        f"Error: {tmp_path} is there already and is no bundle. Name a folder that is new or empty."
+    )
+    assert keepsake.read_text() == "mine"
+
+
+def test_an_empty_folder_is_filled(run, tiny_model, tmp_path):
+    result = run("export", "--model", tiny_model, "-l", 1, "--output", tmp_path)
+    assert (result.exit_code, result.stdout) == (0, f"{tmp_path}\n")
+
+
+def test_errors_start_a_line(run, tiny_model, tmp_path):
+    result = run("export", "--model", tiny_model, "-l", 9, "--output", tmp_path / "bundle")
+    assert (result.exit_code, result.stdout) == (1, "")
+    last = result.stderr.splitlines()[-1]
+    assert last == f"Error: {tiny_model} has 3 layers; num_layers must be from 0 to that, not 9."
+
+
+def test_a_missing_layer_exits_1(run, tiny_model, home):
+    result = run("export", "--model", tiny_model)
+    assert result.exit_code == 1
+    assert "\nError: The catalogue has no layer for tiny-bert; choose one with --num-layers." in result.stderr
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers", "optimum", "onnx"])
+def test_a_missing_package_is_answered_with_the_extra(run_process, package):
+    result = run_process("export", "--model", "roberta-large", blocked=(package,))
+    assert (result.returncode, result.stdout) == (1, b"")
+    assert result.stderr.decode() == (
+        f"Error: Exporting needs {package}, which is not installed, or not in full. Install it with "
+        "`pip install 'bertscore-onnx[export,cpu]'`; scoring does without it.\n"
+    )
+
+
+def test_a_part_of_a_package_that_is_missing_is_answered_with_the_extra(run_process):
+    result = run_process(
+        "export", "--model", "roberta-large", blocked=("transformers.utils.logging", "transformers.utils")
+    )
+    assert result.returncode == 1
+    assert result.stderr.startswith(b"Error: Exporting needs transformers, which is not installed, or not in full.")
+
+
+def test_other_missing_modules_are_not_taken_for_the_extra(run_process):
+    result = run_process("export", "--model", "roberta-large", blocked=("bertscore_onnx_export.pipeline",))
+    assert b"ModuleNotFoundError: import of bertscore_onnx_export.pipeline halted" in result.stderr
+
+
+def test_an_unknown_tokenizer_mode_is_wrong_usage(run):
+    result = run("export", "--model", "roberta-large", "--tokenizer-mode", "medium")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'medium' is not one of 'slow', 'fast'" in result.stderr
+
+
+def test_stages_are_told_as_they_begin(capsys):
+    with Stages(2) as stages:
+        stages.begin("Loading")
+        assert capsys.readouterr().err == "[1/2] Loading …"
+
+
+def test_no_stage_says_nothing(capsys):
+    with Stages(2):
+        pass
+    assert capsys.readouterr().err == ""

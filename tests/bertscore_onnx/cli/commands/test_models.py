@@ -1,0 +1,83 @@
+"""`bertscore-onnx models`."""
+
+import json
+
+import pytest
+
+from bertscore_onnx.bundle.catalogue import Proof, entries
+
+
+@pytest.fixture(autouse=True)
+def proofs(monkeypatch):
+    """Only RoBERTa has been measured."""
+    proof = Proof("roberta", "bert-score 0.3.13", 2.4e-7, 0, {"fp16": 2.1e-4})
+    monkeypatch.setattr("bertscore_onnx.bundle.catalogue.proofs", lambda: {"roberta": proof})
+
+
+def test_lists_the_catalogue_under_a_header(run, home):
+    lines = run("models").stdout.splitlines()
+    assert lines[0].split("  ")[0] == "MODEL"
+    assert [line.split()[0] for line in lines[1:]] == list(entries())
+
+
+def test_columns_are_aligned(run, home):
+    assert run("models", "ROBERTA-large-MNLI").stdout == (
+        "MODEL               FAMILY   LAYER  MAX LENGTH  SIZE     PROVED TO  BASELINES  BUNDLES HERE\n"
+        "roberta-large-mnli  roberta  19     512         1165 MB  2e-07      en         -\n"
+    )
+
+
+def test_what_is_unbounded_or_absent_is_a_dash(run, home):
+    line = run("models", "mt5-xl").stdout.splitlines()[1]
+    assert line.split() == ["google/mt5-xl", "mt5", "24", "-", "6680", "MB", "-", "-", "-"]
+
+
+def test_bundles_outside_the_catalogue_are_listed(run, installed_bundle):
+    line = run("models", "tiny-bert").stdout.splitlines()[1]
+    assert line.split() == ["tiny-bert", "bert", "-", "32", "-", "-", "-", str(installed_bundle)]
+
+
+def test_json_has_the_same_facts(run, installed_bundle):
+    assert json.loads(run("models", "xlm-roberta-base", "--json").stdout) == [
+        {
+            "name": "xlm-roberta-base",
+            "family": "xlm-roberta",
+            "num_layers": 9,
+            "max_length": 512,
+            "size_mb": 1025,
+            "baseline_languages": ["cs", "de", "en", "es", "et", "fi", "fr", "it", "lv", "pt", "zh"],
+            "largest_difference": None,
+            "bundles": [],
+        }
+    ]
+
+
+def test_json_has_the_bundles(run, installed_bundle):
+    assert json.loads(run("models", "tiny-bert", "--json").stdout) == [
+        {
+            "name": "tiny-bert",
+            "family": "bert",
+            "num_layers": None,
+            "max_length": 32,
+            "size_mb": None,
+            "baseline_languages": [],
+            "largest_difference": None,
+            "bundles": [str(installed_bundle)],
+        }
+    ]
+
+
+def test_a_broken_bundle_is_warned_of(run, installed_bundle):
+    (installed_bundle / "bertscore.json").write_text("{}")
+    result = run("models", "roberta-base", "--json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"Warning: {installed_bundle / 'bertscore.json'} is not a manifest")
+    assert result.stderr.count("\n") == 1
+
+
+def test_nothing_found_exits_1_with_the_nearest_names(run, home):
+    result = run("models", "roberta-lagre")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(
+        "Error: No model's name contains 'roberta-lagre'. The nearest names are roberta-large,"
+    )

@@ -1,0 +1,119 @@
+import os
+import threading
+import time
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from bertscore_onnx.concurrency.blas import ProductGate, product_gate
+from tests.support.processes import in_forked_child
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+in_threads = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+
+def run_in_thread(work):
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_fork_waits_for_a_product_in_progress():
+    gate, order = ProductGate(), []
+
+    def fork():
+        gate.before_fork()
+        order.append("fork")
+        gate.after_fork()
+
+    with gate:
+        forking = run_in_thread(fork)
+        forking.join(0.1)
+        order.append("product")
+    forking.join(60)
+    assert order == ["product", "fork"]
+
+
+def test_a_product_waits_for_a_fork_in_progress():
+    gate, order = ProductGate(), []
+
+    def multiply():
+        with gate:
+            order.append("product")
+
+    gate.before_fork()
+    multiplying = run_in_thread(multiply)
+    multiplying.join(0.1)
+    order.append("fork")
+    gate.after_fork()
+    multiplying.join(60)
+    assert order == ["fork", "product"]
+
+
+def num_blas_threads():
+    [blas] = threadpool_info_of("blas")
+    return blas["num_threads"]
+
+
+def threadpool_info_of(api):
+    return [one for one in threadpool_info() if one["user_api"] == api]
+
+
+@pytest.mark.skipif(not threadpool_info_of("blas"), reason="numpy's BLAS has no threads of its own")
+def test_blas_keeps_to_one_thread_until_nobody_multiplies():
+    gate, may_end = ProductGate(), threading.Event()
+    is_inside = threading.Event()
+
+    def multiply():
+        with gate:
+            is_inside.set()
+            may_end.wait(60)
+
+    with threadpool_limits(2, "blas"):
+        multiplying = run_in_thread(multiply)
+        assert is_inside.wait(60)
+        with gate:
+            assert num_blas_threads() == 1
+        assert num_blas_threads() == 1
+        may_end.set()
+        multiplying.join(60)
+        assert num_blas_threads() == 2
+
+
+def test_neither_waits_for_ever(monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.concurrency.blas.PATIENCE", 0.01)
+    gate = ProductGate()
+    with gate:
+        gate.before_fork()
+        gate.after_fork()
+
+
+@forks
+@in_threads
+def test_a_forked_child_may_multiply():
+    def multiply():
+        with product_gate:
+            return "done"
+
+    assert in_forked_child(multiply) == "done"
+
+
+@forks
+@in_threads
+def test_scoring_in_another_thread_does_not_hang_a_fork(scorer):
+    texts = [f"the cat sat on the mat {number}" for number in range(20)]
+    is_over = threading.Event()
+
+    def keep_scoring():
+        while not is_over.is_set():
+            scorer.score(texts, texts[::-1])
+
+    thread = run_in_thread(keep_scoring)
+    try:
+        for _ in range(20):
+            time.sleep(0.005)
+            assert in_forked_child(lambda: "alive") == "alive"
+    finally:
+        is_over.set()
+        thread.join(60)
+    assert not thread.is_alive()

@@ -1,0 +1,73 @@
+import os
+
+import pytest
+
+from bertscore_onnx.concurrency import cpus
+
+
+@pytest.mark.parametrize(
+    ("content", "features"),
+    [
+        ("processor\t: 0\nflags\t\t: fpu avx avx2 avx512f amx_int8\n", ["avx2", "avx512f", "amx_int8"]),
+        ("processor\t: 0\nflags\t\t: fpu sse2\n", []),
+        ("processor\t: 0\nFeatures\t: fp asimd\n", None),
+    ],
+)
+def test_cpu_features_are_those_that_matter(tmp_path, content, features):
+    (tmp_path / "cpuinfo").write_text(content)
+    assert cpus.cpu_features(tmp_path / "cpuinfo") == features
+
+
+def test_cpu_features_are_unknown_where_nothing_tells(tmp_path):
+    assert cpus.cpu_features(tmp_path / "missing") is None
+
+
+def v1(group, quota):
+    return {f"cpu/{group}cpu.cfs_quota_us": f"{quota}\n", f"cpu/{group}cpu.cfs_period_us": "100000\n"}
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "quota"),
+    [
+        ("0::/\n", {"cpu.max": "150000 100000"}, 2),
+        ("0::/\n", {"cpu.max": "max 100000"}, None),
+        ("0::/\n", {"cpu.max": "10000 100000"}, 1),
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/cpu.max": "300000 100000", "cpu.max": "max 100000"}, 3),
+        ("0::/a/b\n", {"a/b/cpu.max": "200000 100000", "a/cpu.max": "300000 100000"}, 2),
+        ("0::/a/b\n", {"a/b/cpu.max": "900000 100000", "cpu.max": "400000 100000"}, 4),
+        ("0::/a\n", {"other/cpu.max": "100000 100000"}, None),
+        ("0::/../sibling\n", {"cpu.max": "100000 100000"}, 1),
+        ("4:memory:/m\n3:cpu,cpuacct:/a\n", v1("a/", 400000), 4),
+        ("3:cpu:/a\n", {**v1("a/", 400000), **v1("", 200000)}, 2),
+        ("3:cpu:/seen/from/outside\n0::/\n", v1("", 200000), 2),
+        ("3:cpuset:/a\n", v1("a/", 400000), None),
+        ("3:cpu:/\n", v1("", -1), None),
+        ("", {"cpu.max": "100000 100000"}, None),
+    ],
+)
+def test_the_smallest_quota_from_the_own_group_to_the_root_counts(tmp_path, membership, files, quota):
+    root = tmp_path / "cgroup"
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    (tmp_path / "membership").write_text(membership)
+    assert cpus._cgroup_quota(root, tmp_path / "membership") == quota
+
+
+def test_without_control_groups_there_is_no_quota(tmp_path):
+    assert cpus._cgroup_quota(tmp_path, tmp_path / "missing") is None
+
+
+def test_the_quota_bounds_the_cpus(monkeypatch):
+    monkeypatch.setattr(cpus, "_cgroup_quota", lambda: 1)
+    assert cpus.usable_cpus() == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no CPU affinity")
+def test_the_affinity_bounds_the_cpus():
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert cpus.usable_cpus() == 1
+    finally:
+        os.sched_setaffinity(0, before)

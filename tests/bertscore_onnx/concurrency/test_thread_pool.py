@@ -1,0 +1,146 @@
+import threading
+
+import pytest
+
+from bertscore_onnx.concurrency.thread_pool import WorkerThreads
+from bertscore_onnx.errors import ClosedError
+
+
+@pytest.fixture
+def threads():
+    threads = WorkerThreads(2, "bertscore-test")
+    yield threads
+    threads.close()
+
+
+def test_results_come_in_order_whichever_is_done_first(threads):
+    second_done = threading.Event()
+
+    def work(item):
+        if item == 0:
+            assert second_done.wait(60)
+        if item == 1:
+            second_done.set()
+        return item * 10
+
+    assert list(threads.map(work, range(20))) == [item * 10 for item in range(20)]
+
+
+def test_the_work_is_done_in_threads_of_that_name(threads):
+    names = threads.map(lambda item: threading.current_thread().name, range(4))
+    assert all(name.startswith("bertscore-test") for name in names)
+
+
+def test_an_error_comes_after_the_results_before_it(threads):
+    results = threads.map(lambda item: 12 // (3 - item), range(6))
+    assert [next(results) for _ in range(3)] == [4, 6, 12]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+def test_an_error_of_the_items_is_raised(threads):
+    def items():
+        yield 1
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        list(threads.map(lambda item: item, items()))
+
+
+def test_only_a_few_items_wait(threads):
+    read = []
+    results = threads.map(lambda item: item, (read.append(item) or item for item in range(100)))
+    assert next(results) == 0
+    assert len(read) == 5
+
+
+def test_items_that_nobody_waits_for_are_left(threads):
+    may_go, done = threading.Event(), []
+
+    def work(item):
+        assert item == 0 or may_go.wait(60)
+        done.append(item)
+
+    results = threads.map(work, range(100))
+    next(results)
+    results.close()
+    may_go.set()
+    threads._pool.shutdown()
+    assert {*done} <= {0, 1, 2}
+
+
+def test_several_callers_share_the_threads(threads):
+    other_done = threading.Event()
+    slow = threads.map(lambda item: other_done.wait(60), range(1))
+    results = []
+    waiting = threading.Thread(target=lambda: results.extend(slow))
+    waiting.start()
+    assert list(threads.map(lambda item: item, range(9))) == [*range(9)]
+    other_done.set()
+    waiting.join(60)
+    assert results == [True]
+
+
+def test_the_caller_takes_part_where_work_is_shared(threads):
+    other_begun = threading.Event()
+
+    def work(item):
+        if item == 0:
+            assert other_begun.wait(60)
+        else:
+            other_begun.set()
+        return threading.current_thread().name
+
+    first, *others = threads.share(work, range(3))
+    assert first == threading.current_thread().name
+    assert all(name.startswith("bertscore-test") for name in others)
+    assert threads.share(work, [1]) == [first]
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_an_error_in_shared_work_is_raised_and_leaves_the_threads_usable(threads, wrong):
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            threads.share(lambda item: 1 // (item - wrong), range(2))
+    assert threads.share(lambda item: item, range(2)) == [0, 1]
+
+
+def test_one_caller_at_a_time_takes_part(threads):
+    begun, may_go = threading.Event(), threading.Event()
+
+    def hold(item):
+        begun.set()
+        assert may_go.wait(60)
+
+    sharing = threading.Thread(target=threads.share, args=(hold, [0]))
+    sharing.start()
+    assert begun.wait(60)
+    names = threads.share(lambda item: threading.current_thread().name, range(2))
+    may_go.set()
+    sharing.join(60)
+    assert all(name.startswith("bertscore-test") for name in names)
+
+
+@pytest.mark.parametrize("method", ["map", "share"])
+def test_closed_threads_say_so(threads, method):
+    threads.close()
+    with pytest.raises(ClosedError, match="was closed"):
+        list(getattr(threads, method)(lambda item: item, [1, 2]))
+
+
+def test_closing_lets_the_work_in_progress_finish(threads):
+    started, may_go = threading.Event(), threading.Event()
+
+    def work(item):
+        started.set()
+        assert may_go.wait(60)
+        return item
+
+    results = []
+    caller = threading.Thread(target=lambda: results.extend(threads.map(work, [7])))
+    caller.start()
+    assert started.wait(60)
+    threads.close()
+    may_go.set()
+    caller.join(60)
+    assert results == [7]

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from bertscore_onnx.encoding.embeddings import TokenEmbeddings
+
+
+@pytest.fixture
+def embeddings():
+    """Two texts in two layers: ids [7, 8] in the rows 1 and 2, id [9] in row 0."""
+    return TokenEmbeddings(
+        vectors=np.float32([[[9, 9], [7, 7], [8, 8]], [[0, 9], [0, 7], [0, 8]]]),
+        ids=np.array([9, 7, 8]),
+        starts=np.array([1, 0]),
+        lengths=np.array([2, 1]),
+    )
+
+
+def test_texts_are_padded_with_their_own_first_token(embeddings):
+    rows, mask = embeddings.padded_rows(np.array([1, 0]))
+    assert rows.tolist() == [[0, 0], [1, 2]]
+    assert mask.tolist() == [[True, False], [True, True]]
+
+
+def test_a_batch_is_as_long_as_its_longest_text(embeddings):
+    rows, mask = embeddings.padded_rows(np.array([1, 1]))
+    assert (rows.tolist(), mask.all()) == ([[0], [0]], True)
+
+
+def test_the_rows_of_one_text_are_found(embeddings):
+    assert [embeddings.vectors[0, embeddings.rows_of(text)].tolist() for text in (0, 1)] == [[[7, 7], [8, 8]], [[9, 9]]]
+
+
+def test_ids_are_laid_out_one_after_the_other(embeddings):
+    ids, begins = embeddings.flat_ids(np.array([1, 0]))
+    assert (ids.tolist(), begins.tolist()) == ([9, 7, 8], [0, 1])
+
+
+def test_texts_are_laid_out_one_after_the_other(embeddings):
+    vectors, weights, begins = embeddings.flat(0, np.array([1, 0, 1]), np.arange(10, dtype=np.float32))
+    assert vectors.tolist() == [[9, 9], [7, 7], [8, 8], [9, 9]]
+    assert weights.tolist() == [9, 7, 8, 9]
+    assert begins.tolist() == [0, 1, 3]
+
+
+def test_each_layer_is_laid_out_one_after_the_other_by_itself(embeddings):
+    vectors, _, _ = embeddings.flat(1, np.array([0]), np.ones(10, dtype=np.float32))
+    assert vectors.tolist() == [[0, 7], [0, 8]]
+
+
+def test_the_ids_of_one_text_are_found(embeddings):
+    assert [embeddings.ids_of(text).tolist() for text in (0, 1)] == [[7, 8], [9]]

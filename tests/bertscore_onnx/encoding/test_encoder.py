@@ -1,0 +1,194 @@
+import threading
+
+import msgspec
+import numpy as np
+import onnx
+import pytest
+
+from bertscore_onnx.bundle.opening import Bundle, open_bundle
+from bertscore_onnx.encoding.encoder import Encoder
+from bertscore_onnx.encoding.model import GraphRunner
+from bertscore_onnx.encoding.providers import CPU, CUDA, Device
+from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError
+
+SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3])]
+
+
+@pytest.fixture(scope="module")
+def bundle(tiny_bundle):
+    return open_bundle(tiny_bundle)
+
+
+@pytest.fixture
+def encoder(bundle):
+    return Encoder(bundle, device="cpu")
+
+
+@pytest.fixture
+def with_graph(bundle, tmp_path):
+    """Return a function that gives the bundle another graph: `change` is applied to the ONNX model."""
+
+    def build(change):
+        graph = onnx.load(bundle.graph_path)
+        change(graph.graph)
+        onnx.save(graph, tmp_path / "model.onnx")
+        return Bundle(tmp_path, bundle.manifest)
+
+    return build
+
+
+def text_vectors(embeddings, text):
+    start = embeddings.starts[text]
+    return embeddings.vectors[:, start : start + embeddings.lengths[text]]
+
+
+def test_every_token_gets_a_unit_vector(encoder):
+    embeddings = encoder.encode(SEQUENCES)
+    assert embeddings.vectors.shape == (1, 13, 32)
+    assert np.linalg.norm(embeddings.vectors, axis=2) == pytest.approx(np.ones((1, 13)), abs=1e-6)
+
+
+def test_the_table_keeps_each_texts_ids_together(encoder):
+    embeddings = encoder.encode(SEQUENCES)
+    for text, ids in enumerate(SEQUENCES):
+        start = embeddings.starts[text]
+        assert embeddings.ids[start : start + len(ids)].tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize("options", [{"max_tokens": 1}, {"max_tokens": 6}, {"max_items": 1}])
+def test_batches_do_not_change_vectors(encoder, options):
+    together, apart = encoder.encode(SEQUENCES), encoder.encode(SEQUENCES, **options)
+    for text in range(len(SEQUENCES)):
+        assert np.abs(text_vectors(together, text) - text_vectors(apart, text)).max() < 1e-5
+
+
+def test_runs_are_bounded_however_small_the_model_is(encoder, monkeypatch):
+    original, sizes = GraphRunner.run, []
+
+    def run(self, input_ids, mask, **options):
+        sizes.append(mask.size)
+        return original(self, input_ids, mask, **options)
+
+    monkeypatch.setattr(GraphRunner, "run", run)
+    embeddings = encoder.encode(SEQUENCES * 1000)
+    assert embeddings.vectors.shape == (1, 13_000, 32)
+    assert 750 < max(sizes) <= 1024
+
+
+def test_progress_adds_up_to_all_tokens(encoder):
+    steps = []
+    encoder.encode(SEQUENCES, max_tokens=6, advance=steps.append)
+    assert len(steps) > 1
+    assert sum(steps) == sum(map(len, SEQUENCES))
+
+
+def test_nothing_encodes_to_nothing(encoder):
+    assert encoder.encode([]).vectors.shape == (1, 0, 32)
+
+
+def test_a_closed_encoder_says_so(encoder):
+    encoder.close()
+    with pytest.raises(ClosedError, match="was closed"):
+        encoder.encode(SEQUENCES)
+
+
+def test_weights_that_give_no_finite_vectors_are_noticed(with_graph):
+    def poison(graph):
+        for tensor in graph.initializer:
+            if len(tensor.dims) == 2:
+                array = onnx.numpy_helper.to_array(tensor)
+                tensor.CopyFrom(onnx.numpy_helper.from_array(np.full_like(array, np.nan), tensor.name))
+
+    with pytest.raises(EncodingError, match="infinite or undefined vectors on CPUExecutionProvider"):
+        Encoder(with_graph(poison), device="cpu").encode(SEQUENCES)
+
+
+def test_an_input_that_the_manifest_does_not_name_is_refused(with_graph):
+    with pytest.raises(GraphError, match=r"takes the inputs \['input_ids', 'attention_mask', 'extra'\]"):
+        Encoder(with_graph(lambda graph: graph.input.append(input_named("extra"))), device="cpu")
+
+
+def test_an_input_that_the_graph_lacks_is_refused(bundle):
+    manifest = msgspec.structs.replace(bundle.manifest, inputs=["input_ids", "attention_mask", "token_type_ids"])
+    with pytest.raises(GraphError, match="token_type_ids"):
+        Encoder(Bundle(bundle.path, manifest), device="cpu")
+
+
+def test_an_output_of_another_name_is_refused(bundle):
+    manifest = msgspec.structs.replace(bundle.manifest, output="hidden")
+    with pytest.raises(GraphError, match=r"gives \['token_embeddings'\], not 'hidden'"):
+        Encoder(Bundle(bundle.path, manifest), device="cpu")
+
+
+def test_another_hidden_size_is_refused(bundle):
+    manifest = msgspec.structs.replace(bundle.manifest, hidden_size=64)
+    with pytest.raises(GraphError, match=r"expected \['batch', 'tokens', 64\]"):
+        Encoder(Bundle(bundle.path, manifest), device="cpu")
+
+
+def test_a_file_that_is_no_graph_is_refused(bundle, tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"no graph")
+    with pytest.raises(GraphError, match="cannot be loaded"):
+        Encoder(Bundle(tmp_path, bundle.manifest), device="cpu")
+
+
+def test_a_device_asked_for_by_name_is_never_replaced(bundle, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda device: [Device(CUDA)])
+    with pytest.raises(DeviceError, match="CUDAExecutionProvider cannot run"):
+        Encoder(bundle, device="cuda")
+
+
+def test_without_a_name_the_cpu_takes_over_and_this_is_logged(bundle, monkeypatch, caplog):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda device: [Device(CUDA), Device(CPU)])
+    assert Encoder(bundle).provider == CPU
+    assert "CUDAExecutionProvider cannot be used" in caplog.text
+
+
+def input_named(name):
+    return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])
+
+
+@pytest.mark.parametrize(("num_threads", "kinds"), [(9, [True]), (8, [False] * 4), (2, [False] * 2), (1, [False])])
+def test_a_little_work_is_shared_out_and_hardly_any_runs_alone(bundle, monkeypatch, num_threads, kinds):
+    encoder, found = Encoder(bundle, device="cpu", num_threads=num_threads), []
+
+    def run(runner, *arguments, alone):
+        found.append(alone)
+        return original(runner, *arguments, alone=alone)
+
+    original = GraphRunner.run
+    monkeypatch.setattr(GraphRunner, "run", run)
+    encoder.encode(SEQUENCES)
+    assert found == kinds
+
+
+@pytest.mark.parametrize(("length", "takes_part"), [(10, True), (11, False)])
+def test_the_caller_takes_part_in_short_runs_alone(bundle, monkeypatch, length, takes_part):
+    encoder, run, names = Encoder(bundle, device="cpu", num_threads=2), GraphRunner.run, set()
+
+    def record(*arguments, **named):
+        names.add(threading.current_thread().name)
+        return run(*arguments, **named)
+
+    monkeypatch.setattr(GraphRunner, "run", record)
+    encoder.max_tokens = 43
+    encoder.encode([np.full(length, 5), np.full(length, 6)])
+    assert (threading.current_thread().name in names) == takes_part
+    assert any(name.startswith("bertscore-encode") for name in names)
+
+
+def test_the_number_of_threads_does_not_change_vectors(bundle):
+    one, many = (Encoder(bundle, device="cpu", num_threads=number).encode(SEQUENCES) for number in (1, 8))
+    assert np.abs(one.vectors - many.vectors).max() <= 1e-6
+
+
+def test_what_the_progress_raises_ends_the_work(encoder):
+    def stop(tokens):
+        raise KeyError(tokens)
+
+    with pytest.raises(KeyError):
+        encoder.encode(SEQUENCES, max_items=1, advance=stop)
+
+
+def test_the_arithmetic_is_the_graphs_unless_the_device_has_its_own(bundle, encoder, opened_as_openvino):
+    assert (encoder.precision, Encoder(bundle, device="openvino").precision) == ("fp32", "bf16")

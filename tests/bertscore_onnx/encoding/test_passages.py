@@ -1,0 +1,222 @@
+import tracemalloc
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertscore_onnx import BERTScorer, score
+from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.encoding.passages import cut_passages
+from bertscore_onnx.errors import IdfError, InputError
+from bertscore_onnx.text.tokenizer import TextTokenizer
+
+SHORT = ["the cat sat on the mat.", "a dog ran", "red house"]
+OTHERS = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
+WORDS = ["the", "a", "cat", "dog", "sat", "mat", "on", "sits", "ran", "red", "blue", "house", "tree", "and", "or"]
+
+
+def long_text(num_words, seed=0):
+    return " ".join(np.random.default_rng(seed).choice(WORDS, num_words))
+
+
+@pytest.fixture(scope="module")
+def scorer(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer:
+        yield scorer
+
+
+@pytest.fixture(scope="module")
+def truncating(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        yield scorer
+
+
+@pytest.fixture(scope="module")
+def fast_bundle(tiny_model, tmp_path_factory):
+    from bertscore_onnx_export.pipeline import export_model
+
+    output = tmp_path_factory.mktemp("bundles") / "fast"
+    return export_model(str(tiny_model), num_layers=2, output=output, tokenizer_mode="fast")
+
+
+def vectors_of(encoded, text):
+    table, row = encoded.embeddings, encoded.rows[text]
+    return table.vectors[:, table.starts[row] : table.starts[row] + table.lengths[row]]
+
+
+@given(
+    num_words=st.integers(0, 200),
+    max_length=st.integers(4, 40),
+    frame=st.tuples(st.integers(0, 2), st.integers(0, 1)),
+    overlap=st.sampled_from([0, 0.25, 0.5, 0.75]),
+)
+def test_every_token_is_kept_once_from_passages_that_overlap(num_words, max_length, frame, overlap):
+    before, after = frame
+    words = np.arange(100, 100 + num_words)
+    ids = np.concatenate((np.arange(before), words, 50 + np.arange(after)))
+    if not len(ids):
+        return
+    passages = cut_passages([ids], max_length, frame, overlap)
+    kept = [one[a:b] for one, (a, b) in zip(passages.sequences, passages.kept, strict=True)]
+    assert np.concatenate(kept).tolist() == ids.tolist()
+    room = max_length - before - after
+    if len(ids) > max_length:
+        assert {len(one) for one in passages.sequences} == {max_length}
+        inner = [one[before : max_length - after] for one in passages.sequences]
+        shared = [len(np.intersect1d(one, other)) for one, other in pairwise(inner)]
+        assert min(shared) >= min(room - 1, int(np.ceil(room * overlap)))
+        assert all(one[:before].tolist() == ids[:before].tolist() for one in passages.sequences)
+        assert all(one[max_length - after :].tolist() == (50 + np.arange(after)).tolist() for one in passages.sequences)
+    else:
+        assert len(passages.sequences) == 1
+
+
+def test_each_token_comes_from_the_passage_in_which_it_is_farthest_from_the_ends():
+    passages = cut_passages([np.arange(14)], 8, (0, 0), 0.25)  # the passages are 0 to 7 and 6 to 13
+    assert [one.tolist() for one in passages.sequences] == [list(range(8)), list(range(6, 14))]
+    assert passages.kept.tolist() == [[0, 7], [1, 8]]
+
+
+def test_passages_of_several_texts_stay_apart():
+    passages = cut_passages([np.arange(3), np.arange(20), np.arange(2)], 8, (0, 0))
+    assert passages.first.tolist() == [0, 1, len(passages.sequences) - 1]
+
+
+def test_short_texts_score_as_when_long_ones_are_cut(scorer, truncating):
+    for one, other in zip(scorer.score(SHORT, OTHERS), truncating.score(SHORT, OTHERS), strict=True):
+        assert (one == other).all()
+
+
+def test_short_texts_score_the_same_beside_a_long_one(scorer):
+    alone = scorer.score(SHORT, OTHERS)
+    beside = scorer.score([*SHORT, long_text(500)], [*OTHERS, "a cat"])
+    assert np.abs(beside.F[:3] - alone.F).max() < 1e-5
+
+
+def test_a_long_text_matches_itself_perfectly_without_a_warning(scorer):
+    text = long_text(500)
+    for array in scorer.score([text], [text]):
+        assert array == pytest.approx([1], abs=1e-6)
+
+
+@pytest.mark.parametrize("num_words", [30, 31, 100, 777])
+def test_there_is_one_unit_vector_for_every_token(scorer, num_words):
+    vectors = vectors_of(scorer.encode(["a cat", long_text(num_words)]), 1)
+    assert vectors.shape == (1, num_words + 2, 32)
+    assert np.linalg.norm(vectors, axis=2) == pytest.approx(np.ones((1, num_words + 2)), abs=1e-6)
+
+
+def test_the_table_holds_the_tokens_of_the_text_in_their_order(scorer, tiny_bundle):
+    text = long_text(200)
+    table = scorer.encode([text]).embeddings
+    [expected], num_cut = TextTokenizer.of_bundle(open_bundle(tiny_bundle), "window")([text])
+    assert table.ids_of(0).tolist() == expected.tolist()
+    assert (len(expected), num_cut, len(table.ids)) == (202, 0, 202)
+
+
+def test_the_vectors_are_those_of_the_passages(scorer):
+    words = long_text(58).split()  # room for 30 words: passages of the words 0-29, 14-43 and 28-57
+    text = vectors_of(scorer.encode([" ".join(words)]), 0)
+    first, second, third = (vectors_of(scorer.encode([" ".join(words[n : n + 30])]), 0) for n in (0, 14, 28))
+    assert np.abs(text[:, :23] - first[:, :23]).max() < 1e-5  # [CLS] and the words 0-21
+    assert np.abs(text[:, 23:37] - second[:, 9:23]).max() < 1e-5  # the words 22-35
+    assert np.abs(text[:, 37:] - third[:, 9:]).max() < 1e-5  # the words 36-57 and [SEP]
+
+
+def test_a_word_beyond_the_maximum_counts_in_windows_alone(scorer, truncating):
+    start = long_text(60)
+    texts, reference = [f"{start} cat", f"{start} tree"], f"{start} cat"
+    windowed = scorer.score(texts, [reference] * 2).F
+    with pytest.warns(UserWarning, match="2 texts are longer than 32 tokens and cut there"):
+        truncated = truncating.score(texts, [reference] * 2).F
+    assert windowed[0] - windowed[1] > 1e-4
+    assert truncated[0] == truncated[1]
+
+
+def test_idf_counts_the_whole_text(tiny_bundle):
+    sents = [f"{long_text(60)} ? ?", f"{long_text(60)} !"]  # the same as far as a window goes
+    with BERTScorer(tiny_bundle, idf=True, long_text="window") as scorer:
+        scorer.compute_idf(sents)
+        texts = scorer.encode(["?", "the"])
+        ids = [texts.embeddings.ids_of(row)[1] for row in texts.rows]
+        weights = scorer._weights.table[ids]
+    assert weights == pytest.approx([np.log(3 / 2), 0])
+    with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="hold the same tokens"):
+        scorer.compute_idf(sents)
+
+
+def test_streaming_and_pairwise_score_long_texts_alike(scorer):
+    texts = [long_text(300), "a cat", long_text(90, seed=1)]
+    expected = scorer.score(texts, texts[::-1]).F
+    assert [one.F for one in scorer.stream(zip(texts, texts[::-1], strict=True))] == pytest.approx(expected, abs=1e-6)
+    assert np.diag(scorer.pairwise(texts, texts[::-1]).F) == pytest.approx(expected, abs=1e-5)
+
+
+def test_texts_encoded_otherwise_are_refused(scorer, truncating):
+    with pytest.raises(InputError, match=r"long_text=truncate; this scorer is .* long_text=window"):
+        scorer.score(truncating.encode(SHORT), OTHERS)
+
+
+def test_progress_ends_at_the_number_of_candidates(scorer, capsys):
+    scorer.score([long_text(300), "a cat"], ["a cat", long_text(100)], verbose=True)
+    assert "2/2" in capsys.readouterr().err
+
+
+def test_the_signature_says_what_becomes_of_long_texts(scorer, truncating):
+    assert "|long_text:window|" in scorer.signature
+    assert "|long_text:truncate|" in truncating.signature
+
+
+def test_the_function_takes_the_option(tiny_bundle, scorer):
+    text = long_text(100)
+    scores, signature = score([text], ["a cat"], tiny_bundle, return_hash=True, long_text="window")
+    assert (scores.F, signature) == (scorer.score([text], ["a cat"]).F, scorer.signature)
+
+
+@pytest.mark.parametrize("value", ["windows", "", None])
+def test_another_value_is_refused(tiny_bundle, value):
+    with pytest.raises(InputError, match='expected "truncate" or "window"'):
+        BERTScorer(tiny_bundle, long_text=value)
+
+
+def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
+    bundle = open_bundle(tiny_bundle)
+    narrow = type(bundle)(bundle.path, msgspec.structs.replace(bundle.manifest, max_length=2))
+    with pytest.raises(InputError, match='Use "truncate"'):
+        TextTokenizer.of_bundle(narrow, "window")
+
+
+def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
+    text = long_text(200)
+    with BERTScorer(fast_bundle, use_fast_tokenizer=True, long_text="window") as fast:
+        assert fast._pipeline._tokenizer.frame == (1, 1)
+        assert np.abs(vectors_of(fast.encode([text]), 0) - vectors_of(scorer.encode([text]), 0)).max() < 1e-5
+
+
+def test_very_long_texts_score_in_bounded_memory(scorer):
+    text, other = long_text(20_000), long_text(20_000, seed=1)
+    tracemalloc.start()
+    try:
+        scores = scorer.score([text, "a cat"], [other] * 2)
+        all_scores = scorer.pairwise([text, "a cat"], [other])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 300e6  # the similarities of all their tokens would take 1,600 MB
+    assert all_scores.F[:, 0] == pytest.approx(scores.F, abs=1e-6)
+
+
+def test_portions_of_long_texts_are_taken_apart(scorer, monkeypatch):
+    seen = []
+    real = scorer._encoder.encode
+    monkeypatch.setattr(scorer._pipeline, "_window_tokens", 1000)
+    monkeypatch.setattr(
+        scorer._encoder, "encode", lambda *args, **options: seen.append(real(*args, **options)) or seen[-1]
+    )
+    texts = [long_text(400, seed) for seed in range(20)]
+    assert np.isfinite(scorer.score(texts, texts[::-1]).F).all()
+    assert max(len(table.ids) for table in seen) < 1000 + 2 * 402
+    assert len(seen) > 4

@@ -1,0 +1,125 @@
+import importlib.metadata
+import sys
+
+import pytest
+
+from bertscore_onnx.encoding import providers
+from bertscore_onnx.errors import DeviceError, InputError, MissingExtraError
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Import onnxruntime anew in this test."""
+    providers.load_onnxruntime.cache_clear()
+    yield monkeypatch
+    monkeypatch.undo()
+    providers.load_onnxruntime.cache_clear()
+
+
+@pytest.fixture
+def offers_cuda(fresh):
+    """Let the installed onnxruntime say that it can use CUDA."""
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.CUDA, providers.CPU])
+
+
+def test_a_missing_onnxruntime_is_answered_with_the_extras(fresh):
+    fresh.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtraError, match=r"bertscore-onnx\[cpu\].*bertscore-onnx\[gpu\]"):
+        providers.load_onnxruntime()
+
+
+def test_two_wheels_are_warned_of(fresh):
+    fresh.setattr(importlib.metadata, "version", lambda name: "1.0")
+    with pytest.warns(RuntimeWarning, match="pip uninstall -y onnxruntime onnxruntime-gpu"):
+        providers.load_onnxruntime()
+
+
+def test_without_a_name_cuda_comes_first_and_the_cpu_after_it(offers_cuda):
+    assert [chosen.provider for chosen in providers.choose_devices(None)] == [providers.CUDA, providers.CPU]
+
+
+def test_a_named_device_has_no_substitute(offers_cuda):
+    assert [chosen.provider for chosen in providers.choose_devices("cpu")] == ["CPUExecutionProvider"]
+    [cuda] = providers.choose_devices("cuda:1")
+    assert cuda.provider == "CUDAExecutionProvider"
+    assert (cuda.options["device_id"], cuda.options["use_tf32"]) == (1, 0)
+
+
+def test_cuda_without_a_cuda_wheel_is_refused():
+    with pytest.raises(DeviceError, match=r"offers only .*CPUExecutionProvider"):
+        providers.choose_devices("cuda")
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", 3])
+def test_an_unknown_device_is_refused(name):
+    with pytest.raises(InputError, match='expected "cpu", "cuda", "cuda:N" or "openvino"'):
+        providers.choose_devices(name)
+
+
+def test_openvino_without_its_wheel_is_refused_with_the_wheel_to_install():
+    with pytest.raises(DeviceError, match=r"offers only .*pip uninstall -y onnxruntime`.*bertscore-onnx\[openvino\]"):
+        providers.choose_devices("openvino")
+
+
+@pytest.mark.parametrize(
+    ("features", "precision"),
+    [
+        (["avx2", "avx512f", "amx_bf16", "amx_int8"], "bf16"),
+        (["avx2", "avx512f", "avx512_bf16"], "bf16"),
+        (["avx2", "avx512f", "amx_int8"], None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_openvino_computes_in_bfloat16_where_the_processor_does(fresh, features, precision):
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.OPENVINO, providers.CPU])
+    fresh.setattr(providers, "cpu_features", lambda: features)
+    [chosen] = providers.choose_devices("openvino")
+    assert (chosen.provider, chosen.precision) == ("OpenVINOExecutionProvider", precision)
+    assert chosen.options == {"device_type": "CPU"}
+
+
+def test_openvino_is_never_chosen_without_being_named(fresh):
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.OPENVINO, providers.CPU])
+    assert [chosen.provider for chosen in providers.choose_devices(None)] == [providers.CPU]
+
+
+def test_options_are_added_to_a_device():
+    cuda = providers.Device(providers.CUDA, {"device_id": 1})
+    assert cuda.with_options(use_tf32=0).options == {"device_id": 1, "use_tf32": 0}
+    assert cuda.options == {"device_id": 1}
+
+
+def test_anything_that_prints_as_a_name_is_taken(offers_cuda):
+    import torch
+
+    [cuda] = providers.choose_devices(torch.device("cuda:1"))
+    assert cuda.options["device_id"] == 1
+
+
+class FakeSession:
+    """A session that was asked for one provider and runs on another."""
+
+    def __init__(self, graph, options, providers):
+        self.asked = [name for name, _ in providers]
+        self.falls_back = True
+
+    def get_providers(self):
+        return [providers.CPU]
+
+    def disable_fallback(self):
+        self.falls_back = False
+
+
+def test_a_session_that_fell_back_to_the_cpu_is_not_taken(monkeypatch):
+    monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
+    session, failure = providers.open_session("graph", None, providers.Device(providers.CUDA))
+    assert session is None
+    assert "fell back to CPUExecutionProvider" in failure
+
+
+def test_a_session_may_not_move_to_the_cpu_later(monkeypatch):
+    monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
+    session, _ = providers.open_session("graph", None, providers.Device(providers.CPU))
+    assert session.asked == [providers.CPU]
+    assert not session.falls_back

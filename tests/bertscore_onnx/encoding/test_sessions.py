@@ -1,0 +1,200 @@
+import json
+import os
+import threading
+import time
+
+import msgspec
+import numpy as np
+import pytest
+
+from bertscore_onnx.bundle.opening import Bundle, open_bundle
+from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO, Device, open_session
+from bertscore_onnx.encoding.sessions import Sessions
+from bertscore_onnx.errors import ClosedError, DeviceError, GraphError
+from tests.support.processes import in_forked_child
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+in_threads = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def bundle(tiny_bundle):
+    return open_bundle(tiny_bundle)
+
+
+def threads_of(session):
+    return session.get_session_options().intra_op_num_threads
+
+
+def run_once(sessions, *, alone):
+    """Run a session, so that its threads have begun; return it."""
+    session = sessions.get(alone=alone)
+    ids = np.full((8, 32), 5)
+    session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+    return session
+
+
+def test_runs_side_by_side_have_one_thread_each_and_a_run_alone_has_all(bundle):
+    sessions = Sessions(bundle, device="cpu", num_threads=3)
+    assert threads_of(sessions.get(alone=False)) == 1
+    assert threads_of(sessions.get(alone=True)) == 3
+
+
+def test_each_session_is_opened_once(bundle):
+    sessions = Sessions(bundle, device="cpu", num_threads=3)
+    for alone in (False, True):
+        assert sessions.get(alone=alone) is sessions.get(alone=alone)
+
+
+def test_many_threads_open_one_session(bundle, monkeypatch):
+    sessions, opened = Sessions(bundle, device="cpu", num_threads=3), []
+
+    def count(*arguments):
+        opened.append(arguments)
+        return open_session(*arguments)
+
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", count)
+    threads = [threading.Thread(target=sessions.get, kwargs={"alone": True}) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(opened) == 1
+
+
+def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
+    """Sessions created side by side race inside ONNX Runtime."""
+    busy, overlaps = threading.Lock(), []
+
+    def open_alone(*arguments):
+        overlaps.append(not busy.acquire(blocking=False))
+        time.sleep(0.01)
+        opened = open_session(*arguments)
+        busy.release()
+        return opened
+
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", open_alone)
+    threads = [threading.Thread(target=Sessions, args=(bundle,), kwargs={"device": "cpu"}) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert overlaps == [False] * 6
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_session_keeps_no_memory_for_every_shape(bundle, alone):
+    sessions = Sessions(bundle, device="cpu", num_threads=3)
+    assert not sessions.get(alone=alone).get_session_options().enable_mem_pattern
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        ("Load model from x failed: no such operator", GraphError),
+        ("External initializer: w offset: 0 is out of bounds", GraphError),
+        ("CUDA failure 100: no CUDA-capable device is detected", DeviceError),
+    ],
+)
+def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, failure, error):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, failure))
+    with pytest.raises(error, match=failure):
+        Sessions(bundle, device="cpu")
+
+
+def test_with_one_thread_one_session_does_for_both(bundle):
+    sessions = Sessions(bundle, device="cpu", num_threads=1)
+    assert sessions.get(alone=True) is sessions.get(alone=False)
+
+
+def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.usable_cpus", lambda: 5)
+    assert Sessions(bundle, device="cpu").num_threads == 5
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_closed_sessions_say_so(bundle, alone):
+    sessions = Sessions(bundle, device="cpu", num_threads=3)
+    sessions.close()
+    with pytest.raises(ClosedError, match="was closed"):
+        sessions.get(alone=alone)
+
+
+def test_openvino_is_told_arithmetic_and_threads(bundle, opened_as_openvino):
+    sessions = Sessions(bundle, device="openvino", num_threads=3)
+    sessions.get(alone=True)
+    assert [json.loads(device.options["load_config"]) for device in opened_as_openvino] == [
+        {"CPU": {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": "3", "NUM_STREAMS": streams}}
+        for streams in ("3", "1")
+    ]
+    assert [device.options["device_type"] for device in opened_as_openvino] == ["CPU", "CPU"]
+
+
+def test_openvino_computes_in_single_precision_where_nothing_else_is_said(bundle, opened_as_openvino, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(OPENVINO)])
+    Sessions(bundle, device="openvino")
+    [device] = opened_as_openvino
+    assert json.loads(device.options["load_config"])["CPU"]["INFERENCE_PRECISION_HINT"] == "f32"
+
+
+def test_a_second_session_that_cannot_be_opened_is_told_of(bundle, monkeypatch):
+    sessions = Sessions(bundle, device="cpu", num_threads=3)
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "no room"))
+    with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: no room"):
+        sessions.get(alone=True)
+
+
+@forks
+@in_threads
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_forked_child_opens_sessions_of_its_own(bundle, alone):
+    sessions = Sessions(bundle, device="cpu", num_threads=3)
+    parents = run_once(sessions, alone=alone)
+    assert in_forked_child(lambda: sessions.get(alone=alone) is not parents)
+    assert sessions.get(alone=alone) is parents
+
+
+@forks
+@in_threads
+@pytest.mark.parametrize("let_go", [lambda held: held[0].close(), lambda held: held.clear()], ids=["close", "drop"])
+def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
+    """ONNX Runtime would wait for the parent's threads, whose memory is not theirs any more, and crash."""
+    held = [Sessions(bundle, device="cpu", num_threads=8)]
+    run_once(held[0], alone=True)
+    assert in_forked_child(lambda: let_go(held)) is None
+
+
+@forks
+@in_threads
+def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle):
+    from bertscore_onnx.encoding import sessions as module
+
+    sessions = Sessions(bundle, device="cpu", num_threads=3)
+    with module._creation:
+        assert in_forked_child(lambda: threads_of(sessions.get(alone=True))) == 3
+
+
+@forks
+@in_threads
+def test_cuda_in_a_forked_child_is_refused(bundle):
+    sessions = Sessions(bundle, device="cpu")
+    sessions.device = Device(CUDA)
+    with pytest.raises(
+        DeviceError, match='Make the scorer in the child process, or start that with the method "spawn"'
+    ):
+        in_forked_child(lambda: sessions.get(alone=False))
+
+
+def test_the_first_device_that_works_is_taken(bundle, monkeypatch, caplog):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CUDA), Device(CPU)])
+    assert Sessions(bundle).device == Device(CPU)
+    assert "CUDAExecutionProvider cannot be used, going on without it" in caplog.text
+
+
+def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
+    whole = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, precision="int8"))
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CUDA), Device(CPU)])
+    assert Sessions(whole).device.provider == CPU
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CUDA)])
+    with pytest.raises(DeviceError, match=r"'cuda' was asked for, and the bundle .* is in int8, which runs on the CPU"):
+        Sessions(whole, device="cuda")

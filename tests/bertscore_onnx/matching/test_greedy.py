@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertscore_onnx.matching.greedy import f_measure, greedy_match, match_all, match_in_blocks, weighted_mean
+
+
+def one_pair(candidate, reference, candidate_weights=None, reference_weights=None):
+    """Match one pair without padding."""
+    candidate, reference = np.float32([candidate]), np.float32([reference])
+    candidate_weights = np.float32([candidate_weights or [1] * candidate.shape[1]])
+    reference_weights = np.float32([reference_weights or [1] * reference.shape[1]])
+    masks = [np.ones(array.shape, dtype=bool) for array in (candidate_weights, reference_weights)]
+    precision, recall = greedy_match(candidate, candidate_weights, masks[0], reference, reference_weights, masks[1])
+    return precision[0], recall[0]
+
+
+def test_identical_vectors_match_perfectly():
+    assert one_pair([[1, 0], [0, 1]], [[0, 1], [1, 0]]) == (1, 1)
+
+
+def test_precision_averages_the_candidate_and_recall_the_reference():
+    assert one_pair([[1, 0]], [[1, 0], [0, 1]]) == (1, 0.5)
+
+
+def test_weights_decide_how_much_a_token_counts():
+    precision, recall = one_pair([[1, 0]], [[1, 0], [0, 1]], reference_weights=[3, 1])
+    assert (precision, recall) == (1, 0.75)
+
+
+def test_a_token_without_weight_can_still_be_matched():
+    precision, recall = one_pair([[0, 1]], [[1, 0], [0, 1]], reference_weights=[1, 0])
+    assert (precision, recall) == (1, 0)
+
+
+def test_negative_similarities_stay_negative():
+    assert one_pair([[1, 0]], [[-1, 0]]) == (-1, -1)
+
+
+def test_padding_never_wins_over_a_negative_similarity():
+    candidates = np.float32([[[1, 0], [0, 0]]])
+    references = np.float32([[[-1, 0], [5, 5]]])
+    weights, mask = np.float32([[1, 0]]), np.array([[True, False]])
+    precision, recall = greedy_match(candidates, weights, mask, references, weights, mask)
+    assert (precision[0], recall[0]) == (-1, -1)
+
+
+def test_no_weight_at_all_gives_zero():
+    assert weighted_mean(np.float32([[1, 2]]), np.float32([[0, 0]])) == [0]
+
+
+def test_f_is_the_harmonic_mean():
+    assert f_measure(np.float32([1]), np.float32([0.5])) == pytest.approx([2 / 3])
+
+
+def test_f_is_zero_where_precision_and_recall_cancel_out():
+    assert f_measure(np.float32([0, 0.5]), np.float32([0, -0.5])).tolist() == [0, 0]
+
+
+def in_float64(candidate, candidate_weights, reference, reference_weights):
+    """The paper's equations, token by token."""
+    similarity = candidate.astype(np.float64) @ reference.astype(np.float64).T
+    precision = sum(w * max(row) for w, row in zip(candidate_weights, similarity, strict=True)) / sum(candidate_weights)
+    recall = sum(w * max(row) for w, row in zip(reference_weights, similarity.T, strict=True)) / sum(reference_weights)
+    return precision, recall
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    lengths=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=5),
+)
+def test_every_pair_of_a_padded_batch_follows_the_equations(seed, lengths):
+    random = np.random.default_rng(seed)
+    sides, pairs = [], []
+    for side in (0, 1):
+        longest = max(pair[side] for pair in lengths)
+        vectors = random.normal(size=(len(lengths), longest, 8)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+        mask = np.arange(longest) < np.array([pair[side] for pair in lengths])[:, None]
+        weights = np.where(mask, random.uniform(0.1, 3, size=mask.shape), 0).astype(np.float32)
+        sides += [vectors, weights, mask]
+        pairs.append([(vectors[i][mask[i]], weights[i][mask[i]]) for i in range(len(lengths))])
+    precision, recall = greedy_match(*sides)
+    expected = np.array([in_float64(*c, *r) for c, r in zip(*pairs, strict=True)])
+    assert np.abs(precision - expected[:, 0]).max() < 1e-5
+    assert np.abs(recall - expected[:, 1]).max() < 1e-5
+
+
+def random_texts(random, lengths):
+    """Unit vectors and weights of texts, some of which weigh nothing."""
+    vectors = [random.normal(size=(length, 8)).astype(np.float32) for length in lengths]
+    vectors = [array / np.linalg.norm(array, axis=1, keepdims=True) for array in vectors]
+    weights = [(random.uniform(0, 3, size=length) * random.integers(0, 2)).astype(np.float32) for length in lengths]
+    return vectors, weights, np.cumsum([0, *lengths[:-1]])
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    cand_lengths=st.lists(st.integers(1, 9), min_size=1, max_size=5),
+    ref_lengths=st.lists(st.integers(1, 9), min_size=1, max_size=5),
+)
+def test_all_against_all_equals_pair_by_pair(seed, cand_lengths, ref_lengths):
+    random = np.random.default_rng(seed)
+    candidates, cand_weights, cand_starts = random_texts(random, cand_lengths)
+    references, ref_weights, ref_starts = random_texts(random, ref_lengths)
+    precision, recall = match_all(
+        np.concatenate(candidates), np.concatenate(cand_weights), cand_starts,
+        np.concatenate(references), np.concatenate(ref_weights), ref_starts,
+    )  # fmt: skip
+    assert precision.shape == recall.shape == (len(cand_lengths), len(ref_lengths))
+    for i, j in np.ndindex(precision.shape):
+        masks = [np.ones((1, len(weights)), dtype=bool) for weights in (cand_weights[i], ref_weights[j])]
+        expected = greedy_match(
+            candidates[i][None], cand_weights[i][None], masks[0], references[j][None], ref_weights[j][None], masks[1]
+        )
+        assert abs(precision[i, j] - expected[0][0]) <= 1e-6
+        assert abs(recall[i, j] - expected[1][0]) <= 1e-6
+
+
+@given(seed=st.integers(0, 2**32 - 1), lengths=st.tuples(st.integers(1, 20), st.integers(1, 20)))
+def test_blocks_do_not_change_a_score(seed, lengths):
+    random = np.random.default_rng(seed)
+    candidate, reference = (random.normal(size=(length, 8)).astype(np.float32) for length in lengths)
+    weights, other_weights = (random.uniform(0.1, 3, size=length).astype(np.float32) for length in lengths)
+    expected = in_float64(candidate, weights, reference, other_weights)
+    assert match_in_blocks(candidate, weights, reference, other_weights, block=6) == pytest.approx(expected, abs=1e-5)

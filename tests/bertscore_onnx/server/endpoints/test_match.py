@@ -1,0 +1,57 @@
+import msgspec
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.resolver import find_bundle
+from bertscore_onnx.matching.greedy import weighted_mean
+from bertscore_onnx.server import Limits, Models
+from bertscore_onnx.server.requests.schemas import MatchAnswer
+from bertscore_onnx.similarity import TokenNames, token_matches
+from tests.support.http_server import error_of, make_scorer, serving
+
+PAIR = {"candidate": "the cat sat", "reference": "a dog sat on it"}
+
+
+def test_the_similarities_explain_the_score(rescaled_bundle):
+    with BERTScorer(rescaled_bundle, device="cpu") as scorer:
+        found = token_matches(scorer, TokenNames(find_bundle(str(rescaled_bundle))), *PAIR.values())
+        scores = scorer.score([PAIR["candidate"]], [PAIR["reference"]])
+    assert found.candidate == ["[CLS]", "the", "cat", "sat", "[SEP]"]
+    assert found.reference == ["[CLS]", "a", "dog", "sat", "on", "it", "[SEP]"]
+    assert found.candidate_weights.tolist() == [0, 1, 1, 1, 0]
+    best = found.similarity.max(axis=1), found.similarity.max(axis=0)
+    weights = found.candidate_weights, found.reference_weights
+    means = [float(weighted_mean(one[None], other[None])[0]) for one, other in zip(best, weights, strict=True)]
+    assert means == pytest.approx([float(scores.P[0]), float(scores.R[0])], abs=1e-6)
+
+
+def test_a_pair_is_answered_with_its_similarities(client):
+    response = client.post("/v1/match", json={**PAIR, "rescale": "en"})
+    answer = msgspec.json.decode(response.content, type=MatchAnswer)
+    [score] = client.post("/v1/score", json={"pairs": [PAIR], "rescale": "en"}).json()["scores"]
+    assert msgspec.to_builtins(answer.score) == score
+    assert np.shape(answer.similarity) == (len(answer.candidate), len(answer.reference)) == (5, 7)
+    assert "|rescale:en|" in answer.signature
+    assert np.abs(answer.similarity).max() <= 1
+
+
+def test_equal_and_empty_texts_have_similarities_too(client):
+    equal = client.post("/v1/match", json={"candidate": "a cat", "reference": "a cat"}).json()
+    assert np.diag(equal["similarity"]) == pytest.approx(np.ones(4), abs=1e-4)
+    empty = client.post("/v1/match", json={"candidate": "", "reference": "a cat"}).json()
+    assert empty["candidate"] == ["[CLS]", "[SEP]"]
+    assert empty["score"]["f1"] == 0
+
+
+def test_texts_of_many_tokens_are_refused(minilm_bundle):
+    with Models.load([str(minilm_bundle)], {}, Limits(), make_scorer) as models, serving(models) as client:
+        response = client.post("/v1/match", json={"candidate": "cat " * 126, "reference": "cat"})
+        assert (response.status_code, len(response.json()["candidate"])) == (200, 128)
+        response = client.post("/v1/match", json={"candidate": "cat", "reference": "cat " * 127})
+        assert (response.status_code, error_of(response)["code"]) == (422, "too_long")
+        pieces = client.post("/v1/match", json={"candidate": "unhappinesses 😀", "reference": "cat"}).json()[
+            "candidate"
+        ]
+        assert pieces[0] == "[CLS]"
+        assert "".join(pieces[1:-2]).replace("##", "") == "unhappinesses"

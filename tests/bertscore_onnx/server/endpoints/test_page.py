@@ -1,0 +1,173 @@
+"""The page at `/`: what it may load, and in a real browser, what it does."""
+
+import re
+import shutil
+
+import pytest
+
+from bertscore_onnx.server import Limits, Models
+from bertscore_onnx.server.api_keys import ApiKeys
+from tests.support.http_server import make_scorer, serving
+
+KEY = "correct-horse-battery"
+
+
+def test_the_page_runs_its_own_script_and_no_other(client):
+    response = client.get("/")
+    policy = dict(rule.split(" ", 1) for rule in response.headers["Content-Security-Policy"].split("; "))
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    for kind in ("script-src", "style-src"):
+        assert re.fullmatch(r"'sha256-[\w+/]{43}='", policy[kind])
+    assert policy["connect-src"] == "'self'"
+
+
+def test_the_page_needs_nothing_from_elsewhere(client):
+    page = client.get("/").text
+    assert not re.search(r"https?://|//\w|@import|url\(|<script [^>]*src|style=|\son\w+=", page.replace("<!-- ", ""))
+
+
+def test_every_field_of_the_page_has_a_label(client):
+    page = client.get("/").text
+    fields = re.findall(r'<(?:textarea|select|input) id="([^"]+)"', page)
+    assert (
+        {*fields}
+        == {*re.findall(r'<label for="([^"]+)"', page)}
+        == {"candidate", "reference", "model", "rescale", "key"}
+    )
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A Chromium without a window; it is not to fetch anything by itself."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and driver):
+        pytest.skip("Chromium and chromedriver are not installed: apt-get install chromium chromium-driver")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for switch in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-quic",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+        "disable-dev-shm-usage",
+        "window-size=1100,1200",
+        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):
+        options.add_argument(f"--{switch}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def opened(browser):
+    """Open the page of a server; returns a function that waits for something on it."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def open_page(client):
+        browser.get(str(client.base_url) + "/")
+
+        def wait(condition):
+            return WebDriverWait(browser, 20, poll_frequency=0.05).until(lambda _: condition())
+
+        wait(lambda: browser.find_element("id", "go").is_enabled())
+        return wait
+
+    return open_page
+
+
+def write(browser, **texts):
+    for name, text in texts.items():
+        field = browser.find_element("id", name)
+        field.clear()
+        field.send_keys(text)
+
+
+@pytest.mark.browser
+def test_two_sentences_get_scores_and_matches(client, browser, opened):
+    from selenium.webdriver.common.keys import Keys
+
+    wait = opened(client)
+    write(browser, candidate="the cat sat", reference="a dog sat on it")
+    browser.find_element("id", "reference").send_keys(Keys.CONTROL, Keys.ENTER)
+    wait(lambda: browser.find_element("id", "result").is_displayed())
+    expected = client.post("/v1/match", json={"candidate": "the cat sat", "reference": "a dog sat on it"}).json()
+    for name in ("precision", "recall", "f1"):
+        assert browser.find_element("id", name).text.replace("\u2212", "-") == f"{expected['score'][name]:.3f}"
+    rows = browser.find_elements("css selector", "#rows tr")
+    shown = [[cell.text.replace("\u2212", "-") for cell in row.find_elements("tag name", "td")] for row in rows]
+    assert shown == [[f"{value:.3f}" for value in row] for row in expected["similarity"]]
+    assert [row.find_element("tag name", "th").text for row in rows] == expected["candidate"]
+    best = [[cell.text for cell in row.find_elements("css selector", "td.best")] for row in rows]
+    assert [[float(value.replace("\u2212", "-")) for value in row] for row in best] == [
+        [pytest.approx(max(row), abs=5e-4)] for row in expected["similarity"]
+    ]
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@pytest.mark.browser
+def test_the_page_rescales(client, browser, opened):
+    wait = opened(client)
+    browser.find_element("css selector", "#rescale option[value=en]").click()
+    browser.find_element("id", "go").click()
+    wait(lambda: "|rescale:en|" in browser.find_element("id", "signature").text)
+
+
+@pytest.mark.browser
+def test_the_page_asks_for_a_key_where_one_is_needed(models, browser, opened):
+    with serving(models, keys=ApiKeys([KEY])) as client:
+        wait = opened(client)
+        problem = browser.find_element("id", "problem")
+        assert problem.text == "This server asks for an API key."
+        assert problem.get_attribute("role") == "alert"
+        write(browser, key="a-wrong-key")
+        browser.find_element("id", "go").click()
+        wait(lambda: problem.text == "This key is not one of the server’s.")
+        write(browser, key=KEY)
+        browser.find_element("id", "go").click()
+        wait(lambda: browser.find_element("id", "result").is_displayed())
+        assert not problem.is_displayed()
+
+
+@pytest.mark.browser
+def test_the_page_tells_what_the_server_refuses(minilm_bundle, browser, opened):
+    with Models.load([str(minilm_bundle)], {}, Limits(), make_scorer) as models, serving(models) as client:
+        wait = opened(client)
+        write(browser, candidate="cat " * 130)
+        browser.find_element("id", "go").click()
+        problem = browser.find_element("id", "problem")
+        wait(problem.is_displayed)
+        assert "A text has 132 tokens; similarities are shown for at most 128." in problem.text
+        assert not browser.find_element("id", "result").is_displayed()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out_from_their_ground_in_both_schemes(client, browser, opened, scheme):
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    opened(client)
+    body = browser.find_element("tag name", "body")
+    for element, ground in ((body, body), (browser.find_element("id", "go"),) * 2):
+        ink, paper = (
+            luminance(one.value_of_css_property(name))
+            for one, name in ((element, "color"), (ground, "background-color"))
+        )
+        assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) >= 4.5  # WCAG 2.2, 1.4.3
+    assert (luminance(body.value_of_css_property("background-color")) < 0.2) == (scheme == "dark")
+
+
+def luminance(colour):
+    """Return the relative luminance of a CSS colour (WCAG 2.2)."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

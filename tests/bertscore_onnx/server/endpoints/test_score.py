@@ -1,0 +1,148 @@
+import msgspec
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.server import Limits, Models
+from bertscore_onnx.server.requests.schemas import ModelList, ScoreAnswer
+from tests.support.http_server import IDF_SENTENCES, error_of, make_scorer, serving
+
+CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
+REFERENCES = [["a cat sits on a mat.", "the cat sat"], ["the dog runs"], ["the tree is blue!", "a house", "red house"]]
+PAIRS = [{"candidate": one, "references": many} for one, many in zip(CANDIDATES, REFERENCES, strict=True)]
+
+
+def post(client, **body):
+    return client.post("/v1/score", json={"pairs": PAIRS, **body})
+
+
+def assert_equal(response, scorer):
+    """Check an answer against what a scorer says, field by field."""
+    answer = msgspec.json.decode(response.content, type=ScoreAnswer, strict=True)
+    scores, signature = scorer.score(CANDIDATES, REFERENCES, return_hash=True)
+    assert response.status_code == 200
+    assert answer.signature == signature
+    assert [score.best_reference for score in answer.scores] == scores.best_reference.tolist()
+    for name, expected in zip(("precision", "recall", "f1"), scores, strict=True):
+        assert [getattr(score, name) for score in answer.scores] == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_the_scores_are_those_of_a_scorer(client, rescaled_bundle):
+    with BERTScorer(rescaled_bundle, device="cpu") as scorer:
+        assert_equal(post(client), scorer)
+
+
+def test_rescaled_scores_are_those_of_a_rescaling_scorer(client, rescaled_bundle):
+    with BERTScorer(rescaled_bundle, lang="en", rescale_with_baseline=True, device="cpu") as scorer:
+        assert_equal(post(client, rescale="EN"), scorer)
+
+
+def test_weighted_scores_are_those_of_a_weighing_scorer(client, rescaled_bundle):
+    with BERTScorer(
+        rescaled_bundle, idf=True, idf_sents=IDF_SENTENCES, lang="en", rescale_with_baseline=True, device="cpu"
+    ) as scorer:
+        assert_equal(post(client, idf="zoo", rescale="en"), scorer)
+
+
+def test_a_request_of_many_tokens_is_scored_in_pieces(models, rescaled_bundle, monkeypatch):
+    sizes = []
+    batcher = models.choose(None).weighting(None).batcher
+    score = batcher.score
+
+    async def noted(cands, refs, *, deadline):
+        sizes.append(len(cands))
+        return await score(cands, refs, deadline=deadline)
+
+    monkeypatch.setattr(batcher, "score", noted)
+    with serving(models, Limits(max_batch_tokens=40)) as client, BERTScorer(rescaled_bundle, device="cpu") as scorer:
+        assert_equal(post(client), scorer)
+    assert sizes == [2, 1]
+
+
+def test_a_single_reference_may_stand_alone(client):
+    single = client.post("/v1/score", json={"pairs": [{"candidate": "a cat", "reference": "the cat"}]})
+    several = client.post("/v1/score", json={"pairs": [{"candidate": "a cat", "references": ["the cat"]}]})
+    assert single.json()["scores"] == several.json()["scores"]
+
+
+def test_no_pairs_get_no_scores(client):
+    assert client.post("/v1/score", json={"pairs": []}).json()["scores"] == []
+
+
+def test_the_settings_may_be_null_and_false(client):
+    assert post(client, model=None, idf=None, rescale=False).json() == post(client).json()
+
+
+def test_models_lists_what_a_request_may_ask_for(client):
+    [model] = msgspec.json.decode(client.get("/v1/models").content, type=ModelList).models
+    assert (model.id, model.layer, model.precision) == ("tiny-bert", 2, "fp32")
+    assert (model.rescale, model.idf, model.max_length) == (["en"], ["zoo"], 32)
+    assert model.provider == "CPUExecutionProvider"
+    assert model.signature == post(client, model=model.id).json()["signature"]
+
+
+def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
+    with (
+        Models.load([f"one={tiny_bundle}", f"two={rescaled_bundle}"], {}, Limits(), make_scorer) as models,
+        serving(models) as client,
+    ):
+        assert post(client, model="two", rescale="en").status_code == 200
+        assert error_of(post(client, model="one", rescale="en"))["code"] == "unknown_baseline"
+        assert error_of(post(client)) == {
+            "code": "model_missing",
+            "message": "Name a `model`; the server has: one, two.",
+        }
+
+
+def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
+    def make_window_scorer(bundle, sentences):
+        return BERTScorer(bundle.path, device="cpu", long_text="window")
+
+    cand, ref = "the cat sat on the mat " * 20, "a dog ran " * 40  # the model takes 32 tokens
+    with (
+        Models.load([str(tiny_bundle)], {}, Limits(), make_window_scorer) as models,
+        serving(models) as client,
+        BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer,
+    ):
+        answer = client.post("/v1/score", json={"pairs": [{"candidate": cand, "reference": ref}]}).json()
+        assert models.choose(None).cut_at is None
+        assert "|long_text:window|" in answer["signature"]
+        assert answer["scores"][0]["f1"] == pytest.approx(scorer.score([cand], [ref]).F[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "pair"),
+    [
+        ({"pairs": [*PAIRS, {"candidate": "a cat", "reference": 1}]}, "invalid", 3),
+        ({"pairs": [*PAIRS, {"candidate": "a cat"}]}, "invalid", 3),
+        ({"pairs": [{"candidate": "a", "reference": "b", "references": ["c"]}]}, "invalid", 0),
+        ({"pairs": [{"candidate": "a", "references": []}]}, "invalid", 0),
+        ({"pairs": [{"candidate": "a", "reference": "b", "weight": 2}]}, "invalid", 0),
+        ({"pairs": [{"candidate": "a", "references": ["b"] * 1025}]}, "too_many_pairs", 0),
+        ({"pairs": PAIRS * 171}, "too_many_pairs", None),
+        ({"pairs": PAIRS, "models": "tiny-bert"}, "invalid", None),
+        ({"pairs": PAIRS, "model": "huge-bert"}, "unknown_model", None),
+        ({"pairs": PAIRS, "rescale": "de"}, "unknown_baseline", None),
+        ({"pairs": PAIRS, "rescale": True}, "invalid", None),
+        ({"pairs": PAIRS, "idf": "sea"}, "unknown_idf", None),
+        ({}, "invalid", None),
+        ([], "invalid", None),
+    ],
+)
+def test_what_cannot_be_scored_is_answered_422_with_the_pair(client, body, code, pair):
+    response = client.post("/v1/score", json=body)
+    assert response.status_code == 422
+    assert error_of(response)["code"] == code
+    assert error_of(response).get("pair") == pair
+
+
+def test_a_candidate_with_too_many_tokens_of_references_is_refused(models):
+    with serving(models, Limits(max_batch_tokens=100)) as client:
+        long = {"candidate": "a cat", "references": ["the red cat sat on a mat " * 4] * 4}
+        response = client.post("/v1/score", json={"pairs": [*PAIRS, long]})
+        assert (response.status_code, error_of(response)["code"], error_of(response)["pair"]) == (422, "too_long", 3)
+        assert client.post("/v1/score", json={"pairs": [{**long, "references": long["references"][:2]}]}).is_success
+
+
+def test_json_bodies_have_their_settings_in_the_body(client):
+    response = client.post("/v1/score?rescale=en", json={"pairs": PAIRS})
+    assert (response.status_code, error_of(response)["code"]) == (422, "invalid")

@@ -1,0 +1,48 @@
+import pytest
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.server.api_keys import ApiKeys
+
+KEYS = ["correct-horse-battery", "another-long-key-1234"]
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    return tmp_path / "keys"
+
+
+def test_a_file_has_one_key_a_line(key_file):
+    key_file.write_text(f"# keys\n\n  {KEYS[0]}  \r\n{KEYS[1]}\n")
+    keys = ApiKeys.read(key_file)
+    assert [keys.accept(f"Bearer {key}") for key in (*KEYS, "# keys", "")] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "Bearer", "Bearer ", f"Basic {KEYS[0]}", KEYS[0], f"Bearer {KEYS[0][:-1]}"]
+)
+def test_anything_else_is_not_accepted(header):
+    assert not ApiKeys(KEYS).accept(header)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "# only a comment, nothing more\n"])
+def test_a_file_without_keys_is_refused(key_file, content):
+    key_file.write_text(content)
+    with pytest.raises(InputError, match="holds no key"):
+        ApiKeys.read(key_file)
+
+
+@pytest.mark.parametrize("line", ["too-short", "two words are no key", "schlüssel-mit-umlaut"])
+def test_a_bad_key_is_refused_by_its_line_and_not_shown(key_file, line):
+    key_file.write_text(f"{KEYS[0]}\n{line}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"Line 2 of .* is no key") as caught:
+        ApiKeys.read(key_file)
+    assert line not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_refused(key_file):
+    with pytest.raises(InputError, match="Cannot read the keys"):
+        ApiKeys.read(key_file)
+
+
+def test_keys_are_not_kept():
+    assert KEYS[0] not in repr(vars(ApiKeys(KEYS)))

@@ -1,0 +1,139 @@
+"""Every architecture, cut and exported: its graph against bert-score's own vectors, on tiny random models."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from bert_score.utils import bert_encode, get_model
+from bertscore_onnx_export.graph.write import write_graph
+from bertscore_onnx_export.model.families import FAMILIES, Family, family_of
+from bertscore_onnx_export.model.load import load_config, load_cut
+from bertscore_onnx_export.model.source import Source
+from numpy.typing import NDArray
+from transformers import AutoModel
+
+from bertscore_onnx.bundle import catalogue
+from tests.support.tiny_models import FIRST_ORDINARY_ID, LAYERS, POSITIONS, SETTINGS, VOCABULARY, save_tiny_model
+
+# transformers compiles parts of DeBERTa and ModernBERT as it imports them
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning")
+
+TOLERANCE = 1e-5
+UNBOUNDED_LENGTH = 2 * POSITIONS + 3
+"""The length at which models without a bound are tried."""
+
+BERT_SCORE_FAILS = {"squeezebert"}
+"""Where bert-score looks for the layers under a name that the model has not."""
+
+NEEDS_LAYERS = {"deberta-v2", "deberta-v3"}
+"""What fails with no layer at all, in bert-score as well."""
+
+CUTS = [
+    (name, num_layers)
+    for name in SETTINGS
+    for num_layers in (0, 1, LAYERS - 1)
+    if num_layers or name not in NEEDS_LAYERS
+]
+BOUNDED = [
+    name
+    for name, (model_type, _) in SETTINGS.items()
+    if model_type not in {"mt5", "t5", "xlnet", "prophetnet", "xlm-prophetnet", "deberta", "deberta-v2", "modernbert"}
+]
+
+Models = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+    """Gives the folder of a tiny model; bert-score wants the name of a T5 in its path."""
+    root = tmp_path_factory.mktemp("models")
+
+    def folder(name: str) -> Path:
+        if not (root / name).exists():
+            save_tiny_model(*SETTINGS[name], root / name)
+        return root / name
+
+    return folder
+
+
+@pytest.mark.parametrize(("name", "num_layers"), CUTS)
+def test_graph_gives_the_vectors_of_bert_score(name: str, num_layers: int, models: Models, tmp_path: Path) -> None:
+    graph, family, longest = export(models(name), num_layers, tmp_path)
+    reference = reference_model(models(name), num_layers)
+    for real_lengths in ([1], [7], [9, 4], [longest, longest // 2]):  # short first: then bert-score's BigBird is full
+        if not family.padding:
+            real_lengths = [max(real_lengths)] * len(real_lengths)
+        ids, mask = token_ids(real_lengths, reference.config.pad_token_id)
+        expected = unit(bert_encode(reference, ids, mask))
+        real = mask.bool().numpy()
+        np.testing.assert_allclose(run(graph, ids, mask)[real], expected[real], rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_text_longer_than_the_longest_fails(name: str, models: Models) -> None:
+    longest = family_and_length(models(name))[1]
+    ids, mask = token_ids([longest + 1], 0)
+    with pytest.raises((IndexError, RuntimeError)):
+        bert_encode(reference_model(models(name), 1), ids, mask)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_tiny_models_show_layers_and_positions(name: str, models: Models) -> None:
+    ids, mask = token_ids([9], 0)
+    shallow, deep = (bert_encode(reference_model(models(name), layers), ids, mask) for layers in (1, LAYERS - 1))
+    turned = bert_encode(reference_model(models(name), 1), ids.flip(1), mask).flip(1)
+    assert np.abs(unit(shallow) - unit(deep)).max() > 0.05
+    assert np.abs(unit(shallow) - unit(turned)).max() > 0.05
+
+
+def test_every_model_of_the_catalogue_has_a_family() -> None:
+    named = [name for family in FAMILIES.values() for name in (family.name, *family.also)]
+    assert {entry.family for entry in catalogue.entries().values()} <= {*named}
+    assert len(named) == len({*named})
+
+
+def export(model: Path, num_layers: int, folder: Path) -> tuple[Any, Family, int]:
+    """Export a cut model; return its session, its row and the length of its longest text."""
+    family, longest = family_and_length(model)
+    source = Source(str(model))
+    write_graph(load_cut(source, load_config(source), family, num_layers), folder)
+    return onnxruntime.InferenceSession(folder / "model.onnx"), family, longest
+
+
+def family_and_length(model: Path) -> tuple[Family, int]:
+    config = load_config(Source(str(model)))
+    family = family_of(config)
+    return family, family.max_tokens(config) or UNBOUNDED_LENGTH
+
+
+def reference_model(model: Path, num_layers: int) -> Any:
+    """Cut as bert-score does, after loading."""
+    if model.name not in BERT_SCORE_FAILS:
+        return get_model(str(model), num_layers)
+    whole = AutoModel.from_pretrained(model).eval()
+    whole.encoder.layers = whole.encoder.layers[:num_layers]
+    return whole
+
+
+def token_ids(real_lengths: list[int], pad_id: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return random ids and their mask, (batch, tokens) each."""
+    generator = torch.Generator().manual_seed(1)
+    shape = (len(real_lengths), max(real_lengths))
+    ids = torch.randint(FIRST_ORDINARY_ID, VOCABULARY, shape, generator=generator)
+    mask = torch.arange(shape[1]) < torch.tensor(real_lengths)[:, None]
+    return torch.where(mask, ids, pad_id or 0), mask.long()
+
+
+def run(graph: Any, ids: torch.Tensor, mask: torch.Tensor) -> NDArray[np.float32]:
+    values = {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
+    output: NDArray[np.float32] = graph.run(None, {node.name: values[node.name] for node in graph.get_inputs()})[0]
+    return output
+
+
+def unit(vectors: torch.Tensor) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = (vectors / vectors.norm(dim=-1, keepdim=True)).numpy()
+    return array

@@ -1,0 +1,50 @@
+"""A scorer whose faults are told by the text."""
+
+import threading
+
+import numpy as np
+
+from bertscore_onnx.errors import ClosedError
+from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.text_warnings import Notices
+
+GUARD = 10
+"""Seconds after which a test is taken to hang."""
+
+
+class FakeScorer:
+    """Gives each candidate its length as its score, and does as its texts say."""
+
+    def __init__(self, signature="fake|idf:no"):
+        self.signature = signature
+        self.calls = []
+        self.faults = {}
+        self.broken = None
+        self.closed = False
+        self.entered = threading.Event()
+        self.gate = threading.Event()
+
+    def score(self, cands, refs):
+        self.calls.append(list(cands))
+        if self.closed:
+            raise ClosedError("closed")
+        if self.broken is not None:
+            raise self.broken
+        for cand in cands:
+            if cand in self.faults:
+                raise self.faults[cand]
+        if "hold" in cands:
+            self.entered.set()
+            assert self.gate.wait(GUARD)
+        if "" in cands:
+            Notices(empty=1).warn(stacklevel=2)
+        values = np.array([np.nan if cand == "nan" else len(cand) for cand in cands], np.float32)
+        return Scores(values, values / 2, values / 4, np.array([len(group) - 1 for group in refs]))
+
+    def close(self):
+        self.closed = True
+
+    @property
+    def batches(self):
+        """The calls but for the probes."""
+        return [call for call in self.calls if call != ["a probe"]]

@@ -1,0 +1,93 @@
+"""Servers that run in a thread of the test's process, and what their tests ask of them."""
+
+import asyncio
+import threading
+from contextlib import contextmanager
+
+import httpx
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.server import Limits, create_app
+from bertscore_onnx.server.lifecycle import listen, make_server
+
+IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
+
+
+def make_scorer(bundle, sentences):
+    return BERTScorer(bundle.path, idf=sentences is not None, idf_sents=sentences, device="cpu")
+
+
+@contextmanager
+def serving(models, limits=None, keys=None):
+    """Serve in a thread; yields a client."""
+    app = create_app(models, limits or Limits(), keys=keys)
+    server = make_server(app)
+    listener = listen("127.0.0.1", 0)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
+    thread.start()
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=20) as client:
+            client.app = app
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listener.close()
+
+
+class FakeBatcher:
+    """Stands in for a batcher: raises an error, or waits until it is released."""
+
+    def __init__(self, real, error=None):
+        self._real = real
+        self._error = error
+        self.released = threading.Event()
+        self.calls = 0
+        self.cancelled = threading.Event()
+        self.ready = True
+        self.is_full = False
+
+    def check_room(self):
+        """Admit whatever comes, or raise the error where that is of a full queue."""
+        if self.is_full:
+            raise self._error
+
+    async def score(self, cands, refs, *, deadline=None):
+        self.calls += 1
+        if self._error is not None:
+            raise self._error
+        try:
+            while not self.released.is_set():
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return await self._real.score(cands, refs, deadline=deadline)
+
+    def stats(self):
+        return self._real.stats()
+
+
+def error_of(response):
+    return response.json()["error"]
+
+
+def wait_until(condition, seconds=10):
+    """Wait for something that another thread brings about."""
+    event = threading.Event()
+    for _ in range(int(seconds / 0.01)):
+        if condition():
+            return
+        event.wait(0.01)
+    raise TimeoutError("It did not come about.")
+
+
+def access_lines(caplog, *answers):
+    """Return the fields that were logged of some requests, by the answers they got; the log may come after these."""
+
+    def found():
+        lines = [record.fields for record in caplog.records if hasattr(record, "fields")]
+        return [line for answer in answers for line in lines if line["request"] == answer.headers["X-Request-Id"]]
+
+    wait_until(lambda: len(found()) == len(answers))
+    return found()

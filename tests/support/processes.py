@@ -1,0 +1,28 @@
+"""Work in forked processes."""
+
+import multiprocessing
+
+
+def in_forked_child(work):
+    """Return what `work` returns, or raise what it raises, in a child process that shares this one's memory."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def report():
+        try:
+            sender.send(work())
+        except Exception as error:
+            sender.send(error)
+
+    child = context.Process(target=report)
+    child.start()
+    sender.close()
+    try:
+        assert receiver.poll(60), "the child hangs"
+        result = receiver.recv()  # EOFError where the child crashed
+    finally:
+        child.kill()
+        child.join()
+    if isinstance(result, Exception):
+        raise result
+    return result
