@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bertscore_onnx.concurrency.closeable import Closing
+from bertscore_onnx.concurrency.closeable import Closeable
 
 ROOT = Path(__file__).parents[1]
 REST = 0.05
@@ -51,7 +51,7 @@ class Results:
     encode_seconds: float = 0.0
 
 
-class Worker(Closing):
+class Worker(Closeable):
     """A process that answers requests; see `benchmarks.worker`."""
 
     def __init__(self, python: str = sys.executable) -> None:

@@ -35,7 +35,7 @@ def measure(bundle: str, pairs: list[tuple[str, str]], megabytes: int) -> tuple[
     from bertscore_onnx import BERTScorer
     from bertscore_onnx.scoring import pipeline
 
-    pipeline.WINDOW_BYTES = megabytes * 1_000_000
+    pipeline.CHUNK_BYTES = megabytes * 1_000_000
     with BERTScorer(bundle, device="cpu") as scorer:
         scorer.score(["warm"], ["up"])
         begun = time.perf_counter()

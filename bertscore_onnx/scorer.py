@@ -7,15 +7,15 @@ from typing import Literal, TypeVar, overload
 
 import numpy as np
 
-from bertscore_onnx.bundle.resolver import find_bundle
+from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.concurrency.closeable import Closing
+from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.passages import LongText, check_long_text
 from bertscore_onnx.errors import IdfError, InputError, InputTypeError
 from bertscore_onnx.matching.greedy import f_measure
-from bertscore_onnx.matching.matrix import match_pairwise
+from bertscore_onnx.matching.matrix import match_matrix
 from bertscore_onnx.matching.rescaling import choose_baselines, rescale_layers
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_documents, idf_of_mapping, no_idf
 from bertscore_onnx.scores import Score, Scores, join_scores, make_signature
@@ -27,9 +27,9 @@ from bertscore_onnx.scoring.inputs import (
     collect_items,
     collect_pairs,
     collect_single,
-    portions_of,
     read_items,
     read_pairs,
+    slices_of,
 )
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
@@ -39,7 +39,7 @@ from bertscore_onnx.text.tokenizer import TextTokenizer
 MaybeEncoded = TypeVar("MaybeEncoded")
 
 
-class BERTScorer(Closing):
+class BERTScorer(Closeable):
     """Scores candidates against references with one exported model.
 
     Takes the place of bert-score's class of the same name. Its settings do not change after construction, so threads
@@ -101,7 +101,7 @@ class BERTScorer(Closing):
         _check_positive("batch_size", batch_size)
         _check_positive("nthreads", nthreads)
         check_long_text(long_text)
-        bundle = find_bundle(
+        bundle = resolve_bundle(
             None if model_type is None else str(model_type),
             lang=lang,
             num_layers=num_layers,
@@ -253,7 +253,7 @@ class BERTScorer(Closing):
         notices = self._notices()
         with progress_bar(len(pairs.candidates), shown=verbose) as advance:
             weights = self._weights_from(pairs.references)
-            parts = list(self._score(pairs.portions(), weights, notices, batch_size, advance))
+            parts = list(self._score(pairs.slices(), weights, notices, batch_size, advance))
         notices.warn(stacklevel=2)
         scores = self._finished(join_scores(parts, len(self.manifest.layers)))
         return (scores, self.signature) if return_hash else scores
@@ -329,7 +329,7 @@ class BERTScorer(Closing):
         weights = self._weights_from(references)
         notices = self._notices()
         encoded = self._pipeline.encode([candidates, references], notices)
-        precision, recall = match_pairwise(encoded[0], encoded[1], weights)
+        precision, recall = match_matrix(encoded[0], encoded[1], weights)
         notices.warn(stacklevel=2)
         f1 = f_measure(precision, recall)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
@@ -352,7 +352,7 @@ class BERTScorer(Closing):
 
     def _score(
         self,
-        portions: Iterable[Pairs],
+        slices: Iterable[Pairs],
         weights: TokenWeights,
         notices: Notices,
         batch_size: int | None,
@@ -361,7 +361,7 @@ class BERTScorer(Closing):
         """Yield the raw scores of each window, (layers, candidates)."""
         _check_positive("batch_size", batch_size)
         max_items = batch_size or self._batch_size
-        return self._pipeline.score(portions, weights, notices, max_items=max_items, advance=advance)
+        return self._pipeline.score(slices, weights, notices, max_items=max_items, advance=advance)
 
     def _finished(self, scores: Scores) -> Scores:
         """Rescale scores, (layers, …), and drop the axis of layers where there is only one."""
@@ -400,10 +400,10 @@ class BERTScorer(Closing):
         """Return the scorer's weights, or else the idf of these references."""
         if self._weights is not None:
             return self._weights
-        return self._idf_of(portions_of(references), "references") if len(references) else no_idf(self.manifest)
+        return self._idf_of(slices_of(references), "references") if len(references) else no_idf(self.manifest)
 
-    def _idf_of(self, portions: Iterable[Side], name: str = "") -> TokenWeights:
-        return idf_of_documents(self._pipeline.documents(portions), self.manifest, name)
+    def _idf_of(self, slices: Iterable[Side], name: str = "") -> TokenWeights:
+        return idf_of_documents(self._pipeline.documents(slices), self.manifest, name)
 
 
 def _check_positive(name: str, number: int | None) -> None:

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from bertscore_onnx.bundle.opening import Bundle
-from bertscore_onnx.concurrency.blas import product_gate
+from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.scorer import BERTScorer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TokenMatches:
+class TokenSimilarity:
     """The tokens of a candidate and a reference, special tokens included, and how similar they are."""
 
     candidate: list[str]
@@ -41,7 +41,7 @@ class TokenNames:
         return text if text and "\ufffd" not in text else self._tokenizer.id_to_token(token) or f"#{token}"
 
 
-def token_matches(scorer: BERTScorer, names: TokenNames, candidate: str, reference: str) -> TokenMatches:
+def token_similarity(scorer: BERTScorer, names: TokenNames, candidate: str, reference: str) -> TokenSimilarity:
     """Compare every token of a candidate with every token of a reference.
 
     Args:
@@ -55,9 +55,9 @@ def token_matches(scorer: BERTScorer, names: TokenNames, candidate: str, referen
     encoded = scorer.encode([candidate, reference])
     table, (one, other) = encoded.embeddings, encoded.rows
     vectors = [table.vectors[0, table.starts[text] :][: table.lengths[text]] for text in (one, other)]
-    with product_gate:
+    with blas_gate:
         similarity = np.clip(vectors[0] @ vectors[1].T, -1, 1)  # (cand_tokens, ref_tokens)
     ids = [table.ids_of(text) for text in (one, other)]
     weights = [np.isin(side, scorer.manifest.zero_weight_ids, invert=True).astype(np.float32) for side in ids]
     tokens = [[names(token) for token in side.tolist()] for side in ids]
-    return TokenMatches(tokens[0], tokens[1], similarity, weights[0], weights[1])
+    return TokenSimilarity(tokens[0], tokens[1], similarity, weights[0], weights[1])

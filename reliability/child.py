@@ -9,7 +9,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from bertscore_onnx.concurrency.closeable import Closing
+from bertscore_onnx.concurrency.closeable import Closeable
 
 Work = Callable[..., Any]
 
@@ -18,7 +18,7 @@ class ChildError(Exception):
     """The work ended in an error, a crash or not at all; the message says which."""
 
 
-class Child(Closing):
+class Child(Closeable):
     """A process that does one piece of work after the other."""
 
     def __init__(self, method: str = "spawn") -> None:

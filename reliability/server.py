@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contest import environment
-from bertscore_onnx.concurrency.closeable import Closing
+from bertscore_onnx.concurrency.closeable import Closeable
 
 STARTING_SECONDS = 60
 ENDPOINT = "/v1/score"
 
 
-class Server(Closing):
+class Server(Closeable):
     """`bertscore-onnx serve`."""
 
     def __init__(self, bundle: Path, *options: str) -> None:
@@ -69,7 +69,7 @@ class Server(Closing):
         raise RuntimeError(f"The server does not listen. It said: {said[-2000:]}")
 
 
-class Client(Closing):
+class Client(Closeable):
     """One connection, kept open, and opened again where the server closed it."""
 
     def __init__(self, port: int, timeout: float = 60) -> None:

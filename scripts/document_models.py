@@ -3,7 +3,7 @@
     python scripts/document_models.py [RESULTS]
 
 RESULTS is what `pytest --junitxml=RESULTS tests/parity/test_tiny_families.py` writes; the largest difference of each
-family goes from there into `models/bertscore_onnx_models/proofs.csv`. Without it the figures there are kept, and only
+family goes from there into `models/bertscore_onnx_models/parity.csv`. Without it the figures there are kept, and only
 `docs/models.md` is written anew.
 """
 
@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from bertscore_onnx.bundle import catalogue
 
 ROOT = Path(__file__).parents[1]
-PROOFS = ROOT / "models" / "bertscore_onnx_models" / "proofs.csv"
+PARITY = ROOT / "models" / "bertscore_onnx_models" / "parity.csv"
 DOCUMENT = ROOT / "docs" / "models.md"
 
 VARIANTS = {
@@ -77,7 +77,7 @@ def write_proofs(results: Path) -> None:
             family = VARIANTS.get(match[1], match[1]) if match else ""
             name = figure.get("name", "")
             found[family][name] = max(found[family][name], float(figure.get("value", "nan")))
-    with PROOFS.open("w", encoding="utf-8", newline="") as file:
+    with PARITY.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["family", "reference", "largest_difference", "tokenizer_differences", *PRECISIONS])
         for family, figures in sorted(found.items()):
@@ -91,7 +91,7 @@ def document() -> str:
     """Return the text of `docs/models.md`."""
     entries = list(catalogue.entries().values())
     lines = [HEADER]
-    for family, proof in catalogue.proofs().items():
+    for family, proof in catalogue.parity().items():
         count = sum(entry.family == family for entry in entries)
         costs = " | ".join(f"{proof.costs[name]:.1e}" if name in proof.costs else "-" for name in PRECISIONS)
         lines.append(

@@ -35,7 +35,7 @@ class CatalogueEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class Parity:
     """How near the scores of a family's exported models come to those of the original."""
 
     family: str
@@ -119,12 +119,12 @@ def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
 
 
 @cache
-def proofs() -> Mapping[str, Proof]:
+def parity() -> Mapping[str, Parity]:
     """Return what was measured of each family, by its name; other families have not been measured."""
-    with _folder().joinpath("proofs.csv").open(encoding="utf-8") as lines:
+    with _folder().joinpath("parity.csv").open(encoding="utf-8") as lines:
         return MappingProxyType(
             {
-                row["family"]: Proof(
+                row["family"]: Parity(
                     row["family"],
                     row["reference"],
                     float(row["largest_difference"]),

@@ -18,7 +18,7 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def remembered_digest(path: Path, *, read_again: bool = False) -> str:
+def cached_digest(path: Path, *, read_again: bool = False) -> str:
     """Return the SHA-256 of a file, from memory where its size, modification and change time are the same.
 
     The change time is the system's own; who writes a file cannot set it back. The memory

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from bertscore_onnx.bundle.baseline import Baseline
-from bertscore_onnx.bundle.digests import remembered_digest
+from bertscore_onnx.bundle.digests import cached_digest
 from bertscore_onnx.bundle.external_data import external_files
 from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode
 from bertscore_onnx.errors import (
@@ -25,9 +25,9 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
-from bertscore_onnx.text.spec import Recipe
+from bertscore_onnx.text.spec import TokenizerSpec
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
 TOKENIZER_FILE = "tokenizer.json"
@@ -104,7 +104,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokenizer_mode: TokenizerMode
     """Which of the two tokenizers of transformers the ids are those of."""
 
-    recipe: Recipe | None
+    tokenizer_spec: TokenizerSpec | None
     """How texts become ids, as far as `tokenizer.json` does not say; None in the fast mode."""
 
     tokenizer_differences: Count
@@ -186,7 +186,7 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
         file = _safe_path(folder, name)
         if not file.is_file():
             raise BundleNotFoundError(f"The bundle {folder} lacks its file {name}. {_EXPORT_AGAIN}")
-        digest = remembered_digest(file, read_again=verify)
+        digest = cached_digest(file, read_again=verify)
         if digest != expected:
             raise DigestError(
                 f"{file} is not the file that was exported: its SHA-256 is {digest}, the manifest says {expected}. "

@@ -6,11 +6,11 @@ from typing import NoReturn
 
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.opening import Bundle, Manifest, open_bundle, read_manifest
-from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder, bundles_here, home
+from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder, home, stored_bundles
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
 
 
-def find_bundle(
+def resolve_bundle(
     model_type: str | None,
     *,
     lang: str | None = None,
@@ -93,7 +93,7 @@ def _folder_of(name: str, num_layers: int | None, tokenizer_mode: TokenizerMode,
         num_layers = entry.num_layers
     if num_layers is not None:
         return _existing(name, Variant(num_layers, tokenizer_mode, precision))
-    here = list(bundles_here(name, f"layer-*-{tokenizer_mode}-{precision}"))
+    here = list(stored_bundles(name, f"layer-*-{tokenizer_mode}-{precision}"))
     if not here:
         _explain_missing_variant(name, tokenizer_mode, precision)
     if len(here) > 1:
@@ -108,7 +108,7 @@ def _existing(name: str, variant: Variant) -> Path:
     if (folder / MANIFEST).is_file():
         return folder
     entry = catalogue.find(name)
-    here = ", ".join(path.name for path in bundles_here(name))
+    here = ", ".join(path.name for path in stored_bundles(name))
     if entry is None and not here:
         _explain_unknown(name)
     command = f"bertscore-onnx export --model {name}"
@@ -132,7 +132,7 @@ def _options(wanted: Variant | Manifest) -> str:
 
 
 def _explain_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision: Precision) -> NoReturn:
-    others = ", ".join(path.name for path in bundles_here(name))
+    others = ", ".join(path.name for path in stored_bundles(name))
     if not others:
         _explain_unknown(name)
     command = f"bertscore-onnx export --model {name} --num-layers N{_options(Variant(None, tokenizer_mode, precision))}"
@@ -161,7 +161,7 @@ def _explain_unknown(name: str) -> NoReturn:
 def installed_models() -> list[str]:
     """Return the ids of the models that have a bundle under the home folder."""
     found = set()
-    for folder in bundles_here():
+    for folder in stored_bundles():
         try:
             found.add(read_manifest(folder).model_id)
         except BundleError:

@@ -48,7 +48,7 @@ def bundle_folder(model_id: str, variant: Variant) -> Path:
     return _model_folder(model_id) / variant.folder_name
 
 
-def bundles_here(model_id: str | None = None, variants: str = "*") -> Iterator[Path]:
+def stored_bundles(model_id: str | None = None, variants: str = "*") -> Iterator[Path]:
     """Yield the folders of the bundles under the home folder, of one model or of all, sorted.
 
     Args:

@@ -30,13 +30,13 @@ class TextFile:
         """Take a file that was opened with a character for every byte and line ends as they are."""
         self.title = "Standard input" if name == STANDARD_INPUT else name
         """What to call it in a message."""
-        self.starts_anew = _starts_anew(file)
+        self.is_rereadable = _is_rereadable(file)
         """Whether it can be read more than once; pipes and terminals cannot."""
         self._file = file
-        self._start = file.tell() if self.starts_anew else 0
+        self._start = file.tell() if self.is_rereadable else 0
 
     def lines(self) -> Iterator[str]:
-        r"""Yield the lines, decoded; from the first line on each time, where it `starts_anew`.
+        r"""Yield the lines, decoded; from the first line on each time, where it `is_rereadable`.
 
         Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end makes no extra
         line. A byte order mark at the start is dropped.
@@ -44,7 +44,7 @@ class TextFile:
         Raises:
             InputError: there are no lines, or one is not UTF-8 or longer than `MAX_LINE_BYTES`.
         """
-        if self.starts_anew:
+        if self.is_rereadable:
             self._file.seek(self._start)
         raw_lines = self._raw_lines()
         first = next(raw_lines, b"")
@@ -94,7 +94,7 @@ def open_text_file(name: str, *, to_read_again: bool = False) -> Iterator[TextFi
         InputError: it cannot be opened.
     """
     with _standard_input() if name == STANDARD_INPUT else _open(name) as file:
-        if to_read_again and not _starts_anew(file):
+        if to_read_again and not _is_rereadable(file):
             with TemporaryFile("w+", encoding=_BYTES, newline="") as spool:
                 copyfileobj(file, spool)
                 spool.seek(0)
@@ -103,7 +103,7 @@ def open_text_file(name: str, *, to_read_again: bool = False) -> Iterator[TextFi
             yield TextFile(name, file)
 
 
-def _starts_anew(file: IO[str]) -> bool:
+def _is_rereadable(file: IO[str]) -> bool:
     return file.seekable() and not file.isatty()
 
 

@@ -51,7 +51,7 @@ def open_pairs(
         files = [
             stack.enter_context(open_text_file(name, to_read_again=to_read_again)) for name in (candidates, *references)
         ]
-        counted = [(file.title, file.count_lines()) for file in files if file.starts_anew]
+        counted = [(file.title, file.count_lines()) for file in files if file.is_rereadable]
         for title, number in counted[1:]:
             if number != counted[0][1]:
                 raise _unequal(*counted[0], title, str(number))

@@ -16,7 +16,7 @@ PATIENCE = 10.0
 """Seconds that a fork waits for products, and a product for a fork; then each goes its way, as without this."""
 
 
-class ProductGate:
+class BlasGate:
     """Lets many threads multiply side by side, and a fork only when none does."""
 
     def __init__(self) -> None:
@@ -99,10 +99,10 @@ def _number_functions(library: CDLL) -> tuple[Callable[[], int], Callable[[int],
     return get_number, set_number
 
 
-product_gate = ProductGate()
+blas_gate = BlasGate()
 """The gate of this process."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=product_gate.before_fork, after_in_parent=product_gate.after_fork, after_in_child=product_gate.renew
+        before=blas_gate.before_fork, after_in_parent=blas_gate.after_fork, after_in_child=blas_gate.renew
     )

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing(ABC):
+class Closeable(ABC):
     """Something that holds what has to be released, and that a `with` block closes."""
 
     @abstractmethod

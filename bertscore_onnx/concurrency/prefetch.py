@@ -11,7 +11,7 @@ Begun = TypeVar("Begun")
 Result = TypeVar("Result")
 
 
-def one_ahead(
+def prefetch(
     items: Iterator[Item], begin: Callable[[Item], Begun], finish: Callable[[Item, Begun], Result]
 ) -> Iterator[Result]:
     """Work on items in two steps.

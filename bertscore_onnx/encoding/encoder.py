@@ -11,7 +11,7 @@ from bertscore_onnx.concurrency.thread_pool import WorkerThreads
 from bertscore_onnx.encoding.allocation import uninitialized
 from bertscore_onnx.encoding.batching import plan_batches
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
-from bertscore_onnx.encoding.model import GraphRunner
+from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.providers import CUDA
 from bertscore_onnx.errors import EncodingError
 
@@ -35,9 +35,9 @@ class Encoder:
     """The graph of one bundle on one device; threads may share it."""
 
     def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
-        """Load the graph; arguments and errors are those of `GraphRunner`."""
+        """Load the graph; arguments and errors are those of `OnnxModel`."""
         self._manifest = bundle.manifest
-        self._runner = GraphRunner(bundle, device=device, num_threads=num_threads)
+        self._runner = OnnxModel(bundle, device=device, num_threads=num_threads)
         self._device = self._runner.device
         self._threads = WorkerThreads(self._runner.side_by_side, "bertscore-encode")
         self._shares = 1 if self.provider == CUDA else self._runner.side_by_side
@@ -79,7 +79,7 @@ class Encoder:
 
         Raises:
             EncodingError: the model gave something other than finite vectors of the manifest's size.
-            OutOfMemoryError, ClosedError, DeviceError: as `GraphRunner.run` says.
+            OutOfMemoryError, ClosedError, DeviceError: as `OnnxModel.run` says.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         alone = 2 * len(sequences) < self._shares  # too few to give every thread one

@@ -17,7 +17,7 @@ _OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_
 """How ONNX Runtime's messages tell that memory ran out; its exceptions do not."""
 
 
-class GraphRunner:
+class OnnxModel:
     """The graph of one bundle on one device; threads may share it."""
 
     def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:

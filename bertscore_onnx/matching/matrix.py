@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.concurrency.blas import product_gate
+from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.matching.greedy import match_all, match_in_blocks
@@ -16,7 +16,7 @@ Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
 """Some texts one after the other, as `TokenEmbeddings.flat` lays them out."""
 
 
-def match_pairwise(
+def match_matrix(
     candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match every candidate with every reference, in each layer.
@@ -42,7 +42,7 @@ def match_pairwise(
             left = candidates.embeddings.flat(layer, some_candidates, weights.table)
             for column, some_references in _blocks(references.embeddings, columns):
                 right = references.embeddings.flat(layer, some_references, weights.table)
-                with product_gate:
+                with blas_gate:
                     precision[layer, row, column], recall[layer, row, column] = _match(left, right)
     precision[:, ~scorable] = recall[:, ~scorable] = 0
     everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.concurrency.blas import product_gate
+from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import WorkerThreads
 from bertscore_onnx.encoding.batching import plan_batches
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
@@ -86,7 +86,7 @@ class Matching:
         references = _Side(self._pairs.references, self._pairs.reference[batch], self._weights)
         self.has_words[batch] = candidates.has_words & references.has_words
         self.has_weight[batch] = candidates.has_weight & references.has_weight
-        with product_gate:
+        with blas_gate:
             for layer in range(len(self.precision)):
                 self.precision[layer, batch], self.recall[layer, batch] = _match(candidates, references, layer)
 

@@ -45,13 +45,11 @@ def no_idf(manifest: Manifest) -> TokenWeights:
     return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), "no")
 
 
-def idf_of_documents(
-    portions: Iterable[Sequence[NDArray[np.int64]]], manifest: Manifest, name: str = ""
-) -> TokenWeights:
+def idf_of_documents(slices: Iterable[Sequence[NDArray[np.int64]]], manifest: Manifest, name: str = "") -> TokenWeights:
     """Weigh tokens by their idf in documents.
 
     Args:
-        portions: the token ids of each reference, duplicates included, some references at a time.
+        slices: the token ids of each reference, duplicates included, some references at a time.
         manifest: the bundle's.
         name: the signature's name for the table; by default a digest of it.
 
@@ -59,7 +57,7 @@ def idf_of_documents(
         IdfError: every token that occurs would weigh 0.
     """
     frequency, count = np.zeros(manifest.vocab_size, dtype=np.int64), 0  # (vocab_size,)
-    for documents in portions:
+    for documents in slices:
         frequency += document_frequency(documents, manifest.vocab_size)
         count += len(documents)
     if not count:

@@ -69,12 +69,12 @@ class Window:
         Args:
             new: the embeddings of `self.texts`.
         """
-        portions, candidate, reference = zip(*self._portions, strict=True)
-        counts = _concatenated([pairs.references.counts for pairs in portions])
+        slices, candidate, reference = zip(*self._portions, strict=True)
+        counts = _concatenated([pairs.references.counts for pairs in slices])
         pairs = TokenPairs(
-            _table(portions[0].candidates, new),
+            _table(slices[0].candidates, new),
             np.repeat(_concatenated(candidate), counts),
-            _table(portions[0].references, new),
+            _table(slices[0].references, new),
             _concatenated(reference),
         )
         return pairs, counts
@@ -88,7 +88,7 @@ def _table(side: Side, new: TokenEmbeddings) -> TokenEmbeddings:
     return side.embeddings if isinstance(side, EncodedTexts) else new
 
 
-def cut_windows(
+def cut_chunks(
     pairs: Iterable[Pairs], tokenizer: TextTokenizer, *, max_tokens: int, max_candidates: int
 ) -> Iterator[Window]:
     """Gather pairs into windows.
@@ -119,9 +119,9 @@ def cut_windows(
 
 
 def _small_enough(pairs: Iterable[Pairs], max_characters: int) -> Iterator[Pairs]:
-    """Take portions of long texts apart before their tokens are known, which are hardly more than the characters."""
+    """Take slices of long texts apart before their tokens are known, which are hardly more than the characters."""
     for some in pairs:
         if some.num_characters <= max_characters:
             yield some
         else:
-            yield from some.portions(1)
+            yield from some.slices(1)

@@ -53,7 +53,7 @@ def golden_difference(pipeline: Pipeline) -> float:
     if not manifest.golden:
         raise GoldenScoreError("The bundle has no golden scores to be verified by. Export the model again.")
     pairs = collect_pairs([pair.candidate for pair in manifest.golden], [pair.reference for pair in manifest.golden])
-    parts = list(pipeline.score(pairs.portions(), no_idf(manifest), Notices(max_length=pipeline.max_length)))
+    parts = list(pipeline.score(pairs.slices(), no_idf(manifest), Notices(max_length=pipeline.max_length)))
     computed = np.stack(list(join_scores(parts, len(manifest.layers))))  # (3, layers, pairs)
     expected = np.array([(pair.precision, pair.recall, pair.f1) for pair in manifest.golden])  # (pairs, 3, layers)
     return float(np.abs(computed - expected.transpose(1, 2, 0)).max())

@@ -15,7 +15,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 Reference = str | Iterable[str]
 
 PAIRS_AT_ONCE = 32
-"""Pairs are handed on in portions of so many candidates."""
+"""Pairs are handed on in slices of so many candidates."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ Side = Texts | EncodedTexts
 """All candidates, or all references."""
 
 
-def portions_of(side: Side, size: int | None = None) -> Iterator[Side]:
+def slices_of(side: Side, size: int | None = None) -> Iterator[Side]:
     """Yield the items a few at a time, by default `PAIRS_AT_ONCE`."""
     start, size = 0, size or PAIRS_AT_ONCE
     for item in range(0, len(side), size):
@@ -64,12 +64,12 @@ class Pairs:
         sides = (self.candidates, self.references)
         return sum(len(text) for side in sides if isinstance(side, Texts) for text in side.texts)
 
-    def portions(self, size: int | None = None) -> Iterator["Pairs"]:
+    def slices(self, size: int | None = None) -> Iterator["Pairs"]:
         """Yield the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
         if len(self.candidates) <= (size or PAIRS_AT_ONCE):
             yield self
         else:
-            yield from map(Pairs, portions_of(self.candidates, size), portions_of(self.references, size))
+            yield from map(Pairs, slices_of(self.candidates, size), slices_of(self.references, size))
 
 
 def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:
@@ -123,7 +123,7 @@ def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
 def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator[Side]:
     """Check items as `collect_items` does, and hand them on a few at a time."""
     if isinstance(items, EncodedTexts):
-        yield from portions_of(items)
+        yield from slices_of(items)
         return
     checked = _check_items(items, name)
     while some := list(islice(checked, PAIRS_AT_ONCE)):

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Manifest
-from bertscore_onnx.concurrency.closeable import Closing
+from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.cpus import usable_cpus
-from bertscore_onnx.concurrency.prefetch import one_ahead
+from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.concurrency.thread_pool import WorkerThreads
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
@@ -22,20 +22,20 @@ from bertscore_onnx.matching.greedy import f_measure
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import DistinctTexts, Window, cut_windows
+from bertscore_onnx.scoring.chunks import DistinctTexts, Window, cut_chunks
 from bertscore_onnx.scoring.inputs import Pairs, Side
 from bertscore_onnx.scoring.text_warnings import Notices
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
-WINDOW_BYTES = 128_000_000
+CHUNK_BYTES = 128_000_000
 """The embeddings of a window; two windows exist at a time. `benchmarks/window_size.py` measures what a size costs."""
 
-WINDOW_CANDIDATES = 1024
+CHUNK_CANDIDATES = 1024
 """The most candidates of a window, for small models and for texts that occur again and again. Sorted among so many,
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
 
 
-class Pipeline(Closing):
+class Pipeline(Closeable):
     """The stations of scoring in their order: tokenise, encode, match, reduce; threads may share it."""
 
     def __init__(self, manifest: Manifest, tokenizer: TextTokenizer, encoder: Encoder) -> None:
@@ -50,11 +50,11 @@ class Pipeline(Closing):
         """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
         self.max_length = tokenizer.max_length
         """The most tokens that the model may get at a time."""
-        self._window_tokens = WINDOW_BYTES // (4 * len(manifest.layers) * manifest.hidden_size)
+        self._window_tokens = CHUNK_BYTES // (4 * len(manifest.layers) * manifest.hidden_size)
 
     def score(
         self,
-        portions: Iterable[Pairs],
+        slices: Iterable[Pairs],
         weights: TokenWeights,
         notices: Notices,
         *,
@@ -64,14 +64,14 @@ class Pipeline(Closing):
         """Score pairs.
 
         Args:
-            portions: the pairs, a few at a time; read no further than needed.
+            slices: the pairs, a few at a time; read no further than needed.
             weights: what the tokens weigh.
             notices: counts what the caller should hear of.
             max_items: the most texts in one run of the model.
             advance: called with the number of candidates, in fractions, that were encoded since the last call.
 
         Yields:
-            The scores of each window's candidates, (layers, candidates), in order. Where `portions` fails, first those
+            The scores of each window's candidates, (layers, candidates), in order. Where `slices` fails, first those
             of what it gave before.
 
         Raises:
@@ -95,11 +95,9 @@ class Pipeline(Closing):
             precision, recall = match_pairs(pairs, weights, self._threads, notices)
             return best_of_references(precision, recall, f_measure(precision, recall), counts)
 
-        windows = cut_windows(
-            portions, self._tokenizer, max_tokens=self._window_tokens, max_candidates=WINDOW_CANDIDATES
-        )
+        windows = cut_chunks(slices, self._tokenizer, max_tokens=self._window_tokens, max_candidates=CHUNK_CANDIDATES)
         try:
-            yield from one_ahead(windows, encode, match)
+            yield from prefetch(windows, encode, match)
         finally:
             stopped = True
 
@@ -114,9 +112,9 @@ class Pipeline(Closing):
             for side, row in zip(sides, rows, strict=True)
         ]
 
-    def documents(self, portions: Iterable[Side]) -> Iterator[list[NDArray[np.int64]]]:
+    def documents(self, slices: Iterable[Side]) -> Iterator[list[NDArray[np.int64]]]:
         """Yield the ids of each text, (tokens,), duplicates included, some texts at a time."""
-        for some in portions:
+        for some in slices:
             if isinstance(some, EncodedTexts):
                 yield [some.embeddings.ids_of(row) for row in some.rows]
             else:

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Self
 
 from bertscore_onnx.bundle.opening import Bundle
-from bertscore_onnx.bundle.resolver import find_bundle
+from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.concurrency.closeable import Closing
+from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import InputError, QueueFullError
 from bertscore_onnx.matching.rescaling import rescale_layers
 from bertscore_onnx.scorer import BERTScorer
@@ -154,7 +154,7 @@ class Choice:
         return rescale_layers(one_layer, self._baselines).of_layer(0)
 
 
-class Models(Closing):
+class Models(Closeable):
     """All the models of a server, by name."""
 
     def __init__(self, models: Sequence[Model]) -> None:
@@ -190,7 +190,7 @@ class Models(Closing):
         with ExitStack() as opened:
             for spec in models:
                 alias, _, source = spec.rpartition("=")
-                bundle = find_bundle(source, precision=precision)
+                bundle = resolve_bundle(source, precision=precision)
                 weightings: dict[str | None, Weighting] = {}
                 for idf, sentences in [(None, None), *idf_sentences.items()]:
                     weightings[idf] = Weighting(partial(make, bundle, sentences), limits)

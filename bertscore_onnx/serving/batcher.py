@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from bertscore_onnx.concurrency.closeable import Closing
+from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
@@ -19,7 +19,7 @@ from bertscore_onnx.serving.supervisor import Supervisor
 from bertscore_onnx.serving.worker import prove
 
 
-class MicroBatcher(Closing):
+class MicroBatcher(Closeable):
     """Scores what many threads or tasks hand in, in batches, on one worker thread.
 
     What one call hands in is an item: it is admitted, scored and answered as a whole, and every item is answered, by
@@ -153,7 +153,7 @@ class MicroBatcher(Closing):
     def close(self) -> None:
         """Fail what is not answered yet with a ClosedError, and end the threads.
 
-        A run in progress cannot be stopped; its thread ends after it. Closing twice, or in a forked process, does
+        A run in progress cannot be stopped; its thread ends after it. Closeable twice, or in a forked process, does
         nothing.
         """
         if os.getpid() != self._pid:

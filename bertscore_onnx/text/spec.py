@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from bertscore_onnx.text.characters import alternatives
-from bertscore_onnx.text.normalizers import TextStep
+from bertscore_onnx.text.normalizers import Normalizer
 from bertscore_onnx.text.sentencepiece import SentencePiece
 
 Id = Annotated[int, msgspec.Meta(ge=0)]
@@ -31,15 +31,15 @@ class SpecialToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """Whether it takes the white space on its right."""
 
 
-class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a bundle in the slow mode says of its tokenizer beside `tokenizer.json`."""
 
-    text_steps: list[TextStep]
+    normalizers: list[Normalizer]
     """What happens to a whole text, in this order."""
 
     special_tokens: list[SpecialToken]
 
-    segment_steps: list[TextStep]
+    pre_tokenizers: list[Normalizer]
     """What happens to each stretch between special tokens, in this order."""
 
     sentencepiece: SentencePiece | None
@@ -50,17 +50,17 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     unknown_id: Id
 
-    before: list[Id]
+    prefix_ids: list[Id]
     """The ids in front of every text."""
 
-    after: list[Id]
+    suffix_ids: list[Id]
     """The ids at the end of every text."""
 
-    after_once: bool
+    suffix_once: bool
     """Whether a text that ends with them by itself gets them no second time (T5)."""
 
 
-def bind_steps(steps: Sequence[TextStep], special_tokens: Sequence[SpecialToken]) -> Callable[[str], str]:
+def bind_normalizers(steps: Sequence[Normalizer], special_tokens: Sequence[SpecialToken]) -> Callable[[str], str]:
     """Return one function that does all steps."""
     literals = [token.content for token in special_tokens]
     transforms = [step.bind(literals) for step in steps]

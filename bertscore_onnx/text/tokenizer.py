@@ -1,6 +1,6 @@
 """Texts to token ids, the ids that the model's own tokenizer gives.
 
-`tokenizer.json` expresses most of a tokenizer of transformers; the rest is the recipe in the bundle's manifest. As in
+`tokenizer.json` expresses most of a tokenizer of transformers; the rest is the spec in the bundle's manifest. As in
 bert-score (`utils.py:sent_encode`) white space at both ends goes first, and what exceeds the maximum length is cut off
 at the right, unless long texts are to stay whole.
 """
@@ -18,7 +18,7 @@ from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.encoding.passages import LongText
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError
 from bertscore_onnx.text.sentencepiece import SentencePieceEncoder
-from bertscore_onnx.text.spec import Recipe, bind_cut, bind_steps
+from bertscore_onnx.text.spec import TokenizerSpec, bind_cut, bind_normalizers
 from bertscore_onnx.text.word_cache import WordEncoder, has_words
 
 MEMORY_GUARD = 8192
@@ -41,7 +41,7 @@ class TextTokenizer:
         self,
         path: Path,
         *,
-        recipe: Recipe | None,
+        spec: TokenizerSpec | None,
         max_length: int | None,
         empty_ids: Sequence[int],
         long_text: LongText = "truncate",
@@ -50,7 +50,7 @@ class TextTokenizer:
 
         Args:
             path: a `tokenizer.json`.
-            recipe: what it cannot express; None where it says all.
+            spec: what it cannot express; None where it says all.
             max_length: the most tokens of a text, special tokens included; None for no bound but `MEMORY_GUARD`.
             empty_ids: the ids of an empty text.
             long_text: whether longer texts are cut, or keep all their ids, to be encoded in windows.
@@ -65,7 +65,7 @@ class TextTokenizer:
         bound = self.max_length if long_text == "truncate" else None
         try:
             _check_size(path)
-            self._encode = _FastEncoder(path, bound) if recipe is None else _SlowEncoder(path, recipe, bound)
+            self._encode = _FastEncoder(path, bound) if spec is None else _SlowEncoder(path, spec, bound)
         except BertScoreOnnxError:
             raise
         except Exception as error:  # the package raises nothing more special
@@ -85,7 +85,7 @@ class TextTokenizer:
         manifest = bundle.manifest
         return cls(
             bundle.tokenizer_path,
-            recipe=manifest.recipe,
+            spec=manifest.tokenizer_spec,
             max_length=manifest.max_length,
             empty_ids=manifest.empty_ids,
             long_text=long_text,
@@ -116,8 +116,8 @@ class _FastEncoder:
     def __init__(self, path: Path, max_length: int | None) -> None:
         self._tokenizer = _load(path)
         is_special = np.array(self._tokenizer.encode("a").special_tokens_mask)
-        num_before = int(is_special.argmin())
-        self.frame = (num_before, int(is_special[num_before:].sum()))
+        num_prefix = int(is_special.argmin())
+        self.frame = (num_prefix, int(is_special[num_prefix:].sum()))
         if max_length is not None:
             self._tokenizer.enable_truncation(max_length)
 
@@ -127,16 +127,16 @@ class _FastEncoder:
 
 
 class _SlowEncoder:
-    """A tokenizer that has a recipe."""
+    """A tokenizer that has a spec."""
 
-    def __init__(self, path: Path, recipe: Recipe, max_length: int | None) -> None:
-        self._prepare_text = bind_steps(recipe.text_steps, recipe.special_tokens)
-        self._cut = bind_cut(recipe.special_tokens)
-        self._prepare_segment = bind_steps(recipe.segment_steps, recipe.special_tokens)
-        self._look_up = _segment_encoder(path, recipe)
-        self._unlisted_from, self._unknown_id = recipe.unlisted_from, recipe.unknown_id
-        self._before, self._after, self._after_once = recipe.before, recipe.after, recipe.after_once
-        self.frame = (len(recipe.before), len(recipe.after))
+    def __init__(self, path: Path, spec: TokenizerSpec, max_length: int | None) -> None:
+        self._prepare_text = bind_normalizers(spec.normalizers, spec.special_tokens)
+        self._cut = bind_cut(spec.special_tokens)
+        self._prepare_segment = bind_normalizers(spec.pre_tokenizers, spec.special_tokens)
+        self._look_up = _segment_encoder(path, spec)
+        self._unlisted_from, self._unknown_id = spec.unlisted_from, spec.unknown_id
+        self._prefix_ids, self._suffix_ids, self._suffix_once = spec.prefix_ids, spec.suffix_ids, spec.suffix_once
+        self.frame = (len(spec.prefix_ids), len(spec.suffix_ids))
         self._room = None if max_length is None else max(max_length - sum(self.frame), 0)
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
@@ -158,15 +158,15 @@ class _SlowEncoder:
         """Cut ids to their length and put the special tokens around them; tell whether they were cut."""
         kept = ids[: self._room]
         is_cut = len(kept) < len(ids)
-        if self._after_once and kept[len(kept) - len(self._after) :] == self._after:
-            return self._before + kept, is_cut
-        return self._before + kept + self._after, is_cut
+        if self._suffix_once and kept[len(kept) - len(self._suffix_ids) :] == self._suffix_ids:
+            return self._prefix_ids + kept, is_cut
+        return self._prefix_ids + kept + self._suffix_ids, is_cut
 
 
-def _segment_encoder(path: Path, recipe: Recipe) -> Callable[[Sequence[str]], Iterable[list[int]]]:
+def _segment_encoder(path: Path, spec: TokenizerSpec) -> Callable[[Sequence[str]], Iterable[list[int]]]:
     """Return what looks up stretches of text, without special tokens."""
-    if recipe.sentencepiece is not None:
-        return partial(map, SentencePieceEncoder(path, recipe.sentencepiece))
+    if spec.sentencepiece is not None:
+        return partial(map, SentencePieceEncoder(path, spec.sentencepiece))
     tokenizer = _load(path)
     if has_words(tokenizer):
         return partial(map, WordEncoder(tokenizer))

@@ -17,9 +17,9 @@ from bertscore_onnx.bundle.opening import FORMAT_VERSION, GRAPH_FILE, Manifest, 
 from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError
-from bertscore_onnx_export.graph.fp16 import halve
+from bertscore_onnx_export.graph.fp16 import convert_to_fp16
 from bertscore_onnx_export.graph.fuse import fuse
-from bertscore_onnx_export.graph.int8 import quantise
+from bertscore_onnx_export.graph.int8 import quantize_to_int8
 from bertscore_onnx_export.graph.write import OUTPUT, write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
@@ -98,9 +98,9 @@ def export_model(
         if precision == "fp16":
             fuse(folder, config)
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)  # a wrong fusion is not to hide in rounding
-            halve(folder)
+            convert_to_fp16(folder)
         elif precision == "int8":
-            quantise(folder)
+            quantize_to_int8(folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
         original = load_tokenizer(source, tokenizer_mode)
         facts = write_tokenizer(original, max_tokens(model, config, family), folder)
@@ -122,7 +122,7 @@ def export_model(
             zero_weight_ids=facts.zero_weight_ids,
             empty_ids=facts.empty_ids,
             tokenizer_mode=tokenizer_mode,
-            recipe=facts.recipe,
+            tokenizer_spec=facts.spec,
             tokenizer_differences=facts.differences,
             baselines=_baselines(source.model_id, range(0 if all_layers else num_layers, num_layers + 1)),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.results import Figure
 from bertscore_onnx.bundle.opening import open_bundle
-from bertscore_onnx.encoding.model import GraphRunner
+from bertscore_onnx.encoding.model import OnnxModel
 from reliability.bounds import at_least, at_most
 from reliability.memory import late_spread, resident_mb
 from reliability.settings import Settings
@@ -22,7 +22,7 @@ MOST_TOKENS = 1024
 
 def measure(settings: Settings) -> list[Figure]:
     """Run sound, then with a leak."""
-    runner = GraphRunner(open_bundle(settings.minilm), device="cpu")
+    runner = OnnxModel(open_bundle(settings.minilm), device="cpu")
     runs = settings.sizes.shapes
     sound = late_spread(_memory_over_runs(runner, runs, leak_mb=0))
     leaking = late_spread(_memory_over_runs(runner, LEAKING_RUNS, leak_mb=2 * PLANTED_MB / LEAKING_RUNS))
@@ -33,7 +33,7 @@ def measure(settings: Settings) -> list[Figure]:
     ]
 
 
-def _memory_over_runs(runner: GraphRunner, runs: int, leak_mb: float) -> list[float]:
+def _memory_over_runs(runner: OnnxModel, runs: int, leak_mb: float) -> list[float]:
     draw = random.Random(0)  # noqa: S311 -- nothing secret
     lost, samples = [], []
     for _ in range(runs):

@@ -28,9 +28,9 @@ def baseline_path(tmp_path):
 
 
 @pytest.fixture
-def small_windows(monkeypatch):
+def small_chunks(monkeypatch):
     """Let a window hold 4 pairs, which are read 2 at a time."""
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.WINDOW_CANDIDATES", 4)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 4)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.encoding.model import GraphRunner
+from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
 from tests.support.processes import in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
@@ -254,8 +254,8 @@ def test_closing_a_scorer_ends_the_work_of_another_thread(tiny_bundle, monkeypat
         assert closed.wait(60)
         return original(runner, *arguments, **options)
 
-    original = GraphRunner.run
-    monkeypatch.setattr(GraphRunner, "run", run)
+    original = OnnxModel.run
+    monkeypatch.setattr(OnnxModel, "run", run)
     scorer = BERTScorer(tiny_bundle, device="cpu", nthreads=num_threads)
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(scorer.score, CANDIDATES, REFERENCES)

@@ -11,7 +11,7 @@ from bertscore_onnx.errors import ClosedError, IdfError, InputError, InputTypeEr
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))  # 9 pairs: two windows and a part of one
-pytestmark = pytest.mark.usefixtures("small_windows")
+pytestmark = pytest.mark.usefixtures("small_chunks")
 
 
 def scores_of(scorer, pairs):

@@ -34,7 +34,7 @@ def test_every_stage_is_reported(tiny_model, tmp_path):
 def test_the_fast_tokenizer_can_be_asked_for(tiny_model, tmp_path):
     bundle = export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle", tokenizer_mode="fast")
     manifest = open_bundle(bundle).manifest
-    assert (manifest.tokenizer_mode, manifest.recipe) == ("fast", None)
+    assert (manifest.tokenizer_mode, manifest.tokenizer_spec) == ("fast", None)
 
 
 def test_a_bundle_is_not_overwritten_unless_forced(tiny_model, tmp_path):

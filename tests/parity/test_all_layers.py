@@ -5,7 +5,7 @@ import pytest
 from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
-from tests.support.parity_texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
@@ -14,7 +14,7 @@ pytestmark = [
 ]
 
 LAYERS = range(7)
-CANDIDATES, REFERENCES = map(list, zip(*AWKWARD_PAIRS[:12], *ORDINARY_PAIRS[:8], strict=True))
+CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS[:12], *ORDINARY_PAIRS[:8], strict=True))
 
 
 @pytest.fixture(scope="module")

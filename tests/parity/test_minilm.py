@@ -6,7 +6,7 @@ from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
 from tests.support.parity import assert_same_scores
-from tests.support.parity_texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 LAYERS = range(7)
-CANDIDATES, REFERENCES = map(list, zip(*AWKWARD_PAIRS, strict=True))
+CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS, strict=True))
 MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=True))
 
 
@@ -72,7 +72,7 @@ def assert_same_rescaled_scores(ours, theirs, baselines):
 
 @pytest.mark.parametrize("idf", [False, True])
 def test_scores_depend_neither_on_the_batch_nor_on_the_order(minilm_bundle, idf):
-    candidates, references = map(list, zip(*AWKWARD_PAIRS, *ORDINARY_PAIRS, strict=True))
+    candidates, references = map(list, zip(*EDGE_CASE_PAIRS, *ORDINARY_PAIRS, strict=True))
     order = np.random.default_rng(0).permutation(len(candidates))
     with BERTScorer(minilm_bundle, idf=idf) as scorer:
         together = np.stack(scorer.score(candidates, references))

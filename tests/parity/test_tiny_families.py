@@ -10,9 +10,9 @@ import shutil
 import msgspec
 import numpy as np
 import pytest
-from bertscore_onnx_export.graph.fp16 import halve
+from bertscore_onnx_export.graph.fp16 import convert_to_fp16
 from bertscore_onnx_export.graph.fuse import fuse
-from bertscore_onnx_export.graph.int8 import quantise
+from bertscore_onnx_export.graph.int8 import quantize_to_int8
 from bertscore_onnx_export.model.load import load_config
 from bertscore_onnx_export.model.source import Source
 from transformers import AutoModel
@@ -27,7 +27,7 @@ from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from tests.support.parity import assert_same_scores
 from tests.support.parity_models import TINY_MODELS, save_model_and_tokenizer
-from tests.support.parity_texts import AWKWARD_PAIRS, ORDINARY_PAIRS
+from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
@@ -39,7 +39,7 @@ pytestmark = [
 WITHOUT_PRODUCTS = {"bort", "squeezebert"}
 """Models that do not multiply with a matrix: embeddings alone, and convolutions."""
 
-PAIRS = [*AWKWARD_PAIRS, *ORDINARY_PAIRS[:10]]
+PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS[:10]]
 
 
 @pytest.fixture(scope="module", params=TINY_MODELS)
@@ -112,13 +112,13 @@ def test_scores_in_fewer_bits(model, bundle, precision, tmp_path, record_propert
     lowered = shutil.copytree(bundle, tmp_path / "lowered")
     if precision == "int8" and model.name in WITHOUT_PRODUCTS:
         with pytest.raises(UnsupportedFamilyError, match="Nothing in the graph can be computed in int8"):
-            quantise(lowered)
+            quantize_to_int8(lowered)
         return
     if precision == "int8":
-        quantise(lowered)
+        quantize_to_int8(lowered)
     else:
         fuse(lowered, load_config(Source(str(model))))
-        halve(lowered)
+        convert_to_fp16(lowered)
     files = {name: file_digest(lowered / name) for name in read_manifest(bundle).files}
     write_manifest(lowered, msgspec.structs.replace(read_manifest(bundle), precision=precision, files=files))
     scores = []

@@ -5,14 +5,14 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from tests.support.parity import assert_same_scores
-from tests.support.parity_texts import AWKWARD_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
     pytest.mark.filterwarnings("ignore:.* longer than .* cut there:UserWarning"),
 ]
 
-PAIRS = [*AWKWARD_PAIRS, *ORDINARY_PAIRS]
+PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS]
 CANDIDATES, REFERENCES = map(list, zip(*PAIRS, strict=True))
 MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=True))
 
@@ -29,7 +29,7 @@ def windows(monkeypatch):
         return original(window, embeddings)
 
     monkeypatch.setattr(Window, "joined", joined)
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.WINDOW_CANDIDATES", 9)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 9)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 3)
     return sizes
 

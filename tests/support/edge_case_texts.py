@@ -15,7 +15,7 @@ _SPACES = (" ", " ", " ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u3000", "\u200b"
 _REPEATED = "abehinost.!-?0123456789,_=*#'"
 
 
-def hostile_texts(count: int, special_tokens: Sequence[str], seed: int = 0) -> list[str]:
+def edge_case_texts(count: int, special_tokens: Sequence[str], seed: int = 0) -> list[str]:
     """Return random strings; the same ones for the same arguments."""
     chance = random.Random(seed)  # noqa: S311
     words = [word for text in PLAIN_TEXTS for word in text.split()[:40]]

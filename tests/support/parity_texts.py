@@ -12,7 +12,7 @@ ORDINARY_PAIRS: list[tuple[str, str]] = list(
     )
 )
 
-AWKWARD_PAIRS: list[tuple[str, str]] = [
+EDGE_CASE_PAIRS: list[tuple[str, str]] = [
     ("", "nothing on the other side"),
     ("nothing on the other side", ""),
     (" \t\n ", "only white space"),

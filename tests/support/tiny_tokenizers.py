@@ -7,12 +7,12 @@ from typing import Any
 
 import sentencepiece
 import transformers
-from bertscore_onnx_export.verify.sample_texts import AWKWARD_TEXTS, PLAIN_TEXTS
+from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizer
 from transformers.models.deprecated.xlm_prophetnet.tokenization_xlm_prophetnet import XLMProphetNetTokenizer
 
-TRAINING_TEXTS = [line for text in (*PLAIN_TEXTS, *AWKWARD_TEXTS) for line in text[:500].split("\n") if line.strip()]
+TRAINING_TEXTS = [line for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS) for line in text[:500].split("\n") if line.strip()]
 _T5_IDS = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
 _BERT_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[X_SEP]"]
 _MPNET_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>"]

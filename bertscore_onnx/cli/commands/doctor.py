@@ -77,7 +77,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
 
 
 def _examine() -> _Report:
-    from bertscore_onnx.bundle.store import bundles_here, home
+    from bertscore_onnx.bundle.store import home, stored_bundles
     from bertscore_onnx.cli.probe import probe_providers
     from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
     from bertscore_onnx.encoding.providers import installed_wheels
@@ -87,7 +87,7 @@ def _examine() -> _Report:
         providers = {name: error and one_line(error) for name, error in probe_providers().items()}
     except ImportError as error:  # a MissingExtraError, or a shared library that cannot be loaded
         onnxruntime_error = one_line(error)
-    bundles = [_examine_bundle(folder) for folder in bundles_here()]
+    bundles = [_examine_bundle(folder) for folder in stored_bundles()]
     usable = [bundle.path for bundle in bundles if bundle.error is None]
     return _Report(
         versions={

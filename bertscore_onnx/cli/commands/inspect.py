@@ -25,10 +25,10 @@ def inspect(
     """
     import msgspec
 
-    from bertscore_onnx.bundle.resolver import find_bundle
+    from bertscore_onnx.bundle.resolver import resolve_bundle
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
-    found = find_bundle(bundle, all_layers=None)
+    found = resolve_bundle(bundle, all_layers=None)
     if not as_json:
         print_table(_describe(found))
     with golden_pipeline(found.path, device=device) as pipeline:

@@ -59,7 +59,7 @@ def _known_models() -> dict[str, _Model]:
     """Return the models of the catalogue and then those that only have a bundle here, by name."""
     from bertscore_onnx.bundle import catalogue
     from bertscore_onnx.bundle.opening import read_manifest
-    from bertscore_onnx.bundle.store import bundles_here
+    from bertscore_onnx.bundle.store import stored_bundles
 
     known = {
         name: _Model(
@@ -73,7 +73,7 @@ def _known_models() -> dict[str, _Model]:
         )
         for name, entry in catalogue.entries().items()
     }
-    for folder in bundles_here():
+    for folder in stored_bundles():
         try:
             manifest = read_manifest(folder)
         except BundleError as error:
@@ -96,7 +96,7 @@ def _known_models() -> dict[str, _Model]:
 def _largest_difference(family: str) -> float | None:
     from bertscore_onnx.bundle import catalogue
 
-    proof = catalogue.proofs().get(family)
+    proof = catalogue.parity().get(family)
     return None if proof is None else proof.largest_difference
 
 

@@ -18,7 +18,7 @@ from bertscore_onnx.server.requests.media_type import JSON, media_type
 from bertscore_onnx.server.requests.record import visit_of
 from bertscore_onnx.server.requests.schemas import MatchAnswer, MatchBody, PairBody, convert
 from bertscore_onnx.server.requests.strict_json import parse
-from bertscore_onnx.similarity import TokenMatches, token_matches
+from bertscore_onnx.similarity import TokenSimilarity, token_similarity
 
 MAX_TOKENS = 128
 """Tokens of either side: the answer grows with their product."""
@@ -76,9 +76,9 @@ class Matching:
             _rounded(found.reference_weights),
         )
 
-    def _similarities(self, choice: Choice, candidate: str, reference: str) -> TokenMatches:
+    def _similarities(self, choice: Choice, candidate: str, reference: str) -> TokenSimilarity:
         with heard_by(lambda message: None):  # texts that are cut off are seen to be
-            return token_matches(choice.weighting.scorer, choice.model.token_names, candidate, reference)
+            return token_similarity(choice.weighting.scorer, choice.model.token_names, candidate, reference)
 
 
 def _rounded(values: NDArray[np.float32]) -> Any:

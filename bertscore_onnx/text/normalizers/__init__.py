@@ -11,15 +11,15 @@ from bertscore_onnx.text.normalizers.moses import Moses
 from bertscore_onnx.text.normalizers.prefix_space import PrefixSpace
 from bertscore_onnx.text.normalizers.separate_words import SeparateDialogue, SeparateWords
 
-TextStep = BasicTokenize | CleanQuotes | Lowercase | Moses | PrefixSpace | SeparateDialogue | SeparateWords
+Normalizer = BasicTokenize | CleanQuotes | Lowercase | Moses | PrefixSpace | SeparateDialogue | SeparateWords
 
 __all__ = [
     "BasicTokenize",
     "CleanQuotes",
     "Lowercase",
     "Moses",
+    "Normalizer",
     "PrefixSpace",
     "SeparateDialogue",
     "SeparateWords",
-    "TextStep",
 ]

@@ -20,7 +20,7 @@ _SHAPE_ONLY = {"Shape", "Size"}
 _FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 
 
-def halve(folder: Path) -> None:
+def convert_to_fp16(folder: Path) -> None:
     """Rewrite the graph of a folder to compute in fp16.
 
     Its inputs are integers and its output stays fp32, as do the norms of the vectors, whose floor is 0 in fp16, and
@@ -28,7 +28,7 @@ def halve(folder: Path) -> None:
     """
     model = load_graph(folder)
     _hoist_constants(model.graph)
-    _Halving(model).run()
+    _Fp16Conversion(model).run()
     replace_graph(model, folder)
 
 
@@ -42,7 +42,7 @@ def _hoist_constants(graph: GraphProto) -> None:
         graph.node.remove(node)
 
 
-class _Halving:
+class _Fp16Conversion:
     """One pass over the nodes of a graph."""
 
     def __init__(self, model: ModelProto) -> None:

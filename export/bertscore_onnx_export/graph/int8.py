@@ -29,7 +29,7 @@ _CONSTANTS = {
 }
 
 
-def quantise(folder: Path) -> None:
+def quantize_to_int8(folder: Path) -> None:
     """Rewrite the graph of a folder so that its products with constant matrices are computed in int8.
 
     Raises:

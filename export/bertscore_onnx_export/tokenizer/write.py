@@ -1,4 +1,4 @@
-"""Turns a tokenizer of transformers into `tokenizer.json` and a recipe that give the same ids."""
+"""Turns a tokenizer of transformers into `tokenizer.json` and a spec that give the same ids."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from bertscore_onnx.bundle.opening import TOKENIZER_FILE
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import Recipe, SpecialToken
+from bertscore_onnx.text.spec import SpecialToken, TokenizerSpec
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.model.source import Source, first_line
 from bertscore_onnx_export.tokenizer.conversions import Converted, convert
 from bertscore_onnx_export.tokenizer.conversions.byte_bpe import takes_prefix_space
-from bertscore_onnx_export.verify.sample_texts import AWKWARD_TEXTS, PLAIN_TEXTS
+from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 
 UNSTATED_LENGTH = 1_000_000
 """A tokenizer that states a longer maximum states none (transformers writes 1e30)."""
@@ -27,7 +27,7 @@ UNSTATED_LENGTH = 1_000_000
 class TokenizerFacts:
     """What the manifest says of a tokenizer."""
 
-    recipe: Recipe | None
+    spec: TokenizerSpec | None
     """What `tokenizer.json` cannot express; None in the fast mode."""
 
     max_length: int | None
@@ -35,7 +35,7 @@ class TokenizerFacts:
     empty_ids: list[int]
     zero_weight_ids: list[int]
     differences: int
-    """How many of `AWKWARD_TEXTS` get other ids than from the original."""
+    """How many of `EDGE_CASE_TEXTS` get other ids than from the original."""
 
 
 def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None, folder: Path) -> TokenizerFacts:
@@ -50,31 +50,31 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
         ExportError: there is no way to convert it.
         VerificationError: the ids of plain texts differ.
     """
-    recipe = None
+    spec = None
     if original.is_fast:
         tokenizer = original.backend_tokenizer
     else:
         converted = convert(original)
-        tokenizer, recipe = converted.tokenizer, _recipe(original, converted)
+        tokenizer, spec = converted.tokenizer, _recipe(original, converted)
     tokenizer.no_padding()
     tokenizer.no_truncation()
     path = folder / TOKENIZER_FILE
     tokenizer.save(str(path))
     max_length = _max_length(original, max_positions)
     empty_ids = original_ids(original, "", max_length)
-    written = TextTokenizer(path, recipe=recipe, max_length=max_length, empty_ids=empty_ids)
+    written = TextTokenizer(path, spec=spec, max_length=max_length, empty_ids=empty_ids)
     if different := _differences(original, written, max_length, PLAIN_TEXTS):
         raise VerificationError(
             f"The exported tokenizer gives other ids than the {type(original).__name__} of {original.name_or_path} for "
             f"{different[0]!r}."
         )
     return TokenizerFacts(
-        recipe=recipe,
+        spec=spec,
         max_length=max_length,
         pad_id=original.pad_token_id or 0,
         empty_ids=empty_ids,
         zero_weight_ids=sorted({original.cls_token_id, original.sep_token_id} - {None}),
-        differences=len(_differences(original, written, max_length, AWKWARD_TEXTS)),
+        differences=len(_differences(original, written, max_length, EDGE_CASE_TEXTS)),
     )
 
 
@@ -117,14 +117,14 @@ _MARK = -1
 """An id that no token has."""
 
 
-def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> Recipe:
+def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
     """Add to a conversion what slow tokenizers of all kinds have in common."""
     framed = slow.build_inputs_with_special_tokens([_MARK])
     place = framed.index(_MARK)
-    before, after = framed[:place], framed[place + 1 :]
+    prefix_ids, suffix_ids = framed[:place], framed[place + 1 :]
     lowercase = getattr(slow, "do_lower_case", False)
-    return Recipe(
-        text_steps=[*converted.text_steps, *([Lowercase()] if lowercase else [])],
+    return TokenizerSpec(
+        normalizers=[*converted.normalizers, *([Lowercase()] if lowercase else [])],
         special_tokens=[
             SpecialToken(
                 content=token.content,
@@ -134,21 +134,21 @@ def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> Recipe:
             )
             for token in slow.added_tokens_decoder.values()
         ],
-        segment_steps=converted.segment_steps,
+        pre_tokenizers=converted.pre_tokenizers,
         sentencepiece=converted.sentencepiece,
         unlisted_from=converted.unlisted_from,
         unknown_id=slow.unk_token_id,
-        before=before,
-        after=after,
-        after_once=bool(after) and _ends_once(slow, after),
+        prefix_ids=prefix_ids,
+        suffix_ids=suffix_ids,
+        suffix_once=bool(suffix_ids) and _ends_once(slow, suffix_ids),
     )
 
 
-def _ends_once(slow: PreTrainedTokenizer, after: list[int]) -> bool:
+def _ends_once(slow: PreTrainedTokenizer, suffix_ids: list[int]) -> bool:
     """Tell whether a text that ends with the last special tokens gets no second ones."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return list(slow.build_inputs_with_special_tokens([_MARK, *after]))[1:] == after
+        return list(slow.build_inputs_with_special_tokens([_MARK, *suffix_ids]))[1:] == suffix_ids
 
 
 def _max_length(tokenizer: PreTrainedTokenizerBase, max_positions: int | None) -> int | None:

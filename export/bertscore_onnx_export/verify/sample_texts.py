@@ -26,7 +26,7 @@ PLAIN_TEXTS: tuple[str, ...] = (
 )
 """Texts whose ids must equal the original tokenizer's, or the export is refused."""
 
-AWKWARD_TEXTS: tuple[str, ...] = (
+EDGE_CASE_TEXTS: tuple[str, ...] = (
     "",
     " ",
     "\u00a0\u3000",

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from bertscore_onnx.bundle.digests import file_digest, remembered_digest
+from bertscore_onnx.bundle.digests import cached_digest, file_digest
 
 XYZ = hashlib.sha256(b"xyz").hexdigest()
 ABC = hashlib.sha256(b"abc").hexdigest()
@@ -31,52 +31,52 @@ def read(monkeypatch):
 
 
 def test_a_digest_is_the_sha256_of_the_content(file):
-    assert file_digest(file) == remembered_digest(file) == ABC
+    assert file_digest(file) == cached_digest(file) == ABC
 
 
 def test_an_unchanged_file_is_read_once(file, read):
-    assert [remembered_digest(file), remembered_digest(file)] == [ABC, ABC]
+    assert [cached_digest(file), cached_digest(file)] == [ABC, ABC]
     assert read == [file]
 
 
 def test_an_unchanged_file_can_be_read_again(file, read):
-    remembered_digest(file)
-    remembered_digest(file, read_again=True)
+    cached_digest(file)
+    cached_digest(file, read_again=True)
     assert read == [file, file]
 
 
 def test_a_modification_time_that_was_set_back_hides_no_change(file):
-    remembered_digest(file)
+    cached_digest(file)
     status = file.stat()
     time.sleep(0.02)  # a clock of the kernel ticks every 10 ms at most
     file.write_bytes(b"xyz")
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert remembered_digest(file) == XYZ
+    assert cached_digest(file) == XYZ
 
 
 def test_a_new_modification_time_means_reading_again(file):
-    remembered_digest(file)
+    cached_digest(file)
     file.write_bytes(b"xyz")
     os.utime(file, ns=(0, 0))
-    assert remembered_digest(file) == XYZ
+    assert cached_digest(file) == XYZ
 
 
 @pytest.mark.parametrize("memory", [b"{", b"[]", b'{"x": 1}', b"\xff"])
 def test_a_damaged_memory_is_ignored(file, home, memory):
     home.mkdir()
     (home / "digests.json").write_bytes(memory)
-    assert remembered_digest(file) == ABC
+    assert cached_digest(file) == ABC
 
 
 def test_a_home_that_cannot_be_written_costs_only_time(file, tmp_path, monkeypatch):
     monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(file / "below-a-file"))
-    assert remembered_digest(file) == ABC
+    assert cached_digest(file) == ABC
 
 
 def test_files_that_are_gone_are_forgotten(file, home, tmp_path):
-    remembered_digest(file)
+    cached_digest(file)
     other = tmp_path / "other"
     other.write_bytes(b"")
     file.unlink()
-    remembered_digest(other)
+    cached_digest(other)
     assert str(file) not in (home / "digests.json").read_text()

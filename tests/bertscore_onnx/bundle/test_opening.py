@@ -17,7 +17,7 @@ from bertscore_onnx.errors import (
 )
 
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-DEEP = b'{"format_version": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+DEEP = b'{"format_version": 2, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_folder_without_a_manifest_is_no_bundle(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"\xff\xfe", b'{"model_id": "x"}', b'{"format_version": 1, "x": "\xff"}', DEEP]
+    "content", [b"", b"{", b"[]", b"\xff\xfe", b'{"model_id": "x"}', b'{"format_version": 2, "x": "\xff"}', DEEP]
 )
 def test_a_manifest_that_is_no_manifest_is_refused(bundle, content):
     (bundle / "bertscore.json").write_bytes(content)
@@ -79,7 +79,7 @@ def test_a_manifest_that_is_no_manifest_is_refused(bundle, content):
         ("golden", None),
         ("zero_weight_ids", [-1]),
         ("empty_ids", []),
-        ("recipe", {"text_steps": [{"type": "magic"}]}),
+        ("tokenizer_spec", {"normalizers": [{"type": "magic"}]}),
     ],
 )
 def test_a_misstated_field_is_named(bundle, field, value):
@@ -94,7 +94,7 @@ def test_a_missing_field_is_named(bundle):
         open_bundle(bundle)
 
 
-@pytest.mark.parametrize(("version", "advice"), [(2, "Upgrade bertscore-onnx"), (0, "Export the model again")])
+@pytest.mark.parametrize(("version", "advice"), [(3, "Upgrade bertscore-onnx"), (1, "Export the model again")])
 def test_another_format_version_is_refused_whatever_else_it_says(bundle, version, advice):
     (bundle / "bertscore.json").write_text(json.dumps({"format_version": version}))
     with pytest.raises(FormatVersionError, match=advice):

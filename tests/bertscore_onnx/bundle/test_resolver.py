@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from bertscore_onnx.bundle.resolver import find_bundle
+from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Variant, bundle_folder
 from bertscore_onnx.errors import BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
 
@@ -18,50 +18,50 @@ def installed(tiny_bundle, home):
 
 
 def test_a_path_is_opened_as_it_is(tiny_bundle):
-    assert find_bundle(str(tiny_bundle)).path == tiny_bundle
+    assert resolve_bundle(str(tiny_bundle)).path == tiny_bundle
 
 
 def test_a_path_knows_its_own_layer(tiny_bundle):
-    assert find_bundle(str(tiny_bundle), num_layers=2).manifest.num_layers == 2
+    assert resolve_bundle(str(tiny_bundle), num_layers=2).manifest.num_layers == 2
     with pytest.raises(UnknownLayerError, match="cut at layer 2, and layer 1 was asked for"):
-        find_bundle(str(tiny_bundle), num_layers=1)
+        resolve_bundle(str(tiny_bundle), num_layers=1)
 
 
 def test_a_catalogue_name_means_its_tuned_layer(installed):
     folder = installed("roberta-large", 17)
     installed("roberta-large", 3)
-    assert find_bundle("roberta-large").path == folder
+    assert resolve_bundle("roberta-large").path == folder
 
 
 def test_a_layer_can_be_named(installed):
     installed("roberta-large", 17)
     folder = installed("roberta-large", 3)
-    assert find_bundle("roberta-large", num_layers=3).path == folder
+    assert resolve_bundle("roberta-large", num_layers=3).path == folder
 
 
 def test_a_language_means_its_default_model(installed):
     folder = installed("bert-base-chinese", 8)
-    assert find_bundle(None, lang="zh").path == folder
+    assert resolve_bundle(None, lang="zh").path == folder
 
 
 def test_the_fast_tokenizer_has_a_bundle_of_its_own(installed):
     installed("roberta-large", 17)
     folder = installed("roberta-large", 17, "fast")
-    assert find_bundle("roberta-large", tokenizer_mode="fast").path == folder
+    assert resolve_bundle("roberta-large", tokenizer_mode="fast").path == folder
 
 
 def test_each_precision_has_a_bundle_of_its_own(installed):
     installed("roberta-large", 17)
     folder = installed("roberta-large", 17, precision="int8")
-    assert find_bundle("roberta-large", precision="int8").path == folder
-    assert find_bundle("roberta-large").path.name == "layer-17-slow-fp32"
+    assert resolve_bundle("roberta-large", precision="int8").path == folder
+    assert resolve_bundle("roberta-large").path.name == "layer-17-slow-fp32"
 
 
 def test_a_bundle_of_another_precision_does_not_stand_for_one_in_fp32(installed):
     installed("someone/own-model", 5, precision="int8")
-    assert find_bundle("someone/own-model", precision="int8").path.name == "layer-5-slow-int8"
+    assert resolve_bundle("someone/own-model", precision="int8").path.name == "layer-5-slow-int8"
     with pytest.raises(BundleNotFoundError) as caught:
-        find_bundle("someone/own-model")
+        resolve_bundle("someone/own-model")
     assert str(caught.value) == (
         "No bundle of someone/own-model with its slow tokenizer in fp32 is here, only layer-5-slow-int8. Choose one of "
         "these, or run `bertscore-onnx export --model someone/own-model --num-layers N`."
@@ -70,14 +70,14 @@ def test_a_bundle_of_another_precision_does_not_stand_for_one_in_fp32(installed)
 
 def test_the_only_bundle_of_an_uncatalogued_model_is_taken(installed):
     folder = installed("someone/own-model", 5)
-    assert find_bundle("someone/own-model").path == folder
+    assert resolve_bundle("someone/own-model").path == folder
 
 
 def test_several_bundles_of_an_uncatalogued_model_need_a_layer(installed):
     installed("someone/own-model", 5)
     installed("someone/own-model", 6)
     with pytest.raises(UnknownLayerError, match="choose one with num_layers"):
-        find_bundle("someone/own-model")
+        resolve_bundle("someone/own-model")
 
 
 @pytest.mark.parametrize(
@@ -93,47 +93,47 @@ def test_several_bundles_of_an_uncatalogued_model_need_a_layer(installed):
 )
 def test_a_missing_bundle_is_answered_with_the_command_that_makes_it(home, arguments, command):
     with pytest.raises(BundleNotFoundError) as caught:
-        find_bundle("roberta-large", **arguments)
+        resolve_bundle("roberta-large", **arguments)
     assert command in str(caught.value)
 
 
 def test_an_unknown_name_is_answered_with_the_three_nearest(home):
     with pytest.raises(UnknownModelError, match="The nearest names are roberta-large, roberta-base, xlm-roberta-large"):
-        find_bundle("roberta-lage")
+        resolve_bundle("roberta-lage")
 
 
 def test_own_models_are_among_the_nearest_names(installed, tiny_bundle):
     installed("tiny-bert", 2)
     with pytest.raises(UnknownModelError, match="nearest names are tiny-bert"):
-        find_bundle("tiny-brt")
+        resolve_bundle("tiny-brt")
 
 
 def test_a_transformers_model_is_not_taken_for_a_bundle(tiny_model, home):
     with pytest.raises(BundleNotFoundError, match="holds a transformers model, not a bundle"):
-        find_bundle(str(tiny_model))
+        resolve_bundle(str(tiny_model))
 
 
 def test_another_folder_is_not_taken_for_a_bundle(tmp_path, home):
     with pytest.raises(BundleNotFoundError, match="is no bundle"):
-        find_bundle(str(tmp_path))
+        resolve_bundle(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["", "../..", "/", "a\0b", "x" * 5000])
 def test_a_strange_name_is_refused_in_words(home, name):
     with pytest.raises((UnknownModelError, BundleNotFoundError)):
-        find_bundle(name)
+        resolve_bundle(name)
 
 
 def test_neither_model_nor_language_is_refused():
     with pytest.raises(InputError, match="`model_type` or a language with `lang`"):
-        find_bundle(None)
+        resolve_bundle(None)
 
 
 def test_a_negative_layer_is_refused(tiny_bundle):
     with pytest.raises(UnknownLayerError, match="num_layers is -1"):
-        find_bundle(str(tiny_bundle), num_layers=-1)
+        resolve_bundle(str(tiny_bundle), num_layers=-1)
 
 
 def test_a_bundle_of_one_layer_does_not_stand_for_all(tiny_bundle):
     with pytest.raises(UnknownLayerError, match="holds layer 2 only, and all layers were asked for"):
-        find_bundle(str(tiny_bundle), all_layers=True)
+        resolve_bundle(str(tiny_bundle), all_layers=True)

@@ -39,7 +39,7 @@ def test_an_unknown_command_is_wrong_usage(run):
 
 def test_log_messages_are_one_line_of_standard_error(run, monkeypatch, home):
     monkeypatch.setattr(
-        "bertscore_onnx.bundle.store.bundles_here", lambda: logging.getLogger("any").warning("of\nthis") or []
+        "bertscore_onnx.bundle.store.stored_bundles", lambda: logging.getLogger("any").warning("of\nthis") or []
     )
     result = run("models", "roberta-base")
     assert result.stderr == "Warning: of this\n"

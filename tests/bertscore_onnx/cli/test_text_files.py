@@ -124,7 +124,7 @@ def test_standard_input_stays_open(standard_input):
 
 def test_a_file_starts_anew(write):
     with open_text_file(str(write("texts.txt", b"\xef\xbb\xbfone\r\ntwo\n"))) as file:
-        assert file.starts_anew
+        assert file.is_rereadable
         assert (file.count_lines(), list(file.lines()), list(file.lines())) == (2, ["one", "two"], ["one", "two"])
 
 
@@ -137,7 +137,7 @@ def test_redirected_standard_input_starts_anew_where_it_stood(standard_input):
 
 def test_a_pipe_does_not_start_anew(pipe):
     with open_text_file(pipe(b"one\n")) as file:
-        assert not file.starts_anew
+        assert not file.is_rereadable
         assert list(file.lines()) == ["one"]
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bertscore_onnx.concurrency.blas import ProductGate, product_gate
+from bertscore_onnx.concurrency.blas import BlasGate, blas_gate
 from tests.support.processes import in_forked_child
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -19,7 +19,7 @@ def run_in_thread(work):
 
 
 def test_a_fork_waits_for_a_product_in_progress():
-    gate, order = ProductGate(), []
+    gate, order = BlasGate(), []
 
     def fork():
         gate.before_fork()
@@ -35,7 +35,7 @@ def test_a_fork_waits_for_a_product_in_progress():
 
 
 def test_a_product_waits_for_a_fork_in_progress():
-    gate, order = ProductGate(), []
+    gate, order = BlasGate(), []
 
     def multiply():
         with gate:
@@ -61,7 +61,7 @@ def threadpool_info_of(api):
 
 @pytest.mark.skipif(not threadpool_info_of("blas"), reason="numpy's BLAS has no threads of its own")
 def test_blas_keeps_to_one_thread_until_nobody_multiplies():
-    gate, may_end = ProductGate(), threading.Event()
+    gate, may_end = BlasGate(), threading.Event()
     is_inside = threading.Event()
 
     def multiply():
@@ -82,7 +82,7 @@ def test_blas_keeps_to_one_thread_until_nobody_multiplies():
 
 def test_neither_waits_for_ever(monkeypatch):
     monkeypatch.setattr("bertscore_onnx.concurrency.blas.PATIENCE", 0.01)
-    gate = ProductGate()
+    gate = BlasGate()
     with gate:
         gate.before_fork()
         gate.after_fork()
@@ -92,7 +92,7 @@ def test_neither_waits_for_ever(monkeypatch):
 @in_threads
 def test_a_forked_child_may_multiply():
     def multiply():
-        with product_gate:
+        with blas_gate:
             return "done"
 
     assert in_forked_child(multiply) == "done"

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from bertscore_onnx.concurrency.prefetch import one_ahead
+from bertscore_onnx.concurrency.prefetch import prefetch
 
 
 def failing_after(items):
@@ -11,12 +11,12 @@ def failing_after(items):
 
 
 def test_results_come_in_order():
-    results = one_ahead(iter(range(5)), lambda item: item * 10, lambda item, begun: (item, begun))
+    results = prefetch(iter(range(5)), lambda item: item * 10, lambda item, begun: (item, begun))
     assert list(results) == [(0, 0), (1, 10), (2, 20), (3, 30), (4, 40)]
 
 
 def test_nothing_gives_nothing():
-    assert list(one_ahead(iter([]), lambda item: item, lambda item, begun: begun)) == []
+    assert list(prefetch(iter([]), lambda item: item, lambda item, begun: begun)) == []
 
 
 def test_the_next_item_is_begun_before_the_one_before_is_finished():
@@ -25,13 +25,13 @@ def test_the_next_item_is_begun_before_the_one_before_is_finished():
     def finish(item, result):
         return begun[min(item + 1, 3)].wait(60)
 
-    assert list(one_ahead(iter(range(4)), lambda item: begun[item].set(), finish)) == [True] * 4
+    assert list(prefetch(iter(range(4)), lambda item: begun[item].set(), finish)) == [True] * 4
 
 
 def test_no_more_than_one_item_is_read_ahead():
     read = []
     items = (read.append(item) or item for item in range(9))
-    for item in one_ahead(items, lambda item: item, lambda item, begun: item):
+    for item in prefetch(items, lambda item: item, lambda item, begun: item):
         assert len(read) <= item + 2
 
 
@@ -41,7 +41,7 @@ def test_items_are_read_and_finished_in_the_callers_thread_and_begun_in_another_
         for _ in range(number):
             yield threading.get_ident()
 
-    for read_in, begun_in, finished_in in one_ahead(
+    for read_in, begun_in, finished_in in prefetch(
         items(), lambda item: threading.get_ident(), lambda item, begun: (item, begun, threading.get_ident())
     ):
         assert read_in == finished_in == threading.get_ident()
@@ -50,7 +50,7 @@ def test_items_are_read_and_finished_in_the_callers_thread_and_begun_in_another_
 
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
 def test_a_failure_of_the_items_comes_after_the_results_before_it(number):
-    results = one_ahead(failing_after(range(number)), lambda item: item, lambda item, begun: begun)
+    results = prefetch(failing_after(range(number)), lambda item: item, lambda item, begun: begun)
     assert [next(results) for _ in range(number)] == [*range(number)]
     with pytest.raises(OSError, match="no more"):
         next(results)
@@ -62,7 +62,7 @@ def test_a_failure_of_a_step_comes_after_the_results_before_it(step):
         return 12 // (2 - item)
 
     steps = {"begin": lambda item: item, "finish": lambda item, begun: 12 // (2 - item), step: fail_at_two}
-    results = one_ahead(iter(range(5)), steps["begin"], steps["finish"])
+    results = prefetch(iter(range(5)), steps["begin"], steps["finish"])
     assert len([next(results) for _ in range(2)]) == 2
     with pytest.raises(ZeroDivisionError):
         next(results)
@@ -70,7 +70,7 @@ def test_a_failure_of_a_step_comes_after_the_results_before_it(step):
 
 def test_who_stops_early_ends_the_thread():
     workers = []
-    results = one_ahead(
+    results = prefetch(
         iter(range(100)), lambda item: workers.append(threading.current_thread()), lambda item, begun: item
     )
     next(results)

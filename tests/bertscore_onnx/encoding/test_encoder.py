@@ -7,7 +7,7 @@ import pytest
 
 from bertscore_onnx.bundle.opening import Bundle, open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.model import GraphRunner
+from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.providers import CPU, CUDA, Device
 from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError
 
@@ -63,13 +63,13 @@ def test_batches_do_not_change_vectors(encoder, options):
 
 
 def test_runs_are_bounded_however_small_the_model_is(encoder, monkeypatch):
-    original, sizes = GraphRunner.run, []
+    original, sizes = OnnxModel.run, []
 
     def run(self, input_ids, mask, **options):
         sizes.append(mask.size)
         return original(self, input_ids, mask, **options)
 
-    monkeypatch.setattr(GraphRunner, "run", run)
+    monkeypatch.setattr(OnnxModel, "run", run)
     embeddings = encoder.encode(SEQUENCES * 1000)
     assert embeddings.vectors.shape == (1, 13_000, 32)
     assert 750 < max(sizes) <= 1024
@@ -156,21 +156,21 @@ def test_a_little_work_is_shared_out_and_hardly_any_runs_alone(bundle, monkeypat
         found.append(alone)
         return original(runner, *arguments, alone=alone)
 
-    original = GraphRunner.run
-    monkeypatch.setattr(GraphRunner, "run", run)
+    original = OnnxModel.run
+    monkeypatch.setattr(OnnxModel, "run", run)
     encoder.encode(SEQUENCES)
     assert found == kinds
 
 
 @pytest.mark.parametrize(("length", "takes_part"), [(10, True), (11, False)])
 def test_the_caller_takes_part_in_short_runs_alone(bundle, monkeypatch, length, takes_part):
-    encoder, run, names = Encoder(bundle, device="cpu", num_threads=2), GraphRunner.run, set()
+    encoder, run, names = Encoder(bundle, device="cpu", num_threads=2), OnnxModel.run, set()
 
     def record(*arguments, **named):
         names.add(threading.current_thread().name)
         return run(*arguments, **named)
 
-    monkeypatch.setattr(GraphRunner, "run", record)
+    monkeypatch.setattr(OnnxModel, "run", record)
     encoder.max_tokens = 43
     encoder.encode([np.full(length, 5), np.full(length, 6)])
     assert (threading.current_thread().name in names) == takes_part

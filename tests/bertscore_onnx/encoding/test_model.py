@@ -3,7 +3,7 @@ import pytest
 
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.model import GraphRunner
+from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.providers import CPU, CUDA, Device, open_session
 from bertscore_onnx.encoding.sessions import Sessions
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
@@ -59,7 +59,7 @@ def fail_above(monkeypatch):
     ("most", "batches"), [(5, [5]), (3, [5, 2, 3]), (2, [5, 2, 3, 1, 2]), (1, [5, 2, 1, 1, 3, 1, 2, 1, 1])]
 )
 def test_a_batch_that_does_not_fit_into_memory_is_halved(bundle, fail_above, caplog, most, batches):
-    runner = GraphRunner(bundle, device="cpu", num_threads=1)
+    runner = OnnxModel(bundle, device="cpu", num_threads=1)
     expected = runner.run(INPUT_IDS, MASK)
     sessions = fail_above(most)
     found = runner.run(INPUT_IDS, MASK)
@@ -70,7 +70,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(bundle, fail_above, cap
 
 
 def test_every_layer_of_the_halves_is_joined(all_layers_bundle, fail_above):
-    runner = GraphRunner(open_bundle(all_layers_bundle), device="cpu", num_threads=1)
+    runner = OnnxModel(open_bundle(all_layers_bundle), device="cpu", num_threads=1)
     expected = runner.run(INPUT_IDS, MASK)
     fail_above(2)
     found = runner.run(INPUT_IDS, MASK)
@@ -79,7 +79,7 @@ def test_every_layer_of_the_halves_is_joined(all_layers_bundle, fail_above):
 
 
 def test_the_halves_of_a_run_alone_are_alone(bundle, fail_above):
-    runner = GraphRunner(bundle, device="cpu", num_threads=8)
+    runner = OnnxModel(bundle, device="cpu", num_threads=8)
     sessions = fail_above(2)
     runner.run(INPUT_IDS, MASK, alone=True)
     assert len(sessions[True].batches) == 5
@@ -98,14 +98,14 @@ def test_an_encoder_short_of_memory_gives_the_same_vectors(bundle, fail_above):
     "message", [NO_MEMORY, "CUDNN failure 4: out of memory ; GPU=0", "std::bad_alloc", "bad allocation"]
 )
 def test_a_single_text_that_does_not_fit_is_refused(bundle, fail_above, message):
-    runner = GraphRunner(bundle, device="cpu")
+    runner = OnnxModel(bundle, device="cpu")
     fail_above(0, message)
     with pytest.raises(OutOfMemoryError, match="CPUExecutionProvider has too little memory for a text of 4 tokens"):
         runner.run(INPUT_IDS, MASK)
 
 
 def test_too_little_memory_is_a_memory_error_too(bundle, fail_above):
-    runner = GraphRunner(bundle, device="cpu")
+    runner = OnnxModel(bundle, device="cpu")
     fail_above(0)
     with pytest.raises(MemoryError) as caught:
         runner.run(INPUT_IDS[:1], MASK[:1])
@@ -113,7 +113,7 @@ def test_too_little_memory_is_a_memory_error_too(bundle, fail_above):
 
 
 def test_any_other_failure_is_told_at_once(bundle, fail_above):
-    runner = GraphRunner(bundle, device="cpu", num_threads=1)
+    runner = OnnxModel(bundle, device="cpu", num_threads=1)
     sessions = fail_above(3, "Gather: index 7 is out of bounds")
     with pytest.raises(
         EncodingError, match=r"CPUExecutionProvider failed on a batch of shape \(5, 4\): Gather"
@@ -124,20 +124,20 @@ def test_any_other_failure_is_told_at_once(bundle, fail_above):
 
 
 def test_vectors_of_another_shape_are_refused(bundle, monkeypatch):
-    runner = GraphRunner(bundle, device="cpu")
-    monkeypatch.setattr(GraphRunner, "_compute", lambda self, session, ids, mask: np.zeros((5, 4, 31), np.float32))
+    runner = OnnxModel(bundle, device="cpu")
+    monkeypatch.setattr(OnnxModel, "_compute", lambda self, session, ids, mask: np.zeros((5, 4, 31), np.float32))
     with pytest.raises(EncodingError, match=r"shape \(5, 4, 31\); expected \(5, 4, 32\)"):
         runner.run(INPUT_IDS, MASK)
 
 
 def test_a_run_alone_gives_the_vectors_of_runs_side_by_side(bundle):
-    runner = GraphRunner(bundle, device="cpu", num_threads=8)
+    runner = OnnxModel(bundle, device="cpu", num_threads=8)
     together, alone = runner.run(INPUT_IDS, MASK), runner.run(INPUT_IDS, MASK, alone=True)
     assert np.abs(together - alone)[:, MASK].max() <= 1e-6
 
 
 def test_as_many_runs_go_side_by_side_as_there_are_threads(bundle):
-    assert GraphRunner(bundle, device="cpu", num_threads=3).side_by_side == 3
+    assert OnnxModel(bundle, device="cpu", num_threads=3).side_by_side == 3
 
 
 class CudaBinding:
@@ -157,7 +157,7 @@ class CudaBinding:
 
 
 def test_on_cuda_the_output_stays_on_the_card_until_it_is_copied(bundle, monkeypatch):
-    expected = GraphRunner(bundle, device="cpu").run(INPUT_IDS, MASK)
+    expected = OnnxModel(bundle, device="cpu").run(INPUT_IDS, MASK)
     bindings = []
 
     class CudaSession:
@@ -180,7 +180,7 @@ def test_on_cuda_the_output_stays_on_the_card_until_it_is_copied(bundle, monkeyp
         "bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CUDA, {"device_id": 1})]
     )
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", open_on_the_cpu)
-    assert np.array_equal(GraphRunner(bundle, device="cuda:1").run(INPUT_IDS, MASK), expected)
+    assert np.array_equal(OnnxModel(bundle, device="cuda:1").run(INPUT_IDS, MASK), expected)
     assert bindings[0].outputs == [("token_embeddings", "cuda", 1)]
 
 
@@ -189,13 +189,13 @@ def test_on_cuda_runs_are_padded_to_full_matrix_units(bundle, monkeypatch):
         "bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CPU, length_multiple=8)]
     )
     shapes = []
-    original = GraphRunner.run
+    original = OnnxModel.run
 
     def run(self, input_ids, mask, **options):
         shapes.append(input_ids.shape)
         return original(self, input_ids, mask, **options)
 
-    monkeypatch.setattr(GraphRunner, "run", run)
+    monkeypatch.setattr(OnnxModel, "run", run)
     padded = Encoder(bundle).encode(SEQUENCES)
     assert {tokens % 8 for _, tokens in shapes} == {0}
     monkeypatch.undo()

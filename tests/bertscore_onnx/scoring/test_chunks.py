@@ -4,7 +4,7 @@ import pytest
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
-from bertscore_onnx.scoring.chunks import DistinctTexts, Window, cut_windows
+from bertscore_onnx.scoring.chunks import DistinctTexts, Window, cut_chunks
 from bertscore_onnx.scoring.inputs import Pairs, Texts
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
@@ -20,7 +20,7 @@ def side(*items):
     return Texts([text for group in groups for text in group], np.array([len(group) for group in groups]))
 
 
-def portions(*pairs):
+def slices(*pairs):
     return [Pairs(side(candidate), side(reference)) for candidate, reference in pairs]
 
 
@@ -67,31 +67,31 @@ def test_texts_that_are_cut_are_counted_once(tokenizer):
 
 
 def test_a_window_is_full_by_candidates(tokenizer):
-    pairs = portions(*[("a cat", "a cat")] * 7)
-    assert sizes(cut_windows(pairs, tokenizer, max_tokens=10_000, max_candidates=3)) == [3, 3, 1]
+    pairs = slices(*[("a cat", "a cat")] * 7)
+    assert sizes(cut_chunks(pairs, tokenizer, max_tokens=10_000, max_candidates=3)) == [3, 3, 1]
 
 
 def test_a_window_is_full_by_tokens(tokenizer):
-    different = portions(("a", "cat"), ("dog", "sat"), ("mat", "on"), ("sits", "ran"), ("red", "blue"))  # 6 tokens each
-    assert sizes(cut_windows(different, tokenizer, max_tokens=12, max_candidates=99)) == [2, 2, 1]
+    different = slices(("a", "cat"), ("dog", "sat"), ("mat", "on"), ("sits", "ran"), ("red", "blue"))  # 6 tokens each
+    assert sizes(cut_chunks(different, tokenizer, max_tokens=12, max_candidates=99)) == [2, 2, 1]
 
 
 def test_texts_that_occur_again_do_not_fill_a_window(tokenizer):
-    pairs = portions(*[("a cat", "a dog")] * 50)
-    assert sizes(cut_windows(pairs, tokenizer, max_tokens=10, max_candidates=99)) == [50]
+    pairs = slices(*[("a cat", "a dog")] * 50)
+    assert sizes(cut_chunks(pairs, tokenizer, max_tokens=10, max_candidates=99)) == [50]
 
 
 def test_no_pairs_make_no_window(tokenizer):
-    assert sizes(cut_windows([], tokenizer, max_tokens=10, max_candidates=10)) == []
+    assert sizes(cut_chunks([], tokenizer, max_tokens=10, max_candidates=10)) == []
 
 
 @pytest.mark.parametrize(("number", "expected"), [(0, []), (1, [1]), (3, [3]), (4, [3, 1])])
 def test_a_failure_comes_after_the_pairs_before_it(tokenizer, number, expected):
     def failing():
-        yield from portions(*[("a cat", "a dog")] * number)
+        yield from slices(*[("a cat", "a dog")] * number)
         raise OSError("no more")
 
-    windows = cut_windows(failing(), tokenizer, max_tokens=10_000, max_candidates=3)
+    windows = cut_chunks(failing(), tokenizer, max_tokens=10_000, max_candidates=3)
     assert sizes(next(windows) for _ in expected) == expected
     with pytest.raises(OSError, match="no more"):
         next(windows)

@@ -6,7 +6,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.matching.pairs import match_pairs
-from bertscore_onnx.scoring.inputs import portions_of
+from bertscore_onnx.scoring.inputs import slices_of
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))
@@ -17,13 +17,13 @@ MANY_CANDIDATES, MANY_REFERENCES = map(list, zip(*PAIRS, strict=True))
 def test_several_windows_score_like_one(tiny_bundle, request, idf):
     with BERTScorer(tiny_bundle, idf=idf) as scorer:
         expected = scorer.score(MANY_CANDIDATES, MANY_REFERENCES)
-        request.getfixturevalue("small_windows")
+        request.getfixturevalue("small_chunks")
         assert largest_difference(scorer.score(MANY_CANDIDATES, MANY_REFERENCES), expected) <= 1e-6
 
 
 def test_several_windows_name_the_same_references(scorer, request):
     expected = scorer.score(CANDIDATES * 4, SEVERAL * 4)
-    request.getfixturevalue("small_windows")
+    request.getfixturevalue("small_chunks")
     found = scorer.score(CANDIDATES * 4, SEVERAL * 4)
     assert largest_difference(found, expected) <= 1e-6
     assert found.best_reference.tolist() == expected.best_reference.tolist()
@@ -32,13 +32,13 @@ def test_several_windows_name_the_same_references(scorer, request):
 def test_several_windows_score_every_layer_like_one(all_layers_bundle, request):
     with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
         expected = scorer.score(MANY_CANDIDATES, MANY_REFERENCES)
-        request.getfixturevalue("small_windows")
+        request.getfixturevalue("small_chunks")
         assert largest_difference(scorer.score(MANY_CANDIDATES, MANY_REFERENCES), expected) <= 1e-6
 
 
 def test_a_window_ends_where_its_embeddings_are_large_enough(tiny_bundle, monkeypatch):
     windows = embeddings_of_windows(monkeypatch)
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.WINDOW_BYTES", 4 * 32 * 20)  # 20 tokens of the hidden size 32
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 20)  # 20 tokens of the hidden size 32
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 1)
     with BERTScorer(tiny_bundle) as scorer:
         scorer.score([f"cat {'dog ' * number}" for number in range(10)], ["the cat"] * 10)
@@ -47,7 +47,7 @@ def test_a_window_ends_where_its_embeddings_are_large_enough(tiny_bundle, monkey
     assert all(20 <= number <= 20 + 12 for number in tokens[:-1])
 
 
-def test_two_windows_at_most_are_in_memory(scorer, monkeypatch, small_windows):
+def test_two_windows_at_most_are_in_memory(scorer, monkeypatch, small_chunks):
     windows = embeddings_of_windows(monkeypatch)
     alive = []  # how many there are whenever one is matched
 
@@ -68,13 +68,13 @@ def test_equal_texts_of_a_window_are_encoded_once(scorer, monkeypatch):
     assert size == 4 * 32 * (4 + 4)  # a cat, the dog, each with its two special tokens
 
 
-def test_documents_are_the_ids_of_each_text(scorer, small_windows):
+def test_documents_are_the_ids_of_each_text(scorer, small_chunks):
     pipeline = scorer._pipeline
     handle = scorer.encode(SEVERAL)
     expected = [ids.tolist() for ids in pipeline._tokenizer([text for group in SEVERAL for text in group])[0]]
-    portions = list(pipeline.documents(portions_of(handle)))
-    assert len(portions) == 2
-    assert [ids.tolist() for portion in portions for ids in portion] == expected
+    slices = list(pipeline.documents(slices_of(handle)))
+    assert len(slices) == 2
+    assert [ids.tolist() for portion in slices for ids in portion] == expected
 
 
 def embeddings_of_windows(monkeypatch):

@@ -1,5 +1,5 @@
 from bertscore_onnx.text.normalizers import Lowercase, PrefixSpace
-from bertscore_onnx.text.spec import SpecialToken, bind_cut, bind_steps
+from bertscore_onnx.text.spec import SpecialToken, bind_cut, bind_normalizers
 
 SEP = SpecialToken(content="</s>", id=2)
 MASK = SpecialToken(content="<mask>", id=9, lstrip=True)
@@ -29,4 +29,4 @@ def test_an_empty_text_has_no_pieces() -> None:
 
 
 def test_steps_follow_one_another() -> None:
-    assert bind_steps([PrefixSpace(), Lowercase()], [])("A") == " a"
+    assert bind_normalizers([PrefixSpace(), Lowercase()], [])("A") == " a"

@@ -8,20 +8,20 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from bertscore_onnx.errors import TokenizerError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import Recipe, SpecialToken
+from bertscore_onnx.text.spec import SpecialToken, TokenizerSpec
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 VOCAB = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3, "b": 4, "c": 5}
-RECIPE = Recipe(
-    text_steps=[],
+RECIPE = TokenizerSpec(
+    normalizers=[],
     special_tokens=[SpecialToken(content="[SEP]", id=2)],
-    segment_steps=[],
+    pre_tokenizers=[],
     sentencepiece=None,
     unlisted_from=None,
     unknown_id=0,
-    before=[1],
-    after=[2],
-    after_once=False,
+    prefix_ids=[1],
+    suffix_ids=[2],
+    suffix_once=False,
 )
 
 
@@ -34,8 +34,8 @@ def saved(folder: Path) -> Path:
 
 
 def ids(folder: Path, text: str, *, max_length: int | None = None, **changes: Any) -> list[int]:
-    recipe = msgspec.structs.replace(RECIPE, **changes)
-    tokenizer = TextTokenizer(saved(folder), recipe=recipe, max_length=max_length, empty_ids=[1, 2])
+    spec = msgspec.structs.replace(RECIPE, **changes)
+    tokenizer = TextTokenizer(saved(folder), spec=spec, max_length=max_length, empty_ids=[1, 2])
     [found], _ = tokenizer([text])
     return list(found)
 
@@ -54,8 +54,8 @@ def test_a_long_text_keeps_its_special_tokens(tmp_path: Path) -> None:
 
 def test_a_last_special_token_is_not_repeated_when_told(tmp_path: Path) -> None:
     assert ids(tmp_path, "a[SEP]") == [1, 3, 2, 2]
-    assert ids(tmp_path, "a[SEP]", after_once=True) == [1, 3, 2]
-    assert ids(tmp_path, "a", after_once=True) == [1, 3, 2]
+    assert ids(tmp_path, "a[SEP]", suffix_once=True) == [1, 3, 2]
+    assert ids(tmp_path, "a", suffix_once=True) == [1, 3, 2]
 
 
 def test_ids_beyond_the_models_own_count_as_unknown(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_ids_beyond_the_models_own_count_as_unknown(tmp_path: Path) -> None:
 
 
 def test_steps_come_first(tmp_path: Path) -> None:
-    assert ids(tmp_path, "A [SEP] B", text_steps=[Lowercase()]) == [1, 3, 2, 4, 2]
+    assert ids(tmp_path, "A [SEP] B", normalizers=[Lowercase()]) == [1, 3, 2, 4, 2]
 
 
 def test_an_empty_text_has_the_given_ids(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_lone_surrogate_is_a_replacement_character(tmp_path: Path) -> None:
 
 
 def test_texts_keep_their_order(tmp_path: Path) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), recipe=RECIPE, max_length=None, empty_ids=[1, 2])
+    tokenizer = TextTokenizer(saved(tmp_path), spec=RECIPE, max_length=None, empty_ids=[1, 2])
 
     found, _ = tokenizer(["a", "", "[SEP]", "b c"])
     assert list(map(list, found)) == [
@@ -86,9 +86,9 @@ def test_texts_keep_their_order(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("recipe", [None, RECIPE])
-def test_the_number_of_texts_does_not_change_their_ids(tmp_path: Path, recipe: Recipe | None) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=5, empty_ids=[1])
+@pytest.mark.parametrize("spec", [None, RECIPE])
+def test_the_number_of_texts_does_not_change_their_ids(tmp_path: Path, spec: TokenizerSpec | None) -> None:
+    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1])
     texts = ["a", "b c", "", "c [SEP] a", "a b c a b c", "b"]
     expected = [list(ids) for text in texts for ids in tokenizer([text])[0]]
     for count in range(len(texts) + 1):
@@ -96,51 +96,51 @@ def test_the_number_of_texts_does_not_change_their_ids(tmp_path: Path, recipe: R
 
 
 def test_without_a_recipe_the_file_says_all(tmp_path: Path) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), recipe=None, max_length=2, empty_ids=[1])
+    tokenizer = TextTokenizer(saved(tmp_path), spec=None, max_length=2, empty_ids=[1])
 
     found, _ = tokenizer(["a b", ""])
     assert list(map(list, found)) == [[1, 3], [1]]
 
 
-@pytest.mark.parametrize("recipe", [None, RECIPE])
-def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, recipe: Recipe | None) -> None:
+@pytest.mark.parametrize("spec", [None, RECIPE])
+def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, spec: TokenizerSpec | None) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
 
     with pytest.raises(TokenizerError, match="Export the model again"):
-        TextTokenizer(tmp_path / "tokenizer.json", recipe=recipe, max_length=None, empty_ids=[1])
+        TextTokenizer(tmp_path / "tokenizer.json", spec=spec, max_length=None, empty_ids=[1])
 
 
-@pytest.mark.parametrize("recipe", [RECIPE, None])
-def test_without_a_bound_of_the_model_memory_sets_one(tmp_path: Path, recipe: Recipe | None) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=None, empty_ids=[1, 2])
+@pytest.mark.parametrize("spec", [RECIPE, None])
+def test_without_a_bound_of_the_model_memory_sets_one(tmp_path: Path, spec: TokenizerSpec | None) -> None:
+    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=None, empty_ids=[1, 2])
     found, num_cut = tokenizer(["a " * 9000, "a " * 8000])
     assert tokenizer.max_length == len(found[0]) == 8192
     assert len(found[1]) < 8192
     assert num_cut == 1
 
 
-@pytest.mark.parametrize("recipe", [RECIPE, None])
-def test_texts_that_are_cut_are_counted(tmp_path: Path, recipe: Recipe | None) -> None:
-    special = 2 if recipe else 1
-    tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=special + 2, empty_ids=[1, 2])
+@pytest.mark.parametrize("spec", [RECIPE, None])
+def test_texts_that_are_cut_are_counted(tmp_path: Path, spec: TokenizerSpec | None) -> None:
+    special = 2 if spec else 1
+    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=special + 2, empty_ids=[1, 2])
     _, num_cut = tokenizer(["a", "a b", "a b c", "", "c b a a b"])
     assert num_cut == 2
 
 
-@pytest.mark.parametrize("recipe", [None, RECIPE])
+@pytest.mark.parametrize("spec", [None, RECIPE])
 def test_a_file_larger_than_any_tokenizer_is_not_read(
-    tmp_path: Path, recipe: Recipe | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spec: TokenizerSpec | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bertscore_onnx.text.tokenizer.MAX_TOKENIZER_BYTES", 10)
     (tmp_path / "tokenizer.json").write_bytes(b"x" * 11)
     with pytest.raises(TokenizerError, match="it has 11 bytes, and at most 10 are read"):
-        TextTokenizer(tmp_path / "tokenizer.json", recipe=recipe, max_length=8, empty_ids=[0])
+        TextTokenizer(tmp_path / "tokenizer.json", spec=spec, max_length=8, empty_ids=[0])
 
 
-@pytest.mark.parametrize("recipe", [None, RECIPE])
-def test_threads_may_tokenise_side_by_side(tmp_path: Path, recipe: Recipe | None) -> None:
+@pytest.mark.parametrize("spec", [None, RECIPE])
+def test_threads_may_tokenise_side_by_side(tmp_path: Path, spec: TokenizerSpec | None) -> None:
     """The package refuses to change a setting while another thread encodes, so none may change after construction."""
-    tokenizer = TextTokenizer(saved(tmp_path), recipe=recipe, max_length=5, empty_ids=[1])
+    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1])
     texts = ["a b c " * length for length in range(50)]
     expected = [list(ids) for ids in tokenizer(texts)[0]]
     with ThreadPoolExecutor(8) as threads:

@@ -7,9 +7,9 @@ import onnx
 import onnxruntime
 import pytest
 from bertscore_onnx_export.graph import write
-from bertscore_onnx_export.graph.fp16 import halve
+from bertscore_onnx_export.graph.fp16 import convert_to_fp16
 from bertscore_onnx_export.graph.fuse import fuse
-from bertscore_onnx_export.graph.int8 import WEIGHT_LIMIT, quantise
+from bertscore_onnx_export.graph.int8 import WEIGHT_LIMIT, quantize_to_int8
 from bertscore_onnx_export.graph.io import load_graph, replace_graph
 from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
@@ -27,7 +27,7 @@ from tests.support.tiny_models import SETTINGS, save_tiny_model
 # transformers compiles parts of ModernBERT as it imports them
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning")
 
-LOWER = {"fp16": halve, "int8": quantise}
+LOWER = {"fp16": convert_to_fp16, "int8": quantize_to_int8}
 TEXTS = ["the cat sat on the mat", "a dog ran", "it is red and the house is blue or not, was it?"]
 
 
@@ -158,7 +158,7 @@ def test_far_positions_are_exact_in_fp16(name, tmp_path):
     write.write_graph(load_cut(Source(str(tmp_path / name)), config, family_of(config), 2), tmp_path / "graph")
     usual = long_text(tmp_path / "graph")
     fuse(tmp_path / "graph", config)
-    halve(tmp_path / "graph")
+    convert_to_fp16(tmp_path / "graph")
     assert np.abs(long_text(tmp_path / "graph") - usual).max() < 0.015
 
 

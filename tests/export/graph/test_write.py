@@ -134,7 +134,7 @@ def manifest(*, padding: bool) -> Manifest:
         zero_weight_ids=[],
         empty_ids=[1, 2],
         tokenizer_mode="slow",
-        recipe=None,
+        tokenizer_spec=None,
         tokenizer_differences=0,
         baselines={},
         exported_with={"bertscore-onnx": __version__},

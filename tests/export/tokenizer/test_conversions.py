@@ -8,11 +8,11 @@ import transformers
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.conversions import CONVERSIONS, convert
 from bertscore_onnx_export.tokenizer.write import TokenizerFacts, load_tokenizer, original_ids, write_tokenizer
-from bertscore_onnx_export.verify.sample_texts import AWKWARD_TEXTS, PLAIN_TEXTS
+from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from tests.support.edge_case_texts import hostile_texts
+from tests.support.edge_case_texts import edge_case_texts
 from tests.support.tiny_tokenizers import KINDS, TRAINING_TEXTS
 
 has_sacremoses = importlib.util.find_spec("sacremoses") is not None
@@ -32,7 +32,7 @@ def saved(kind: str, folder: Path) -> Source:
 
 def text_tokenizer(folder: Path, facts: TokenizerFacts) -> TextTokenizer:
     path = folder / "tokenizer.json"
-    return TextTokenizer(path, recipe=facts.recipe, max_length=facts.max_length, empty_ids=facts.empty_ids)
+    return TextTokenizer(path, spec=facts.spec, max_length=facts.max_length, empty_ids=facts.empty_ids)
 
 
 def differences(kind: str, mode: str, folder: Path) -> tuple[int, list[str]]:
@@ -41,7 +41,7 @@ def differences(kind: str, mode: str, folder: Path) -> tuple[int, list[str]]:
     facts = write_tokenizer(original, None, folder)
     written = text_tokenizer(folder, facts)
     special_tokens = [token.content for token in original.added_tokens_decoder.values()][:12]
-    texts = [*PLAIN_TEXTS, *AWKWARD_TEXTS, *TRAINING_TEXTS, *hostile_texts(300, special_tokens)]
+    texts = [*PLAIN_TEXTS, *EDGE_CASE_TEXTS, *TRAINING_TEXTS, *edge_case_texts(300, special_tokens)]
     different = [
         text
         for text, ids in zip(texts, written(texts)[0], strict=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from transformers import PreTrainedTokenizer
 
 from bertscore_onnx.errors import ExportError
-from bertscore_onnx_export.tokenizer.conversions.byt5 import bytes_
+from bertscore_onnx_export.tokenizer.conversions.byt5 import byt5
 from bertscore_onnx_export.tokenizer.conversions.byte_bpe import byte_bpe
 from bertscore_onnx_export.tokenizer.conversions.converted import Converted, SlowConversion
 from bertscore_onnx_export.tokenizer.conversions.unigram import cleaned_unigram, deberta_unigram, t5_unigram, unigram
@@ -20,7 +20,7 @@ CONVERSIONS: Mapping[str, SlowConversion] = {
     "BigBirdTokenizer": unigram,
     "BlenderbotSmallTokenizer": blenderbot_small,
     "BlenderbotTokenizer": byte_bpe,
-    "ByT5Tokenizer": bytes_,
+    "ByT5Tokenizer": byt5,
     "ConvBertTokenizer": wordpiece,
     "DebertaTokenizer": byte_bpe,
     "DebertaV2Tokenizer": deberta_unigram,

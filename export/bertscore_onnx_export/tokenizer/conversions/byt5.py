@@ -11,7 +11,7 @@ _VISIBLE = {byte: chr(byte) for byte in _PRINTS} | {byte: chr(0x100 + place) for
 """The character that byte-level BPE writes for a byte: itself if it prints, else one from U+0100 on."""
 
 
-def bytes_(slow: PreTrainedTokenizer) -> Converted:
+def byt5(slow: PreTrainedTokenizer) -> Converted:
     """Give each byte of the UTF-8 its own id, by a byte-level BPE that merges nothing."""
     vocab = {written: byte + slow.offset for byte, written in _VISIBLE.items()}
     tokenizer = Tokenizer(models.BPE(without_holes(vocab), []))

@@ -13,7 +13,7 @@ def byte_bpe(slow: PreTrainedTokenizer) -> Converted:
     tokenizer = Tokenizer(models.BPE(without_holes(slow.encoder), merges, unk_token=str(slow.unk_token)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     prefix = takes_prefix_space(slow) or slow.add_prefix_space
-    return Converted(tokenizer, text_steps=[PrefixSpace()] if prefix else [])
+    return Converted(tokenizer, normalizers=[PrefixSpace()] if prefix else [])
 
 
 def takes_prefix_space(tokenizer: PreTrainedTokenizer) -> bool:

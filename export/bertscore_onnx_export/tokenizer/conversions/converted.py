@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizer
 
-from bertscore_onnx.text.normalizers import TextStep
+from bertscore_onnx.text.normalizers import Normalizer
 from bertscore_onnx.text.sentencepiece import SentencePiece
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A tokenizer without its special tokens, which the recipe handles for all kinds alike."""
+    """A tokenizer without its special tokens, which the tokenizer spec handles for all kinds alike."""
 
     tokenizer: Tokenizer
     """What becomes `tokenizer.json`: it maps a prepared stretch of text to ids."""
 
-    segment_steps: list[TextStep] = field(default_factory=list)
+    pre_tokenizers: list[Normalizer] = field(default_factory=list)
     """What happens to a stretch between special tokens before."""
 
-    text_steps: list[TextStep] = field(default_factory=list)
+    normalizers: list[Normalizer] = field(default_factory=list)
     """What happens to a whole text first."""
 
     sentencepiece: SentencePiece | None = None

@@ -7,7 +7,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizer
 
 from bertscore_onnx.errors import ExportError
-from bertscore_onnx.text.normalizers import CleanQuotes, TextStep
+from bertscore_onnx.text.normalizers import CleanQuotes, Normalizer
 from bertscore_onnx.text.sentencepiece import SPACE, SentencePiece
 from bertscore_onnx_export.tokenizer.conversions.converted import Converted
 
@@ -66,7 +66,7 @@ def _model(processor: SentencePieceProcessor) -> Any:
 def _converted(
     slow: PreTrainedTokenizer,
     model: Any,
-    steps: list[TextStep] | None = None,
+    steps: list[Normalizer] | None = None,
     *,
     split_number_comma: bool = False,
     split_punctuation: bool = False,
@@ -78,7 +78,7 @@ def _converted(
         (matched[index].piece, matched[index].score) if index in matched else (slow.convert_ids_to_tokens(index), 0.0)
         for index in range(max(ids) + 1)
     ]
-    bytes_ = slow.convert_tokens_to_ids([f"<0x{byte:02X}>" for byte in range(256)])
+    byt5 = slow.convert_tokens_to_ids([f"<0x{byte:02X}>" for byte in range(256)])
     options = SentencePiece(
         model="bpe" if model.trainer_spec.model_type == model.trainer_spec.BPE else "unigram",
         add_dummy_prefix=model.normalizer_spec.add_dummy_prefix,
@@ -86,7 +86,7 @@ def _converted(
         unknown_id=slow.convert_tokens_to_ids(model.trainer_spec.unk_piece),
         unmatched_ids=[index for index in range(len(vocab)) if index not in matched],
         user_defined_ids=sorted(index for index, piece in matched.items() if piece.type == _Kind.USER_DEFINED),
-        byte_ids=bytes_ if model.trainer_spec.byte_fallback else [],
+        byte_ids=byt5 if model.trainer_spec.byte_fallback else [],
         split_number_comma=split_number_comma,
         split_punctuation=split_punctuation,
     )

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from bertscore_onnx.bundle.catalogue import Proof, entries
+from bertscore_onnx.bundle.catalogue import Parity, entries
 
 
 @pytest.fixture(autouse=True)
-def proofs(monkeypatch):
+def parity(monkeypatch):
     """Only RoBERTa has been measured."""
-    proof = Proof("roberta", "bert-score 0.3.13", 2.4e-7, 0, {"fp16": 2.1e-4})
-    monkeypatch.setattr("bertscore_onnx.bundle.catalogue.proofs", lambda: {"roberta": proof})
+    proof = Parity("roberta", "bert-score 0.3.13", 2.4e-7, 0, {"fp16": 2.1e-4})
+    monkeypatch.setattr("bertscore_onnx.bundle.catalogue.parity", lambda: {"roberta": proof})
 
 
 def test_lists_the_catalogue_under_a_header(run, home):

@@ -32,8 +32,8 @@ def printed(tiny_bundle):
 
 
 @pytest.fixture
-def small_windows(monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.WINDOW_CANDIDATES", 3)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 3)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
 
 
@@ -82,7 +82,7 @@ def test_unequal_files_are_refused_before_the_model_is_looked_for(run, reference
     assert re.fullmatch(r"Error: .*candidates\.txt has 7 lines and .*references\.txt has 20; .*\n", result.stderr)
 
 
-def test_windows_change_nothing(run, references, write, tiny_bundle, small_windows):
+def test_windows_change_nothing(run, references, write, tiny_bundle, small_chunks):
     files = (
         "-c",
         write("candidates.txt", lines(TEXTS)),

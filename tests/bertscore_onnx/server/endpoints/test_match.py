@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.resolver import find_bundle
+from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.matching.greedy import weighted_mean
 from bertscore_onnx.server import Limits, Models
 from bertscore_onnx.server.requests.schemas import MatchAnswer
-from bertscore_onnx.similarity import TokenNames, token_matches
+from bertscore_onnx.similarity import TokenNames, token_similarity
 from tests.support.http_server import error_of, make_scorer, serving
 
 PAIR = {"candidate": "the cat sat", "reference": "a dog sat on it"}
@@ -15,7 +15,7 @@ PAIR = {"candidate": "the cat sat", "reference": "a dog sat on it"}
 
 def test_the_similarities_explain_the_score(rescaled_bundle):
     with BERTScorer(rescaled_bundle, device="cpu") as scorer:
-        found = token_matches(scorer, TokenNames(find_bundle(str(rescaled_bundle))), *PAIR.values())
+        found = token_similarity(scorer, TokenNames(resolve_bundle(str(rescaled_bundle))), *PAIR.values())
         scores = scorer.score([PAIR["candidate"]], [PAIR["reference"]])
     assert found.candidate == ["[CLS]", "the", "cat", "sat", "[SEP]"]
     assert found.reference == ["[CLS]", "a", "dog", "sat", "on", "it", "[SEP]"]
