@@ -32,7 +32,7 @@ from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* longer than .* cut there:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning"),
     # transformers compiles parts of DeBERTa and ModernBERT as it imports them
     pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
 ]

@@ -81,7 +81,7 @@ def score(
     ] = None,
     long_text: Annotated[
         Literal["truncate", "window"],
-        typer.Option(help="What becomes of texts beyond the model's maximum: cut there, or encoded in windows."),
+        typer.Option(help="What becomes of texts beyond the model's maximum: truncated, or encoded in windows."),
     ] = "truncate",
 ) -> None:
     """Score candidates against their references.
