@@ -1,7 +1,9 @@
-"""What all steps are made of: functions from text to text, and two ways to build them."""
+"""Characters and strings: what counts as punctuation, tables of characters, patterns that find any of some strings."""
 
+import itertools
 import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 
 Transform = Callable[[str], str]
 
@@ -42,3 +44,19 @@ def outside(literals: Sequence[str], transform: Transform) -> Transform:
         return "".join(pieces)
 
     return apply
+
+
+def is_punctuation(character: str) -> bool:
+    """All ASCII but letters, digits, spaces and controls, and what Unicode calls punctuation."""
+    if character.isascii():
+        return character.isprintable() and not character.isalnum() and character != " "
+    return unicodedata.category(character).startswith("P")
+
+
+def split_punctuation(text: str) -> Iterator[str]:
+    """Yield a text in parts: each punctuation mark by itself, and what stands between."""
+    for is_mark, characters in itertools.groupby(text, key=is_punctuation):
+        if is_mark:
+            yield from characters
+        else:
+            yield "".join(characters)

@@ -16,8 +16,8 @@ from weakref import proxy
 import msgspec
 
 from bertscore_onnx.text.bpe import Merging
+from bertscore_onnx.text.characters import split_punctuation
 from bertscore_onnx.text.charsmap import Charsmap
-from bertscore_onnx.text.punctuation import split_punctuation
 from bertscore_onnx.text.unigram import Cut, Unigram
 from bertscore_onnx.text.word_cache import LONGEST, MEMORY
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bertscore_onnx.text.characters import CharacterMap, Transform
-from bertscore_onnx.text.punctuation import is_punctuation
+from bertscore_onnx.text.characters import CharacterMap, Transform, is_punctuation
 
 
 class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="basic_tokenize"):
