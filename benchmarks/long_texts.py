@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.passages import cut_passages
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.scoring.pipeline import load_tokenizer
 
 Vectors = NDArray[np.float32]
 
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--maximum", type=int, default=128)
     options = parser.parse_args()
     bundle = open_bundle(options.bundle)
-    tokenizer, encoder = TextTokenizer.of_bundle(bundle, "window"), Encoder(bundle, device="cpu")
+    tokenizer, encoder = load_tokenizer(bundle, "window"), Encoder(bundle, device="cpu")
     [ids], _ = tokenizer(["\n".join(topics[name] for name in ("objects", "execmodel", "import", "debugger"))])
     before, after = tokenizer.frame
     length = options.tokens - before - after

@@ -12,7 +12,6 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.passages import LongText, check_long_text
 from bertscore_onnx.errors import IdfError, InputError, InputTypeError
 from bertscore_onnx.matching.greedy import f_measure
 from bertscore_onnx.matching.matrix import match_matrix
@@ -31,10 +30,10 @@ from bertscore_onnx.scoring.inputs import (
     read_pairs,
     slices_of,
 )
-from bertscore_onnx.scoring.pipeline import Pipeline
+from bertscore_onnx.scoring.pipeline import Pipeline, load_tokenizer
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.scoring.text_warnings import Notices
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.text.tokenizer import LongText, check_long_text
 
 MaybeEncoded = TypeVar("MaybeEncoded")
 
@@ -122,11 +121,11 @@ class BERTScorer(Closeable):
             baseline_path,
             allow_fp32=allow_fp32_baseline,
         )
-        self._pipeline = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle, long_text), self._encoder)
+        self._pipeline = Pipeline(self.manifest, load_tokenizer(bundle, long_text), self._encoder)
         if verify:
             cutting = self._pipeline
             if long_text != "truncate":
-                cutting = Pipeline(self.manifest, TextTokenizer.of_bundle(bundle), self._encoder)
+                cutting = Pipeline(self.manifest, load_tokenizer(bundle), self._encoder)
             check_golden(cutting)
         self._long_text = long_text
         self._idf = bool(idf) or isinstance(idf, Mapping)

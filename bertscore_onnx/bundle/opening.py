@@ -25,12 +25,11 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
-from bertscore_onnx.text.spec import TokenizerSpec
+from bertscore_onnx.text.spec import TOKENIZER_FILE, TokenizerSpec
 
 FORMAT_VERSION = 2
 GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
-TOKENIZER_FILE = "tokenizer.json"
 
 MAX_MANIFEST_BYTES = 16_000_000
 """Far more than any has: 20 kB for most models, and 250 bytes for each layer and language of baselines."""

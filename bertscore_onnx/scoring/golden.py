@@ -12,9 +12,8 @@ from bertscore_onnx.errors import EncodingError, GoldenScoreError
 from bertscore_onnx.matching.weights import no_idf
 from bertscore_onnx.scores import join_scores
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx.scoring.pipeline import Pipeline
+from bertscore_onnx.scoring.pipeline import Pipeline, load_tokenizer
 from bertscore_onnx.scoring.text_warnings import Notices
-from bertscore_onnx.text.tokenizer import TextTokenizer
 
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}
 """The most a golden score may differ from PyTorch's.
@@ -36,7 +35,7 @@ def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pi
         BundleError, DeviceError, MissingExtraError: as `BERTScorer` says.
     """
     bundle = open_bundle(folder, verify=True)
-    return Pipeline(bundle.manifest, TextTokenizer.of_bundle(bundle), Encoder(bundle, device=device))
+    return Pipeline(bundle.manifest, load_tokenizer(bundle), Encoder(bundle, device=device))
 
 
 def golden_difference(pipeline: Pipeline) -> float:

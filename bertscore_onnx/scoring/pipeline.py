@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.opening import Manifest
+from bertscore_onnx.bundle.opening import Bundle, Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.prefetch import prefetch
@@ -25,7 +25,7 @@ from bertscore_onnx.scores import Scores, best_of_references
 from bertscore_onnx.scoring.chunks import DistinctTexts, Window, cut_chunks
 from bertscore_onnx.scoring.inputs import Pairs, Side
 from bertscore_onnx.scoring.text_warnings import Notices
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.text.tokenizer import LongText, TextTokenizer
 
 CHUNK_BYTES = 128_000_000
 """The embeddings of a window; two windows exist at a time. `benchmarks/window_size.py` measures what a size costs."""
@@ -33,6 +33,22 @@ CHUNK_BYTES = 128_000_000
 CHUNK_CANDIDATES = 1024
 """The most candidates of a window, for small models and for texts that occur again and again. Sorted among so many,
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
+
+
+def load_tokenizer(bundle: Bundle, long_text: LongText = "truncate") -> TextTokenizer:
+    """Load the tokenizer of a bundle.
+
+    Raises:
+        TokenizerError, InputError: as `TextTokenizer` says.
+    """
+    manifest = bundle.manifest
+    return TextTokenizer(
+        bundle.path,
+        spec=manifest.tokenizer_spec,
+        max_length=manifest.max_length,
+        empty_ids=manifest.empty_ids,
+        long_text=long_text,
+    )
 
 
 class Pipeline(Closeable):

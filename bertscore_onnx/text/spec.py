@@ -13,6 +13,9 @@ from bertscore_onnx.text.characters import alternatives
 from bertscore_onnx.text.normalizers import Normalizer
 from bertscore_onnx.text.sentencepiece import SentencePiece
 
+TOKENIZER_FILE = "tokenizer.json"
+"""The file of the `tokenizers` package in a bundle."""
+
 Id = Annotated[int, msgspec.Meta(ge=0)]
 Piece = str | int
 """A stretch of text, or the id of a special token."""

@@ -9,17 +9,19 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from bertscore_onnx.bundle.opening import Bundle
-from bertscore_onnx.encoding.passages import LongText
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError
 from bertscore_onnx.text.sentencepiece import SentencePieceEncoder
-from bertscore_onnx.text.spec import TokenizerSpec, bind_cut, bind_normalizers
+from bertscore_onnx.text.spec import TOKENIZER_FILE, TokenizerSpec, bind_cut, bind_normalizers
 from bertscore_onnx.text.word_cache import WordEncoder, has_words
+
+LongText = Literal["truncate", "window"]
+"""What becomes of a text that is longer than the model's maximum."""
 
 MEMORY_GUARD = 8192
 """The most tokens of a text for a model without a bound of its own, since attention grows with the square: at this
@@ -39,7 +41,7 @@ class TextTokenizer:
 
     def __init__(
         self,
-        path: Path,
+        folder: Path,
         *,
         spec: TokenizerSpec | None,
         max_length: int | None,
@@ -49,8 +51,8 @@ class TextTokenizer:
         """Load a tokenizer.
 
         Args:
-            path: a `tokenizer.json`.
-            spec: what it cannot express; None where it says all.
+            folder: a bundle, of which the tokenizer's files are read.
+            spec: what `tokenizer.json` cannot express; None where it says all.
             max_length: the most tokens of a text, special tokens included; None for no bound but `MEMORY_GUARD`.
             empty_ids: the ids of an empty text.
             long_text: whether longer texts are cut, or keep all their ids, to be encoded in windows.
@@ -59,6 +61,7 @@ class TextTokenizer:
             TokenizerError: the file is not a tokenizer, or larger than any.
             InputError: the maximum leaves no room for a window.
         """
+        path = folder / TOKENIZER_FILE
         self.max_length = MEMORY_GUARD if max_length is None else max_length
         """The most tokens that the model may get at a time."""
         self.long_text = long_text
@@ -79,18 +82,6 @@ class TextTokenizer:
                 f'nothing but its {sum(self.frame)} special tokens. Use "truncate".'
             )
 
-    @classmethod
-    def of_bundle(cls, bundle: Bundle, long_text: LongText = "truncate") -> "TextTokenizer":
-        """Load the tokenizer of a bundle."""
-        manifest = bundle.manifest
-        return cls(
-            bundle.tokenizer_path,
-            spec=manifest.tokenizer_spec,
-            max_length=manifest.max_length,
-            empty_ids=manifest.empty_ids,
-            long_text=long_text,
-        )
-
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
         """Tokenise texts.
 
@@ -108,6 +99,12 @@ class TextTokenizer:
             ids.append(np.array(one, dtype=np.int64))
             num_cut += is_cut
         return ids, num_cut
+
+
+def check_long_text(long_text: str) -> None:
+    """Raise an InputError where this is no way to treat a long text."""
+    if long_text not in get_args(LongText):
+        raise InputError(f'long_text is {long_text!r}; expected "truncate" or "window".')
 
 
 class _FastEncoder:

@@ -8,11 +8,10 @@ from typing import Any
 
 from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerBase
 
-from bertscore_onnx.bundle.opening import TOKENIZER_FILE
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import SpecialToken, TokenizerSpec
+from bertscore_onnx.text.spec import TOKENIZER_FILE, SpecialToken, TokenizerSpec
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.model.source import Source, first_line
 from bertscore_onnx_export.tokenizer.conversions import Converted, convert
@@ -58,11 +57,10 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
         tokenizer, spec = converted.tokenizer, _recipe(original, converted)
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    path = folder / TOKENIZER_FILE
-    tokenizer.save(str(path))
+    tokenizer.save(str(folder / TOKENIZER_FILE))
     max_length = _max_length(original, max_positions)
     empty_ids = original_ids(original, "", max_length)
-    written = TextTokenizer(path, spec=spec, max_length=max_length, empty_ids=empty_ids)
+    written = TextTokenizer(folder, spec=spec, max_length=max_length, empty_ids=empty_ids)
     if different := _differences(original, written, max_length, PLAIN_TEXTS):
         raise VerificationError(
             f"The exported tokenizer gives other ids than the {type(original).__name__} of {original.name_or_path} for "

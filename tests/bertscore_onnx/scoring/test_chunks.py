@@ -6,12 +6,12 @@ from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.scoring.chunks import DistinctTexts, Window, cut_chunks
 from bertscore_onnx.scoring.inputs import Pairs, Texts
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.scoring.pipeline import load_tokenizer
 
 
 @pytest.fixture(scope="module")
 def tokenizer(tiny_bundle):
-    return TextTokenizer.of_bundle(open_bundle(tiny_bundle))
+    return load_tokenizer(open_bundle(tiny_bundle))
 
 
 def side(*items):

@@ -30,7 +30,7 @@ def saved(folder: Path) -> Path:
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 1)])
     tokenizer.save(str(folder / "tokenizer.json"))
-    return folder / "tokenizer.json"
+    return folder
 
 
 def ids(folder: Path, text: str, *, max_length: int | None = None, **changes: Any) -> list[int]:
@@ -107,7 +107,7 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, spec: TokenizerS
     (tmp_path / "tokenizer.json").write_text("{}")
 
     with pytest.raises(TokenizerError, match="Export the model again"):
-        TextTokenizer(tmp_path / "tokenizer.json", spec=spec, max_length=None, empty_ids=[1])
+        TextTokenizer(tmp_path, spec=spec, max_length=None, empty_ids=[1])
 
 
 @pytest.mark.parametrize("spec", [RECIPE, None])
@@ -134,7 +134,7 @@ def test_a_file_larger_than_any_tokenizer_is_not_read(
     monkeypatch.setattr("bertscore_onnx.text.tokenizer.MAX_TOKENIZER_BYTES", 10)
     (tmp_path / "tokenizer.json").write_bytes(b"x" * 11)
     with pytest.raises(TokenizerError, match="it has 11 bytes, and at most 10 are read"):
-        TextTokenizer(tmp_path / "tokenizer.json", spec=spec, max_length=8, empty_ids=[0])
+        TextTokenizer(tmp_path, spec=spec, max_length=8, empty_ids=[0])
 
 
 @pytest.mark.parametrize("spec", [None, RECIPE])

@@ -31,8 +31,7 @@ def saved(kind: str, folder: Path) -> Source:
 
 
 def text_tokenizer(folder: Path, facts: TokenizerFacts) -> TextTokenizer:
-    path = folder / "tokenizer.json"
-    return TextTokenizer(path, spec=facts.spec, max_length=facts.max_length, empty_ids=facts.empty_ids)
+    return TextTokenizer(folder, spec=facts.spec, max_length=facts.max_length, empty_ids=facts.empty_ids)
 
 
 def differences(kind: str, mode: str, folder: Path) -> tuple[int, list[str]]:
