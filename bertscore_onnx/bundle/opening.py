@@ -1,7 +1,8 @@
 """A bundle: one folder that holds all it takes to score with one model at one layer, and its manifest.
 
-The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `tokenizer.json` and the manifest
-`bertscore.json`. It is the only thing that passes from the export to the runtime.
+The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `tokenizer.json` (with `spiece.model`
+beside it for SentencePiece) and the manifest `bertscore.json`. It is the only thing that passes from the export to the
+runtime.
 """
 
 import errno
@@ -25,7 +26,7 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
-from bertscore_onnx.text.spec import TOKENIZER_FILE, TokenizerSpec
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec
 
 FORMAT_VERSION = 2
 GRAPH_FILE = "model.onnx"
@@ -212,7 +213,10 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
     content = _read(folder, file)
     _check_format_version(file, content)
     manifest = _decode(file, content, Manifest)
-    missing = {GRAPH_FILE, TOKENIZER_FILE} - manifest.files.keys()
+    required = {GRAPH_FILE, TOKENIZER_FILE}
+    if manifest.tokenizer_spec is not None and manifest.tokenizer_spec.sentencepiece is not None:
+        required.add(SENTENCEPIECE_FILE)
+    missing = required - manifest.files.keys()
     if missing:
         raise ManifestError(f"{file} gives no digest for {', '.join(sorted(missing))}. {_EXPORT_AGAIN}")
     if manifest.computed_digest() != manifest.digest:

@@ -11,10 +11,12 @@ import msgspec
 
 from bertscore_onnx.text.characters import alternatives
 from bertscore_onnx.text.normalizers import Normalizer
-from bertscore_onnx.text.sentencepiece import SentencePiece
 
 TOKENIZER_FILE = "tokenizer.json"
 """The file of the `tokenizers` package in a bundle."""
+
+SENTENCEPIECE_FILE = "spiece.model"
+"""The file of SentencePiece in a bundle that needs it."""
 
 Id = Annotated[int, msgspec.Meta(ge=0)]
 Piece = str | int
@@ -34,6 +36,19 @@ class SpecialToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """Whether it takes the white space on its right."""
 
 
+class SentencePieceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What `spiece.model` does not say of how a text is encoded with it."""
+
+    id_runs: Annotated[list[tuple[Id, Id]], msgspec.Meta(min_length=1)]
+    """The ids of the pieces, as runs of consecutive ones: for each run the number of its first piece, and its id."""
+
+    split_number_comma: bool
+    """Whether a piece such as `9,` is encoded again without its comma (ALBERT, XLNet)."""
+
+    split_punctuation: bool
+    """Whether each punctuation mark is encoded by itself (DeBERTa, on request)."""
+
+
 class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a bundle in the slow mode says of its tokenizer beside `tokenizer.json`."""
 
@@ -45,8 +60,8 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     pre_tokenizers: list[Normalizer]
     """What happens to each stretch between special tokens, in this order."""
 
-    sentencepiece: SentencePiece | None
-    """How the pieces of `tokenizer.json` are chosen, where not by the `tokenizers` package."""
+    sentencepiece: SentencePieceSpec | None
+    """How texts are encoded with `spiece.model`; None where `tokenizer.json` does it."""
 
     unlisted_from: Id | None
     """The first id of `tokenizer.json` that the model has not; it and those after it count as unknown."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError
-from bertscore_onnx.text.sentencepiece import SentencePieceEncoder
-from bertscore_onnx.text.spec import TOKENIZER_FILE, TokenizerSpec, bind_cut, bind_normalizers
+from bertscore_onnx.text.sentencepiece import VERSION, SentencePieceEncoder
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec, bind_cut, bind_normalizers
 from bertscore_onnx.text.word_cache import WordEncoder, has_words
 
 LongText = Literal["truncate", "window"]
@@ -61,7 +61,11 @@ class TextTokenizer:
             TokenizerError: the file is not a tokenizer, or larger than any.
             InputError: the maximum leaves no room for a window.
         """
-        path = folder / TOKENIZER_FILE
+        sentencepiece = spec is not None and spec.sentencepiece is not None
+        path = folder / (SENTENCEPIECE_FILE if sentencepiece else TOKENIZER_FILE)
+        mode = "fast" if spec is None else "slow"
+        self.description = f"{mode}+sentencepiece-{VERSION}" if sentencepiece else mode
+        """Whose ids these are, and the version of the library that decides between equally good cuts."""
         self.max_length = MEMORY_GUARD if max_length is None else max_length
         """The most tokens that the model may get at a time."""
         self.long_text = long_text
@@ -160,10 +164,10 @@ class _SlowEncoder:
         return self._prefix_ids + kept + self._suffix_ids, is_cut
 
 
-def _segment_encoder(path: Path, spec: TokenizerSpec) -> Callable[[Sequence[str]], Iterable[list[int]]]:
+def _segment_encoder(path: Path, spec: TokenizerSpec) -> Callable[[list[str]], Iterable[list[int]]]:
     """Return what looks up stretches of text, without special tokens."""
     if spec.sentencepiece is not None:
-        return partial(map, SentencePieceEncoder(path, spec.sentencepiece))
+        return SentencePieceEncoder(path, spec.sentencepiece)
     tokenizer = _load(path)
     if has_words(tokenizer):
         return partial(map, WordEncoder(tokenizer))

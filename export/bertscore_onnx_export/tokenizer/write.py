@@ -11,7 +11,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizer
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import TOKENIZER_FILE, SpecialToken, TokenizerSpec
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, SpecialToken, TokenizerSpec
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.model.source import Source, first_line
 from bertscore_onnx_export.tokenizer.conversions import Converted, convert
@@ -55,6 +55,8 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
     else:
         converted = convert(original)
         tokenizer, spec = converted.tokenizer, _recipe(original, converted)
+        if converted.sentencepiece is not None:
+            (folder / SENTENCEPIECE_FILE).write_bytes(converted.sentencepiece_model)
     tokenizer.no_padding()
     tokenizer.no_truncation()
     tokenizer.save(str(folder / TOKENIZER_FILE))
