@@ -32,20 +32,6 @@ def alternatives(literals: Sequence[str]) -> re.Pattern[str]:
     return re.compile("(" + "|".join(map(re.escape, sorted(literals, key=len, reverse=True))) + ")")
 
 
-def outside(literals: Sequence[str], transform: Transform) -> Transform:
-    """Apply a function only to what stands between certain literal strings."""
-    if not literals:
-        return transform
-    pattern = alternatives(literals)
-
-    def apply(text: str) -> str:
-        pieces = pattern.split(text)  # the literals stand at the odd places
-        pieces[::2] = map(transform, pieces[::2])
-        return "".join(pieces)
-
-    return apply
-
-
 def is_punctuation(character: str) -> bool:
     """All ASCII but letters, digits, spaces and controls, and what Unicode calls punctuation."""
     if character.isascii():

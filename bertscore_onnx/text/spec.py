@@ -78,10 +78,9 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """Whether a text that ends with them by itself gets them no second time (T5)."""
 
 
-def bind_normalizers(steps: Sequence[Normalizer], special_tokens: Sequence[SpecialToken]) -> Callable[[str], str]:
-    """Return one function that does all steps."""
-    literals = [token.content for token in special_tokens]
-    transforms = [step.bind(literals) for step in steps]
+def bind_normalizers(normalizers: Sequence[Normalizer]) -> Callable[[str], str]:
+    """Return one function that applies all normalizers in their order."""
+    transforms = [normalizer.bind() for normalizer in normalizers]
 
     def apply(text: str) -> str:
         for transform in transforms:

@@ -131,9 +131,9 @@ class _SlowEncoder:
     """A tokenizer that has a spec."""
 
     def __init__(self, path: Path, spec: TokenizerSpec, max_length: int | None) -> None:
-        self._prepare_text = bind_normalizers(spec.normalizers, spec.special_tokens)
+        self._prepare_text = bind_normalizers(spec.normalizers)
         self._cut = bind_cut(spec.special_tokens)
-        self._prepare_segment = bind_normalizers(spec.pre_tokenizers, spec.special_tokens)
+        self._prepare_segment = bind_normalizers(spec.pre_tokenizers)
         self._look_up = _segment_encoder(path, spec)
         self._unlisted_from, self._unknown_id = spec.unlisted_from, spec.unknown_id
         self._prefix_ids, self._suffix_ids, self._suffix_once = spec.prefix_ids, spec.suffix_ids, spec.suffix_once

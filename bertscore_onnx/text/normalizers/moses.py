@@ -3,7 +3,6 @@
 import importlib
 import re
 import unicodedata
-from collections.abc import Sequence
 
 import msgspec
 
@@ -22,7 +21,7 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
 
     lowercase_and_strip_accents: bool
 
-    def bind(self, literals: Sequence[str]) -> Transform:
+    def bind(self) -> Transform:
         """Return the function that does it.
 
         Raises:

@@ -122,9 +122,8 @@ def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
     framed = slow.build_inputs_with_special_tokens([_MARK])
     place = framed.index(_MARK)
     prefix_ids, suffix_ids = framed[:place], framed[place + 1 :]
-    lowercase = getattr(slow, "do_lower_case", False)
     return TokenizerSpec(
-        normalizers=[*converted.normalizers, *([Lowercase()] if lowercase else [])],
+        normalizers=[*converted.normalizers, *_lowercase(slow)],
         special_tokens=[
             SpecialToken(
                 content=token.content,
@@ -142,6 +141,14 @@ def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
         suffix_ids=suffix_ids,
         suffix_once=bool(suffix_ids) and _ends_once(slow, suffix_ids),
     )
+
+
+def _lowercase(slow: PreTrainedTokenizer) -> list[Lowercase]:
+    """Return the step of `PreTrainedTokenizer.tokenize` that lowers texts, if this tokenizer takes it."""
+    if not getattr(slow, "do_lower_case", False):
+        return []
+    ordinary = [token.content for token in slow.added_tokens_decoder.values() if not token.special and token.normalized]
+    return [Lowercase(never_lower=[*slow.all_special_tokens, *ordinary])]
 
 
 def _ends_once(slow: PreTrainedTokenizer, suffix_ids: list[int]) -> bool:

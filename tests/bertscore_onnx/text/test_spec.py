@@ -29,4 +29,4 @@ def test_an_empty_text_has_no_pieces() -> None:
 
 
 def test_steps_follow_one_another() -> None:
-    assert bind_normalizers([PrefixSpace(), Lowercase()], [])("A") == " a"
+    assert bind_normalizers([PrefixSpace(), Lowercase(never_lower=[])])("A") == " a"

@@ -18,6 +18,9 @@ def wordpiece(slow: PreTrainedTokenizer) -> Converted:
     basic = slow.basic_tokenizer
     accents = basic.strip_accents is not False if basic.do_lower_case else bool(basic.strip_accents)
     step = BasicTokenize(
-        lowercase=basic.do_lower_case, strip_accents=accents, split_chinese=basic.tokenize_chinese_chars
+        lowercase=basic.do_lower_case,
+        strip_accents=accents,
+        split_chinese=basic.tokenize_chinese_chars,
+        never_split=sorted({*slow.all_special_tokens, *basic.never_split}),
     )
     return Converted(tokenizer, [step])
