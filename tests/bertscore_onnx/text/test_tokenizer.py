@@ -1,8 +1,10 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
@@ -100,6 +102,18 @@ def test_without_a_recipe_the_file_says_all(tmp_path: Path) -> None:
 
     found, _ = tokenizer(["a b", ""])
     assert list(map(list, found)) == [[1, 3], [1]]
+
+
+def test_equally_good_cuts_are_decided_by_the_scores_of_the_file(tmp_path: Path) -> None:
+    scores = [float(np.float32(-3.1 * 1.07**place)) for place in range(26)]
+    pairs = [
+        (one * count, score * count) for one, score in zip(ascii_lowercase, scores, strict=True) for count in (1, 2)
+    ]
+    original = Tokenizer(models.Unigram([("<unk>", 0.0), *pairs], 0))
+    original.save(str(tmp_path / "tokenizer.json"))
+    texts = [one * count for one in ascii_lowercase for count in range(2, 9)]
+    found, _ = TextTokenizer(tmp_path, spec=None, max_length=None, empty_ids=[0])(texts)
+    assert [ids.tolist() for ids in found] == [original.encode(text).ids for text in texts]
 
 
 @pytest.mark.parametrize("spec", [None, RECIPE])
