@@ -1,39 +1,17 @@
-"""How the texts of one model become ids where `tokenizer.json` alone cannot tell: the order of a slow tokenizer.
+"""What the manifest says of a slow tokenizer beside `tokenizer.json`; `slow_tokenizer.py` does it."""
 
-The steps on the whole text come first; then literal special tokens are cut out of it; what stands between them goes
-through the steps on segments and is looked up; last come the special tokens around every text.
-"""
-
-from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
 
-from bertscore_onnx.text.characters import alternatives
 from bertscore_onnx.text.normalizers import Normalizer
+from bertscore_onnx.text.special_tokens import Id, SpecialToken
 
 TOKENIZER_FILE = "tokenizer.json"
 """The file of the `tokenizers` package in a bundle."""
 
 SENTENCEPIECE_FILE = "spiece.model"
 """The file of SentencePiece in a bundle that needs it."""
-
-Id = Annotated[int, msgspec.Meta(ge=0)]
-Piece = str | int
-"""A stretch of text, or the id of a special token."""
-
-
-class SpecialToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A string that is one token wherever it stands in a text."""
-
-    content: str
-    id: Id
-
-    lstrip: bool = False
-    """Whether it takes the white space on its left."""
-
-    rstrip: bool = False
-    """Whether it takes the white space on its right."""
 
 
 class SentencePieceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -76,38 +54,3 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     suffix_once: bool
     """Whether a text that ends with them by itself gets them no second time (T5)."""
-
-
-def bind_normalizers(normalizers: Sequence[Normalizer]) -> Callable[[str], str]:
-    """Return one function that applies all normalizers in their order."""
-    transforms = [normalizer.bind() for normalizer in normalizers]
-
-    def apply(text: str) -> str:
-        for transform in transforms:
-            text = transform(text)
-        return text
-
-    return apply
-
-
-def bind_cut(special_tokens: Sequence[SpecialToken]) -> Callable[[str], list[Piece]]:
-    """Return the function that cuts the special tokens out of a text; it leaves no empty stretch."""
-    if not special_tokens:
-        return lambda text: [text] if text else []
-    by_content = {token.content: token for token in special_tokens}
-    pattern = alternatives(list(by_content))
-
-    def cut(text: str) -> list[Piece]:
-        pieces = pattern.split(text)
-        if len(pieces) == 1:
-            return [text] if text else []
-        for place in range(1, len(pieces), 2):
-            token = by_content[pieces[place]]
-            if token.rstrip:
-                pieces[place + 1] = pieces[place + 1].lstrip()
-            if token.lstrip:
-                pieces[place - 1] = pieces[place - 1].rstrip()
-        found: list[Piece] = [by_content[piece].id if place % 2 else piece for place, piece in enumerate(pieces)]
-        return [piece for piece in found if piece != ""]
-
-    return cut

@@ -4,6 +4,8 @@ Each step is a record in the bundle's manifest. The slow tokenizers of transform
 own Unicode tables; the `tokenizers` package has older ones, and differs on characters assigned since.
 """
 
+from collections.abc import Callable, Sequence
+
 from bertscore_onnx.text.normalizers.basic_tokenize import BasicTokenize
 from bertscore_onnx.text.normalizers.clean_quotes import CleanQuotes
 from bertscore_onnx.text.normalizers.lowercase import Lowercase
@@ -12,6 +14,19 @@ from bertscore_onnx.text.normalizers.prefix_space import PrefixSpace
 from bertscore_onnx.text.normalizers.separate_words import SeparateDialogue, SeparateWords
 
 Normalizer = BasicTokenize | CleanQuotes | Lowercase | Moses | PrefixSpace | SeparateDialogue | SeparateWords
+
+
+def bind_normalizers(normalizers: Sequence[Normalizer]) -> Callable[[str], str]:
+    """Return one function that applies all normalizers in their order."""
+    transforms = [normalizer.bind() for normalizer in normalizers]
+
+    def apply(text: str) -> str:
+        for transform in transforms:
+            text = transform(text)
+        return text
+
+    return apply
+
 
 __all__ = [
     "BasicTokenize",
@@ -22,4 +37,5 @@ __all__ = [
     "PrefixSpace",
     "SeparateDialogue",
     "SeparateWords",
+    "bind_normalizers",
 ]

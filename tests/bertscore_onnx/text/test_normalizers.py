@@ -13,6 +13,7 @@ from bertscore_onnx.text.normalizers import (
     PrefixSpace,
     SeparateDialogue,
     SeparateWords,
+    bind_normalizers,
 )
 
 
@@ -142,3 +143,7 @@ def test_moses_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(MissingExtraError, match=r"pip install 'bertscore-onnx\[xlm\]'"):
         Moses(lowercase_and_strip_accents=True).bind()
+
+
+def test_steps_follow_one_another() -> None:
+    assert bind_normalizers([PrefixSpace(), Lowercase(never_lower=[])])("A") == " a"

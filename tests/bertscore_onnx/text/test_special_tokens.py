@@ -1,5 +1,4 @@
-from bertscore_onnx.text.normalizers import Lowercase, PrefixSpace
-from bertscore_onnx.text.spec import SpecialToken, bind_cut, bind_normalizers
+from bertscore_onnx.text.special_tokens import SpecialToken, bind_cut
 
 SEP = SpecialToken(content="</s>", id=2)
 MASK = SpecialToken(content="<mask>", id=9, lstrip=True)
@@ -26,7 +25,3 @@ def test_the_longest_special_token_wins() -> None:
 def test_an_empty_text_has_no_pieces() -> None:
     assert bind_cut([SEP])("") == []
     assert bind_cut([])("") == []
-
-
-def test_steps_follow_one_another() -> None:
-    assert bind_normalizers([PrefixSpace(), Lowercase(never_lower=[])])("A") == " a"
