@@ -145,7 +145,7 @@ class Pipeline(Closeable):
         """Encode whole texts, those longer than the model's maximum in passages; where texts are cut none is."""
         if all(len(ids) <= self.max_length for ids in sequences):
             return self.encoder.encode(sequences, max_items=max_items, advance=advance)
-        passages = cut_passages(sequences, self.max_length, self._tokenizer.frame)
+        passages = cut_passages(sequences, self.max_length, self._tokenizer.num_special_tokens)
         return passages.join(
             self.encoder.encode(passages.sequences, kept=passages.kept, max_items=max_items, advance=advance)
         )

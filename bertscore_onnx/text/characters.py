@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 Transform = Callable[[str], str]
 
 MAX_CHARACTERS = 16_384
-"""More than the texts of any language need; 5 MB."""
+"""The most entries of a `CharacterMap`: more than the texts of any language need, in 5 MB."""
 
 
 class CharacterMap(dict[int, str]):
-    """A table for `str.translate` that works out each character when it first occurs.
+    """A table for `str.translate` that computes and caches each character's replacement when it first occurs.
 
-    It remembers the first `MAX_CHARACTERS` alone: all of Unicode would take hundreds of megabytes.
+    It caches the first `MAX_CHARACTERS` alone: all of Unicode would take hundreds of megabytes.
     """
 
     def __init__(self, replace: Transform) -> None:
@@ -27,13 +27,13 @@ class CharacterMap(dict[int, str]):
         return replacement
 
 
-def alternatives(literals: Sequence[str]) -> re.Pattern[str]:
-    """Return the pattern, one group, that finds any of some strings, the longest that begins at a place."""
+def any_of(literals: Sequence[str]) -> re.Pattern[str]:
+    """Return the pattern, one group, that finds any of some strings, the longest that begins at a place first."""
     return re.compile("(" + "|".join(map(re.escape, sorted(literals, key=len, reverse=True))) + ")")
 
 
 def is_punctuation(character: str) -> bool:
-    """All ASCII but letters, digits, spaces and controls, and what Unicode calls punctuation."""
+    """Tell whether a character is of Unicode's punctuation, or ASCII but no letter, digit, space or control."""
     if character.isascii():
         return character.isprintable() and not character.isalnum() and character != " "
     return unicodedata.category(character).startswith("P")

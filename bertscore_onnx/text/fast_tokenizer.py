@@ -8,8 +8,8 @@ import numpy as np
 from tokenizers import Encoding, Tokenizer
 from tokenizers.models import Unigram
 
-ALONE = 4
-"""Up to so many texts are looked up one after the other: that takes less than to wake the package's threads."""
+SEQUENTIAL_TEXTS = 4
+"""Up to this many texts are encoded one after the other: that takes less than waking the package's threads."""
 
 
 class FastTokenizer:
@@ -25,7 +25,7 @@ class FastTokenizer:
         self._tokenizer = load_tokenizer_json(path)
         is_special = np.array(self._tokenizer.encode("a").special_tokens_mask)
         num_prefix = int(is_special.argmin())
-        self.frame = (num_prefix, int(is_special[num_prefix:].sum()))
+        self.num_special_tokens = (num_prefix, int(is_special[num_prefix:].sum()))
         if max_length is not None:
             self._tokenizer.enable_truncation(max_length)
 
@@ -37,7 +37,7 @@ class FastTokenizer:
 
 def encode_batch(tokenizer: Tokenizer, texts: Sequence[str], *, add_special_tokens: bool = True) -> list[Encoding]:
     """Encode texts, a few of them one after the other."""
-    step = 1 if len(texts) <= ALONE else len(texts)
+    step = 1 if len(texts) <= SEQUENTIAL_TEXTS else len(texts)
     return [
         encoding
         for start in range(0, len(texts), step)

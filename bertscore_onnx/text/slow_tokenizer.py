@@ -12,7 +12,7 @@ from bertscore_onnx.text.fast_tokenizer import encode_batch, load_tokenizer_json
 from bertscore_onnx.text.normalizers import bind_normalizers
 from bertscore_onnx.text.sentencepiece import SentencePieceEncoder
 from bertscore_onnx.text.spec import TokenizerSpec
-from bertscore_onnx.text.special_tokens import bind_cut
+from bertscore_onnx.text.special_tokens import bind_split
 from bertscore_onnx.text.word_cache import WordEncoder, has_words
 
 
@@ -27,42 +27,43 @@ class SlowTokenizer:
             spec: what that file does not say.
             max_length: the most tokens of a text, special tokens included; None for no bound.
         """
-        self._prepare_text = bind_normalizers(spec.normalizers)
-        self._cut = bind_cut(spec.special_tokens)
-        self._prepare_segment = bind_normalizers(spec.pre_tokenizers)
-        self._look_up = _segment_encoder(path, spec)
-        self._unlisted_from, self._unknown_id = spec.unlisted_from, spec.unknown_id
-        self._prefix_ids, self._suffix_ids, self._suffix_once = spec.prefix_ids, spec.suffix_ids, spec.suffix_once
-        self.frame = (len(spec.prefix_ids), len(spec.suffix_ids))
-        self._room = None if max_length is None else max(max_length - sum(self.frame), 0)
+        self._normalize = bind_normalizers(spec.normalizers)
+        self._split = bind_split(spec.special_tokens)
+        self._pre_tokenize = bind_normalizers(spec.pre_tokenizers)
+        self._encode_segments = _segment_encoder(path, spec)
+        self._spec = spec
+        self.num_special_tokens = (len(spec.prefix_ids), len(spec.suffix_ids))
+        self._room = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
         """Return the ids of each text, special tokens included, and whether the text was cut."""
-        cut = [self._cut(self._prepare_text(text)) for text in texts]
-        segments = [self._prepare_segment(piece) for pieces in cut for piece in pieces if isinstance(piece, str)]
-        found = map(self._listed, self._look_up(segments))
-        return [
-            self._framed([token for piece in pieces for token in ([piece] if isinstance(piece, int) else next(found))])
-            for pieces in cut
+        split = [self._split(self._normalize(text)) for text in texts]
+        segments = [self._pre_tokenize(part) for parts in split for part in parts if isinstance(part, str)]
+        encoded = map(self._mark_unknown, self._encode_segments(segments))
+        ids = [
+            [token for part in parts for token in ([part] if isinstance(part, int) else next(encoded))]
+            for parts in split
         ]
+        return [self._add_special_tokens(ids_of_text) for ids_of_text in ids]
 
-    def _listed(self, ids: list[int]) -> list[int]:
-        """Take those that the model has not for unknown."""
-        if (bound := self._unlisted_from) is None:
+    def _mark_unknown(self, ids: list[int]) -> list[int]:
+        """Replace the ids that only `tokenizer.json` has."""
+        if (size := self._spec.vocab_size) is None:
             return ids
-        return [one if one < bound else self._unknown_id for one in ids]
+        return [token if token < size else self._spec.unknown_id for token in ids]
 
-    def _framed(self, ids: list[int]) -> tuple[list[int], bool]:
+    def _add_special_tokens(self, ids: list[int]) -> tuple[list[int], bool]:
         """Cut ids to their length and put the special tokens around them; tell whether they were cut."""
+        prefix, suffix = self._spec.prefix_ids, self._spec.suffix_ids
         kept = ids[: self._room]
         is_cut = len(kept) < len(ids)
-        if self._suffix_once and kept[len(kept) - len(self._suffix_ids) :] == self._suffix_ids:
-            return self._prefix_ids + kept, is_cut
-        return self._prefix_ids + kept + self._suffix_ids, is_cut
+        if self._spec.suffix_once and kept[len(kept) - len(suffix) :] == suffix:
+            return prefix + kept, is_cut
+        return prefix + kept + suffix, is_cut
 
 
 def _segment_encoder(path: Path, spec: TokenizerSpec) -> Callable[[list[str]], Iterable[list[int]]]:
-    """Return what looks up stretches of text, without special tokens."""
+    """Return what encodes the segments between special tokens."""
     if spec.sentencepiece is not None:
         return SentencePieceEncoder(path, spec.sentencepiece)
     tokenizer = load_tokenizer_json(path)

@@ -36,13 +36,13 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     special_tokens: list[SpecialToken]
 
     pre_tokenizers: list[Normalizer]
-    """What happens to each stretch between special tokens, in this order."""
+    """What happens to each segment between special tokens, in this order."""
 
     sentencepiece: SentencePieceSpec | None
     """How texts are encoded with `spiece.model`; None where `tokenizer.json` does it."""
 
-    unlisted_from: Id | None
-    """The first id of `tokenizer.json` that the model has not; it and those after it count as unknown."""
+    vocab_size: Id | None
+    """How many ids the model has, where `tokenizer.json` has further ones, which count as unknown; else None."""
 
     unknown_id: Id
 

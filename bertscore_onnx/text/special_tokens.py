@@ -1,15 +1,15 @@
-"""Special tokens that stand literally in a text: they are cut out before anything else sees it."""
+"""Special tokens that stand literally in a text, and splitting it at them."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
 
-from bertscore_onnx.text.characters import alternatives
+from bertscore_onnx.text.characters import any_of
 
 Id = Annotated[int, msgspec.Meta(ge=0)]
-Piece = str | int
-"""A stretch of text, or the id of a special token."""
+Part = str | int
+"""A segment of text, or the id of a special token."""
 
 
 class SpecialToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -25,24 +25,24 @@ class SpecialToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """Whether it takes the white space on its right."""
 
 
-def bind_cut(special_tokens: Sequence[SpecialToken]) -> Callable[[str], list[Piece]]:
-    """Return the function that cuts the special tokens out of a text; it leaves no empty stretch."""
+def bind_split(special_tokens: Sequence[SpecialToken]) -> Callable[[str], list[Part]]:
+    """Return the function that splits a text at its special tokens; it leaves no empty segment."""
     if not special_tokens:
         return lambda text: [text] if text else []
     by_content = {token.content: token for token in special_tokens}
-    pattern = alternatives(list(by_content))
+    pattern = any_of(list(by_content))
 
-    def cut(text: str) -> list[Piece]:
-        pieces = pattern.split(text)
-        if len(pieces) == 1:
+    def split(text: str) -> list[Part]:
+        parts = pattern.split(text)  # special tokens stand at the odd places
+        if len(parts) == 1:
             return [text] if text else []
-        for place in range(1, len(pieces), 2):
-            token = by_content[pieces[place]]
+        for place in range(1, len(parts), 2):
+            token = by_content[parts[place]]
             if token.rstrip:
-                pieces[place + 1] = pieces[place + 1].lstrip()
+                parts[place + 1] = parts[place + 1].lstrip()
             if token.lstrip:
-                pieces[place - 1] = pieces[place - 1].rstrip()
-        found: list[Piece] = [by_content[piece].id if place % 2 else piece for place, piece in enumerate(pieces)]
-        return [piece for piece in found if piece != ""]
+                parts[place - 1] = parts[place - 1].rstrip()
+        found: list[Part] = [by_content[part].id if place % 2 else part for place, part in enumerate(parts)]
+        return [part for part in found if part != ""]
 
-    return cut
+    return split

@@ -22,7 +22,7 @@ from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, Tokeniz
 LongText = Literal["truncate", "window"]
 """What becomes of a text that is longer than the model's maximum."""
 
-MEMORY_GUARD = 8192
+DEFAULT_MAX_LENGTH = 8192
 """The most tokens of a text for a model without a bound of its own, since attention grows with the square: at this
 length one layer's weights take 268 MB for each head, 4.3 GB for 16 heads."""
 
@@ -49,7 +49,7 @@ class TextTokenizer:
         Args:
             folder: a bundle, of which the tokenizer's files are read.
             spec: what `tokenizer.json` cannot express; None where it says all.
-            max_length: the most tokens of a text, special tokens included; None for no bound but `MEMORY_GUARD`.
+            max_length: the most tokens of a text, special tokens included; None for no bound but `DEFAULT_MAX_LENGTH`.
             empty_ids: the ids of an empty text.
             long_text: whether longer texts are cut, or keep all their ids, to be encoded in windows.
 
@@ -62,7 +62,7 @@ class TextTokenizer:
         mode = "fast" if spec is None else "slow"
         self.description = f"{mode}+sentencepiece-{VERSION}" if sentencepiece else mode
         """Whose ids these are, and the version of the library that decides between equally good cuts."""
-        self.max_length = MEMORY_GUARD if max_length is None else max_length
+        self.max_length = DEFAULT_MAX_LENGTH if max_length is None else max_length
         """The most tokens that the model may get at a time."""
         self.long_text = long_text
         bound = self.max_length if long_text == "truncate" else None
@@ -74,12 +74,12 @@ class TextTokenizer:
         except Exception as error:  # the package raises nothing more special
             raise TokenizerError(f"{path} is not a tokenizer: {error}. Export the model again.") from error
         self._empty_ids = list(empty_ids)
-        self.frame = self._encode.frame
+        self.num_special_tokens = self._encode.num_special_tokens
         """How many special tokens stand in front of every text, and how many behind."""
-        if long_text == "window" and self.max_length <= sum(self.frame):
+        if long_text == "window" and self.max_length <= sum(self.num_special_tokens):
             raise InputError(
                 f'long_text is "window", and a window of {self.max_length} tokens, the model\'s maximum, has room for '
-                f'nothing but its {sum(self.frame)} special tokens. Use "truncate".'
+                f'nothing but its {sum(self.num_special_tokens)} special tokens. Use "truncate".'
             )
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:

@@ -1,7 +1,7 @@
-"""What happens to a text before its words are looked up: the parts of a tokenizer that `tokenizer.json` cannot express.
+"""What happens to a text before it is encoded, where `tokenizer.json` cannot express it.
 
-Each step is a record in the bundle's manifest. The slow tokenizers of transformers are Python, and so follow Python's
-own Unicode tables; the `tokenizers` package has older ones, and differs on characters assigned since.
+Each normalizer is a record in the bundle's manifest. The slow tokenizers of transformers are Python, and so follow
+Python's own Unicode tables; the `tokenizers` package has older ones, and differs on characters assigned since.
 """
 
 from collections.abc import Callable, Sequence

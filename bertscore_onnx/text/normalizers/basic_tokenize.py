@@ -1,4 +1,4 @@
-"""The step that BERT calls basic tokenisation."""
+"""What BERT calls basic tokenisation."""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""The step with which ALBERT and XLNet clean a text."""
+"""The cleaning of ALBERT and XLNet."""
 
 import unicodedata
 

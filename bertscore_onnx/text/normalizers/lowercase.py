@@ -1,4 +1,4 @@
-"""The step that lowers a text before special tokens are looked for in it."""
+"""Lowercasing before special tokens are looked for."""
 
 import re
 

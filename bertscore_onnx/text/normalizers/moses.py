@@ -1,4 +1,4 @@
-"""The step that takes words apart as the Moses translation system does (XLM); it needs the package sacremoses."""
+"""Word tokenisation of the Moses translation system (XLM); it needs the package sacremoses."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""The step that treats the first word like any other."""
+"""The space before the first word."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""The steps that set the words of a text apart by single spaces, each as one tokenizer does."""
+"""Words set apart by single spaces, as BERTweet and the small BlenderBot do it."""
 
 import re
 

@@ -55,7 +55,7 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
         tokenizer = original.backend_tokenizer
     else:
         converted = convert(original)
-        tokenizer, spec = converted.tokenizer, _recipe(original, converted)
+        tokenizer, spec = converted.tokenizer, _spec_of(original, converted)
         if converted.sentencepiece is not None:
             (folder / SENTENCEPIECE_FILE).write_bytes(converted.sentencepiece_model)
     tokenizer.no_padding()
@@ -118,7 +118,7 @@ _MARK = -1
 """An id that no token has."""
 
 
-def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
+def _spec_of(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
     """Add to a conversion what slow tokenizers of all kinds have in common."""
     framed = slow.build_inputs_with_special_tokens([_MARK])
     place = framed.index(_MARK)
@@ -136,7 +136,7 @@ def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
         ],
         pre_tokenizers=converted.pre_tokenizers,
         sentencepiece=converted.sentencepiece,
-        unlisted_from=converted.unlisted_from,
+        vocab_size=converted.vocab_size,
         unknown_id=slow.unk_token_id,
         prefix_ids=prefix_ids,
         suffix_ids=suffix_ids,
@@ -145,7 +145,7 @@ def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
 
 
 def _lowercase(slow: PreTrainedTokenizer) -> list[Lowercase]:
-    """Return the step of `PreTrainedTokenizer.tokenize` that lowers texts, if this tokenizer takes it."""
+    """Return the lowercasing of `PreTrainedTokenizer.tokenize`, if this tokenizer does it."""
     if not getattr(slow, "do_lower_case", False):
         return []
     ordinary = [token.content for token in slow.added_tokens_decoder.values() if not token.special and token.normalized]

@@ -21,7 +21,7 @@ SPEC = TokenizerSpec(
     special_tokens=[],
     pre_tokenizers=[],
     sentencepiece=SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False),
-    unlisted_from=None,
+    vocab_size=None,
     unknown_id=0,
     prefix_ids=[],
     suffix_ids=[],

@@ -15,12 +15,12 @@ from bertscore_onnx.text.special_tokens import SpecialToken
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 VOCAB = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3, "b": 4, "c": 5}
-RECIPE = TokenizerSpec(
+SPEC = TokenizerSpec(
     normalizers=[],
     special_tokens=[SpecialToken(content="[SEP]", id=2)],
     pre_tokenizers=[],
     sentencepiece=None,
-    unlisted_from=None,
+    vocab_size=None,
     unknown_id=0,
     prefix_ids=[1],
     suffix_ids=[2],
@@ -37,7 +37,7 @@ def saved(folder: Path) -> Path:
 
 
 def ids(folder: Path, text: str, *, max_length: int | None = None, **changes: Any) -> list[int]:
-    spec = msgspec.structs.replace(RECIPE, **changes)
+    spec = msgspec.structs.replace(SPEC, **changes)
     tokenizer = TextTokenizer(saved(folder), spec=spec, max_length=max_length, empty_ids=[1, 2])
     [found], _ = tokenizer([text])
     return list(found)
@@ -62,7 +62,7 @@ def test_a_last_special_token_is_not_repeated_when_told(tmp_path: Path) -> None:
 
 
 def test_ids_beyond_the_models_own_count_as_unknown(tmp_path: Path) -> None:
-    assert ids(tmp_path, "a b c", unlisted_from=4) == [1, 3, 0, 0, 2]
+    assert ids(tmp_path, "a b c", vocab_size=4) == [1, 3, 0, 0, 2]
 
 
 def test_steps_come_first(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_lone_surrogate_is_a_replacement_character(tmp_path: Path) -> None:
 
 
 def test_texts_keep_their_order(tmp_path: Path) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), spec=RECIPE, max_length=None, empty_ids=[1, 2])
+    tokenizer = TextTokenizer(saved(tmp_path), spec=SPEC, max_length=None, empty_ids=[1, 2])
 
     found, _ = tokenizer(["a", "", "[SEP]", "b c"])
     assert list(map(list, found)) == [
@@ -89,7 +89,7 @@ def test_texts_keep_their_order(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("spec", [None, RECIPE])
+@pytest.mark.parametrize("spec", [None, SPEC])
 def test_the_number_of_texts_does_not_change_their_ids(tmp_path: Path, spec: TokenizerSpec | None) -> None:
     tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1])
     texts = ["a", "b c", "", "c [SEP] a", "a b c a b c", "b"]
@@ -98,7 +98,7 @@ def test_the_number_of_texts_does_not_change_their_ids(tmp_path: Path, spec: Tok
         assert [list(ids) for ids in tokenizer(texts[:count])[0]] == expected[:count]
 
 
-def test_without_a_recipe_the_file_says_all(tmp_path: Path) -> None:
+def test_without_a_spec_the_file_says_all(tmp_path: Path) -> None:
     tokenizer = TextTokenizer(saved(tmp_path), spec=None, max_length=2, empty_ids=[1])
 
     found, _ = tokenizer(["a b", ""])
@@ -117,7 +117,7 @@ def test_equally_good_cuts_are_decided_by_the_scores_of_the_file(tmp_path: Path)
     assert [ids.tolist() for ids in found] == [original.encode(text).ids for text in texts]
 
 
-@pytest.mark.parametrize("spec", [None, RECIPE])
+@pytest.mark.parametrize("spec", [None, SPEC])
 def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, spec: TokenizerSpec | None) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
 
@@ -125,7 +125,7 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, spec: TokenizerS
         TextTokenizer(tmp_path, spec=spec, max_length=None, empty_ids=[1])
 
 
-@pytest.mark.parametrize("spec", [RECIPE, None])
+@pytest.mark.parametrize("spec", [SPEC, None])
 def test_without_a_bound_of_the_model_memory_sets_one(tmp_path: Path, spec: TokenizerSpec | None) -> None:
     tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=None, empty_ids=[1, 2])
     found, num_cut = tokenizer(["a " * 9000, "a " * 8000])
@@ -134,7 +134,7 @@ def test_without_a_bound_of_the_model_memory_sets_one(tmp_path: Path, spec: Toke
     assert num_cut == 1
 
 
-@pytest.mark.parametrize("spec", [RECIPE, None])
+@pytest.mark.parametrize("spec", [SPEC, None])
 def test_texts_that_are_cut_are_counted(tmp_path: Path, spec: TokenizerSpec | None) -> None:
     special = 2 if spec else 1
     tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=special + 2, empty_ids=[1, 2])
@@ -142,7 +142,7 @@ def test_texts_that_are_cut_are_counted(tmp_path: Path, spec: TokenizerSpec | No
     assert num_cut == 2
 
 
-@pytest.mark.parametrize("spec", [None, RECIPE])
+@pytest.mark.parametrize("spec", [None, SPEC])
 def test_a_file_larger_than_any_tokenizer_is_not_read(
     tmp_path: Path, spec: TokenizerSpec | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +152,7 @@ def test_a_file_larger_than_any_tokenizer_is_not_read(
         TextTokenizer(tmp_path, spec=spec, max_length=8, empty_ids=[0])
 
 
-@pytest.mark.parametrize("spec", [None, RECIPE])
+@pytest.mark.parametrize("spec", [None, SPEC])
 def test_threads_may_tokenise_side_by_side(tmp_path: Path, spec: TokenizerSpec | None) -> None:
     """The package refuses to change a setting while another thread encodes, so none may change after construction."""
     tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1])

@@ -1,4 +1,4 @@
-"""Every kind of slow tokenizer, converted, gives the ids of the original on plain and on hostile texts."""
+"""Every kind of slow tokenizer, converted, gives the ids of the original on plain and on edge-case texts."""
 
 import importlib.util
 from pathlib import Path

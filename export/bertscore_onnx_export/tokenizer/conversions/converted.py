@@ -18,7 +18,7 @@ class Converted:
     """What becomes `tokenizer.json`: it maps a prepared segment of text to ids, or only names them (SentencePiece)."""
 
     pre_tokenizers: list[Normalizer] = field(default_factory=list)
-    """What happens to a stretch between special tokens before."""
+    """What happens first to a segment between special tokens."""
 
     normalizers: list[Normalizer] = field(default_factory=list)
     """What happens to a whole text first."""
@@ -29,8 +29,8 @@ class Converted:
     sentencepiece_model: bytes = b""
     """What becomes `spiece.model`."""
 
-    unlisted_from: int | None = None
-    """The first id that only `tokenizer.json` has: its pieces are unknown to the model."""
+    vocab_size: int | None = None
+    """How many ids the model has, where `tokenizer.json` has further ones, which are unknown to it."""
 
 
 SlowConversion = Callable[[PreTrainedTokenizer], Converted]

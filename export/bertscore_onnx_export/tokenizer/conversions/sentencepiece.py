@@ -13,25 +13,25 @@ from bertscore_onnx.text.spec import SentencePieceSpec
 from bertscore_onnx_export.tokenizer.conversions.converted import Converted, without_holes
 
 
-def unigram(slow: PreTrainedTokenizer) -> Converted:
+def sentencepiece(slow: PreTrainedTokenizer) -> Converted:
     """Copy the model file, which the runtime encodes with; `tokenizer.json` names the ids."""
     return _converted(slow, slow.sp_model)
 
 
-def cleaned_unigram(slow: PreTrainedTokenizer) -> Converted:
+def cleaned_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
     """Do the same for ALBERT and XLNet, which clean texts first and take commas off numbers."""
-    step = CleanQuotes(
+    cleaning = CleanQuotes(
         collapse_space=slow.remove_space, strip_accents=not slow.keep_accents, lowercase=slow.do_lower_case
     )
-    return _converted(slow, slow.sp_model, [step], split_number_comma=True)
+    return _converted(slow, slow.sp_model, [cleaning], split_number_comma=True)
 
 
-def deberta_unigram(slow: PreTrainedTokenizer) -> Converted:
+def deberta_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
     """Do the same for DeBERTa v2 and v3, which may take punctuation apart first."""
     return _converted(slow, slow._tokenizer.spm, split_punctuation=slow.split_by_punct)
 
 
-def t5_unigram(slow: PreTrainedTokenizer) -> Converted:
+def t5_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
     """Do the same for T5 and mT5, in what transformers calls the legacy way, which is the default.
 
     Raises:
@@ -42,7 +42,7 @@ def t5_unigram(slow: PreTrainedTokenizer) -> Converted:
             "T5 tokenizers with `legacy=False` are not reproduced in the slow mode. Export with "
             "`--tokenizer-mode fast`, or set `legacy` to true in tokenizer_config.json."
         )
-    return unigram(slow)
+    return sentencepiece(slow)
 
 
 def _converted(
