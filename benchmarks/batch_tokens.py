@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.scoring.pipeline import load_tokenizer
 
 LIMITS = (128, 256, 512, 1024, 2048, 4096)
 ROUNDS = 5
@@ -22,7 +22,7 @@ def main() -> None:
     """Measure and print."""
     bundle = open_bundle(sys.argv[1])
     texts = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines() if len(sys.argv) > 2 else made_up_texts(500)
-    sequences, _ = TextTokenizer.of_bundle(bundle)(texts)
+    sequences, _ = load_tokenizer(bundle)(texts)
     encoder = Encoder(bundle)
     tokens = sum(map(len, sequences))
     print(f"{bundle.manifest.model_id} at layer {bundle.manifest.num_layers} on {encoder.provider}, {tokens} tokens")

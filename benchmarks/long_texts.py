@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.passages import cut_passages
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.scoring.pipeline import load_tokenizer
 
 Vectors = NDArray[np.float32]
 
@@ -77,21 +77,21 @@ def main() -> None:
     parser.add_argument("--maximum", type=int, default=128)
     options = parser.parse_args()
     bundle = open_bundle(options.bundle)
-    tokenizer, encoder = TextTokenizer.of_bundle(bundle, "window"), Encoder(bundle, device="cpu")
+    tokenizer, encoder = load_tokenizer(bundle, "window"), Encoder(bundle, device="cpu")
     [ids], _ = tokenizer(["\n".join(topics[name] for name in ("objects", "execmodel", "import", "debugger"))])
-    before, after = tokenizer.frame
+    before, after = tokenizer.num_special_tokens
     length = options.tokens - before - after
     texts = [
         np.concatenate((ids[:before], ids[start : start + length], ids[len(ids) - after :]))
         for start in range(before, before + 16 * length, length)
     ]
-    whole = encode(encoder, texts, tokenizer.frame)
+    whole = encode(encoder, texts, tokenizer.num_special_tokens)
     scores = f_of_neighbours(whole)
     print(f"{len(texts)} texts of {options.tokens} tokens in windows of {options.maximum}; F {scores.mean():.4f}")
     print(f"{'overlap':<8} {'merge':<20} {'cosine':>8} {'dF':>8} {'|dF|':>8} {'r':>7} {'read again':>11}")
     for overlap in (0, 0.25, 0.5, 0.75):
-        cut = [cut_passages([text], options.maximum, tokenizer.frame, overlap).sequences for text in texts]
-        windows = [encode(encoder, passages, tokenizer.frame) for passages in cut]
+        cut = [cut_passages([text], options.maximum, tokenizer.num_special_tokens, overlap).sequences for text in texts]
+        windows = [encode(encoder, passages, tokenizer.num_special_tokens) for passages in cut]
         again = sum(len(passages) * (options.maximum - before - after) for passages in cut) / (16 * length) - 1
         for name, merge in MERGES.items():
             texts_merged = [merged(some, length, merge) for some in windows]

@@ -11,6 +11,7 @@ from benchmarks.builders import ROBERTA_LARGE
 from benchmarks.contest import ROOT, build
 from benchmarks.flops import encode_flops
 from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.scoring.pipeline import load_tokenizer
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 WEIGHTS = "model.safetensors"
@@ -70,7 +71,7 @@ class Model:
     @cached_property
     def _tokenizer(self) -> TextTokenizer:
         bundle = next(iter(self.ready.values()), None) or self.bundle()
-        return TextTokenizer.of_bundle(open_bundle(bundle))
+        return load_tokenizer(open_bundle(bundle))
 
 
 @cache

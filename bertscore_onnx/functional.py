@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.encoding.passages import LongText
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Reference, collect_pairs
+from bertscore_onnx.text.tokenizer import LongText
 
 
 def score(

@@ -8,7 +8,6 @@ from typing import Literal, Self, overload
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
-from bertscore_onnx.encoding.passages import LongText
 from bertscore_onnx.errors import InputTypeError
 from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_mapping, uniform
@@ -17,6 +16,7 @@ from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import Reference, check_positive, collect_pairs, read_items
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.text_scorer import TextScorer
+from bertscore_onnx.text.tokenizer import LongText
 
 
 class BERTScorer(TextScorer):

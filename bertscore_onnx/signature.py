@@ -29,7 +29,7 @@ class Signature:
     """"no", the language of the baseline, or a digest of a baseline file."""
 
     tokenizer: str
-    """"slow" or "fast", as transformers calls the tokenizer whose ids these are."""
+    """"slow" or "fast", as transformers calls the tokenizer whose ids these are; with SentencePiece its version too."""
 
     long_text: str
     """"truncate" or "window": what becomes of texts that are longer than the model's maximum."""

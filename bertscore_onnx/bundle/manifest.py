@@ -13,7 +13,6 @@ from bertscore_onnx.text.spec import TokenizerSpec
 FORMAT_VERSION = 2
 GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
-TOKENIZER_FILE = "tokenizer.json"
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Size = Annotated[int, msgspec.Meta(ge=1)]

@@ -1,7 +1,8 @@
 """Opens a bundle: one folder that holds all it takes to score with one model at one layer, checked by its manifest.
 
-The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `tokenizer.json` and the manifest
-`bertscore.json`. It is the only thing that passes from the export to the runtime.
+The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `tokenizer.json` (with `spiece.model`
+beside it for SentencePiece) and the manifest `bertscore.json`. It is the only thing that passes from the export to the
+runtime.
 """
 
 import errno
@@ -15,7 +16,7 @@ import msgspec
 
 from bertscore_onnx.bundle.digests import cached_digest
 from bertscore_onnx.bundle.external_data import external_files
-from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, TOKENIZER_FILE, Manifest
+from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import (
     BundleNotFoundError,
@@ -24,6 +25,7 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 
 MAX_MANIFEST_BYTES = 16_000_000
 """Far more than any has: 20 kB for most models, and 250 bytes for each layer and language of baselines."""
@@ -97,7 +99,10 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
     content = _read(folder, file)
     _check_format_version(file, content)
     manifest = _decode(file, content, Manifest)
-    missing = {GRAPH_FILE, TOKENIZER_FILE} - manifest.files.keys()
+    required = {GRAPH_FILE, TOKENIZER_FILE}
+    if manifest.tokenizer_spec is not None and manifest.tokenizer_spec.sentencepiece is not None:
+        required.add(SENTENCEPIECE_FILE)
+    missing = required - manifest.files.keys()
     if missing:
         raise ManifestError(f"{file} gives no digest for {', '.join(sorted(missing))}. {_EXPORT_AGAIN}")
     if manifest.computed_digest() != manifest.digest:

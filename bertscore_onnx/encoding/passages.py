@@ -9,16 +9,11 @@ of the last. Why so, and what it costs: `docs/long_texts.md`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
-from bertscore_onnx.errors import InputError
-
-LongText = Literal["truncate", "window"]
-"""What becomes of a text that is longer than the model's maximum."""
 
 OVERLAP = 0.25
 """How much of its text a passage shares with the next one, at least; `benchmarks/long_texts.py` measures what this is
@@ -69,12 +64,6 @@ def cut_passages(
         else:
             _cut_long_text(ids, max_length, frame, overlap, sequences, kept)
     return Passages(sequences, np.array(kept, dtype=np.int64).reshape(-1, 2), np.array(first, dtype=np.int64))
-
-
-def check_long_text(long_text: str) -> None:
-    """Raise an InputError where this is no way to treat a long text."""
-    if long_text not in get_args(LongText):
-        raise InputError(f'long_text is {long_text!r}; expected "truncate" or "window".')
 
 
 def _cut_long_text(

@@ -18,14 +18,14 @@ from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.passages import LongText, check_long_text, cut_passages
+from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
 from bertscore_onnx.scoring.chunks import Chunk, DistinctTexts
 from bertscore_onnx.scoring.inputs import Pairs, Side
 from bertscore_onnx.scoring.text_warnings import TextCounts
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.text.tokenizer import LongText, TextTokenizer, check_long_text
 
 CHUNK_BYTES = 128_000_000
 """The embeddings of a chunk; two chunks exist at a time. `benchmarks` has a study of what a size costs."""
@@ -33,6 +33,28 @@ CHUNK_BYTES = 128_000_000
 CHUNK_CANDIDATES = 1024
 """The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among so many,
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
+
+
+def load_tokenizer(bundle: Bundle, long_text: LongText = "truncate") -> TextTokenizer:
+    """Load the tokenizer of a bundle.
+
+    Args:
+        bundle: the bundle.
+        long_text: what becomes of texts that are longer than the model's maximum.
+
+    Raises:
+        TokenizerError: the bundle's files are not a tokenizer.
+        InputError: there is no such treatment of long texts, or the maximum leaves no room for windows.
+    """
+    check_long_text(long_text)
+    manifest = bundle.manifest
+    return TextTokenizer(
+        bundle.path,
+        spec=manifest.tokenizer_spec,
+        max_length=manifest.max_length,
+        empty_ids=manifest.empty_ids,
+        long_text=long_text,
+    )
 
 
 class Pipeline(Closeable):
@@ -60,18 +82,11 @@ class Pipeline(Closeable):
             BundleError: the tokenizer or the graph cannot be loaded.
             DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
         """
-        check_long_text(long_text)
         self.manifest = bundle.manifest
         """What the bundle says of the model."""
         self.encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
         """The model."""
-        self.tokenizer = TextTokenizer(
-            bundle.tokenizer_path,
-            spec=self.manifest.tokenizer_spec,
-            max_length=self.manifest.max_length,
-            empty_ids=self.manifest.empty_ids,
-            long_text=long_text,
-        )
+        self.tokenizer = load_tokenizer(bundle, long_text)
         self.model = f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}"
         """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
         self._threads = ThreadPool(usable_cpus(), "bertscore-match")
@@ -187,7 +202,7 @@ class Pipeline(Closeable):
         max_length = self.tokenizer.max_length
         if all(len(ids) <= max_length for ids in sequences):
             return self.encoder.encode(sequences, max_items=max_items, is_stopped=is_stopped, advance=advance)
-        passages = cut_passages(sequences, max_length, self.tokenizer.frame)
+        passages = cut_passages(sequences, max_length, self.tokenizer.num_special_tokens)
         embeddings = self.encoder.encode(
             passages.sequences, kept=passages.kept, max_items=max_items, is_stopped=is_stopped, advance=advance
         )

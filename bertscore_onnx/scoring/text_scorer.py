@@ -79,7 +79,7 @@ class TextScorer(Closeable):
             layer="all" if manifest.all_layers else manifest.num_layers,
             idf="references" if self._weights is None else self._weights.name,
             rescale=self._rescaling.name,
-            tokenizer=manifest.tokenizer_mode,
+            tokenizer=pipeline.tokenizer.description,
             long_text=pipeline.tokenizer.long_text,
             precision=pipeline.encoder.precision,
             bundle=manifest.digest[:12],

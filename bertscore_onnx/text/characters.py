@@ -1,18 +1,20 @@
-"""What all steps are made of: functions from text to text, and two ways to build them."""
+"""Characters and strings: what counts as punctuation, tables of characters, patterns that find any of some strings."""
 
+import itertools
 import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 
 Transform = Callable[[str], str]
 
 MAX_CHARACTERS = 16_384
-"""More than the texts of any language need; 5 MB."""
+"""The most entries of a `CharacterMap`: more than the texts of any language need, in 5 MB."""
 
 
 class CharacterMap(dict[int, str]):
-    """A table for `str.translate` that works out each character when it first occurs.
+    """A table for `str.translate` that computes and caches each character's replacement when it first occurs.
 
-    It remembers the first `MAX_CHARACTERS` alone: all of Unicode would take hundreds of megabytes.
+    It caches the first `MAX_CHARACTERS` alone: all of Unicode would take hundreds of megabytes.
     """
 
     def __init__(self, replace: Transform) -> None:
@@ -25,20 +27,22 @@ class CharacterMap(dict[int, str]):
         return replacement
 
 
-def alternatives(literals: Sequence[str]) -> re.Pattern[str]:
-    """Return the pattern, one group, that finds any of some strings, the longest that begins at a place."""
+def any_of(literals: Sequence[str]) -> re.Pattern[str]:
+    """Return the pattern, one group, that finds any of some strings, the longest that begins at a place first."""
     return re.compile("(" + "|".join(map(re.escape, sorted(literals, key=len, reverse=True))) + ")")
 
 
-def outside(literals: Sequence[str], transform: Transform) -> Transform:
-    """Apply a function only to what stands between certain literal strings."""
-    if not literals:
-        return transform
-    pattern = alternatives(literals)
+def is_punctuation(character: str) -> bool:
+    """Tell whether a character is of Unicode's punctuation, or ASCII but no letter, digit, space or control."""
+    if character.isascii():
+        return character.isprintable() and not character.isalnum() and character != " "
+    return unicodedata.category(character).startswith("P")
 
-    def apply(text: str) -> str:
-        pieces = pattern.split(text)  # the literals stand at the odd places
-        pieces[::2] = map(transform, pieces[::2])
-        return "".join(pieces)
 
-    return apply
+def split_punctuation(text: str) -> Iterator[str]:
+    """Yield a text in parts: each punctuation mark by itself, and what stands between."""
+    for is_mark, characters in itertools.groupby(text, key=is_punctuation):
+        if is_mark:
+            yield from characters
+        else:
+            yield "".join(characters)

@@ -6,9 +6,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from bertscore_onnx.bundle.manifest import GRAPH_FILE, TOKENIZER_FILE
+from bertscore_onnx.bundle.manifest import GRAPH_FILE
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleNotFoundError, DigestError, GoldenScoreError, TokenizerError, UnsafePathError
+from bertscore_onnx.text.spec import TOKENIZER_FILE
 from reliability.damage.kind import Damage, seal
 
 Change = Callable[[bytes], bytes]

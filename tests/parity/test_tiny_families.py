@@ -25,7 +25,7 @@ from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.cli import app
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.scoring.pipeline import load_tokenizer
 from tests.support.parity import assert_same_scores
 from tests.support.parity_models import TINY_MODELS, save_model_and_tokenizer
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
@@ -66,7 +66,7 @@ def bundle(model, num_layers):
 def comparable(bundle):
     """The pairs of which bert-score knows whether a side is empty."""
     opened = open_bundle(bundle)
-    tokenizer = TextTokenizer.of_bundle(opened)
+    tokenizer = load_tokenizer(opened)
 
     def judged_rightly(text):
         [ids], _ = tokenizer([text])

@@ -23,7 +23,7 @@ Make = Callable[[Path], PreTrainedTokenizer]
 def _unigram(kind: type[PreTrainedTokenizer], *, rule: str = "nmt_nfkc", options: Any = None, **training: Any) -> Make:
     def make(folder: Path) -> PreTrainedTokenizer:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(TRAINING_TEXTS * 3),
+            sentence_iterator=iter([*TRAINING_TEXTS * 3, *["000 0000 167 0"] * 9]),
             model_prefix=str(folder / "trained"),
             vocab_size=600,
             hard_vocab_limit=False,
@@ -120,7 +120,7 @@ _CONTROL = {"control_symbols": "[CLS],[SEP],[MASK]", "pad_id": 0, "unk_id": 1, "
 _ROBERTA_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 KINDS: dict[str, Make] = {
-    "albert": _unigram(transformers.AlbertTokenizer, **_CONTROL, user_defined_symbols=["(", ")", ".", "-"]),
+    "albert": _unigram(transformers.AlbertTokenizer, **_CONTROL, user_defined_symbols=["(", ")", ".", "-", "£", "€"]),
     "albert-accents": _unigram(
         transformers.AlbertTokenizer, **_CONTROL, options={"keep_accents": True, "do_lower_case": False}
     ),
@@ -144,6 +144,9 @@ KINDS: dict[str, Make] = {
         model_type="bpe",
         options={"cls_token": "<s>", "sep_token": "</s>"},
     ),
+    "bigbird-characters": _unigram(transformers.BigBirdTokenizer, **_CONTROL, model_type="char"),
+    "bigbird-suffix": _unigram(transformers.BigBirdTokenizer, **_CONTROL, treat_whitespace_as_suffix=True),
+    "bigbird-words": _unigram(transformers.BigBirdTokenizer, **_CONTROL, model_type="word"),
     "blenderbot": _byte_bpe(transformers.BlenderbotTokenizer, _ROBERTA_TOKENS, add_prefix_space=True),
     "blenderbot-small": _blenderbot_small,
     "byt5": lambda folder: transformers.ByT5Tokenizer(),
@@ -178,6 +181,10 @@ KINDS: dict[str, Make] = {
         remove_extra_whitespaces=False,
         user_defined_symbols=["½", "e\u0301", "<eop>"],
     ),
-    "xlnet": _unigram(transformers.XLNetTokenizer, control_symbols="<cls>,<sep>,<pad>,<mask>,<eod>,<eop>"),
+    "xlnet": _unigram(
+        transformers.XLNetTokenizer,
+        control_symbols="<cls>,<sep>,<pad>,<mask>,<eod>,<eop>",
+        user_defined_symbols=["£", "€"],
+    ),
 }
 """By a name for the test's report."""

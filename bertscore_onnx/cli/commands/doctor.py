@@ -94,7 +94,7 @@ def _examine() -> _Report:
             "bertscore-onnx": __version__,
             "python": platform.python_version(),
             "platform": platform.platform(),
-            **{package: version(package) for package in ("numpy", "tokenizers")},
+            **{package: version(package) for package in ("numpy", "sentencepiece", "tokenizers")},
         },
         onnxruntime_wheels=installed_wheels(),
         providers=providers,

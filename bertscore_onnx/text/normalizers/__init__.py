@@ -1,8 +1,10 @@
-"""What happens to a text before its words are looked up: the parts of a tokenizer that `tokenizer.json` cannot express.
+"""What happens to a text before it is encoded, where `tokenizer.json` cannot express it.
 
-Each step is a record in the bundle's manifest. The slow tokenizers of transformers are Python, and so follow Python's
-own Unicode tables; the `tokenizers` package has older ones, and differs on characters assigned since.
+Each normalizer is a record in the bundle's manifest. The slow tokenizers of transformers are Python, and so follow
+Python's own Unicode tables; the `tokenizers` package has older ones, and differs on characters assigned since.
 """
+
+from collections.abc import Callable, Sequence
 
 from bertscore_onnx.text.normalizers.basic_tokenize import BasicTokenize
 from bertscore_onnx.text.normalizers.clean_quotes import CleanQuotes
@@ -13,6 +15,19 @@ from bertscore_onnx.text.normalizers.separate_words import SeparateDialogue, Sep
 
 Normalizer = BasicTokenize | CleanQuotes | Lowercase | Moses | PrefixSpace | SeparateDialogue | SeparateWords
 
+
+def bind_normalizers(normalizers: Sequence[Normalizer]) -> Callable[[str], str]:
+    """Return one function that applies all normalizers in their order."""
+    transforms = [normalizer.bind() for normalizer in normalizers]
+
+    def apply(text: str) -> str:
+        for transform in transforms:
+            text = transform(text)
+        return text
+
+    return apply
+
+
 __all__ = [
     "BasicTokenize",
     "CleanQuotes",
@@ -22,4 +37,5 @@ __all__ = [
     "PrefixSpace",
     "SeparateDialogue",
     "SeparateWords",
+    "bind_normalizers",
 ]

@@ -1,20 +1,17 @@
-"""The step that BERT calls basic tokenisation."""
+"""What BERT calls basic tokenisation."""
 
 import unicodedata
-from collections.abc import Sequence
 
 import msgspec
 
-from bertscore_onnx.text.characters import CharacterMap, Transform
-from bertscore_onnx.text.punctuation import is_punctuation
+from bertscore_onnx.text.characters import CharacterMap, Transform, is_punctuation
 
 
 class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="basic_tokenize"):
     """Clean a text and set its words and punctuation apart by spaces, as BERT's basic tokenizer does.
 
     Drops control characters, normalises to NFC, and treats letters, accents and punctuation by Python's Unicode
-    tables (transformers, `BasicTokenizer` in `tokenization_bert.py`). A word that cleaning makes a special token stays
-    whole.
+    tables (transformers, `BasicTokenizer` in `tokenization_bert.py`).
     """
 
     lowercase: bool
@@ -22,19 +19,23 @@ class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
     split_chinese: bool
     """Whether every ideograph is a word."""
 
-    def bind(self, literals: Sequence[str]) -> Transform:
-        """Return the function that does it, with a memory of the characters it has met."""
+    never_split: list[str]
+    """The words that stay as they are, also where they are one only after cleaning."""
+
+    def bind(self) -> Transform:
+        """Return the function that does it."""
         clean = CharacterMap(self._clean)
         split = CharacterMap(self._split)
-        as_they_are = frozenset(literals)
+        kept = frozenset(self.never_split)
+
+        def change(text: str) -> str:
+            return (text.lower() if self.lowercase else text).translate(split)
 
         def apply(text: str) -> str:
             text = unicodedata.normalize("NFC", text.translate(clean))
-            if self.lowercase:
-                text = text.lower()
-            if as_they_are.isdisjoint(words := text.split()):
-                return text.translate(split)
-            return " ".join(word if word in as_they_are else word.translate(split) for word in words)
+            if kept.isdisjoint(words := text.split()):
+                return change(text)
+            return " ".join(word if word in kept else change(word) for word in words)
 
         return apply
 

@@ -1,7 +1,6 @@
-"""The step with which ALBERT and XLNet clean a text."""
+"""The cleaning of ALBERT and XLNet."""
 
 import unicodedata
-from collections.abc import Sequence
 
 import msgspec
 
@@ -15,7 +14,7 @@ class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
     strip_accents: bool
     lowercase: bool
 
-    def bind(self, literals: Sequence[str]) -> Transform:
+    def bind(self) -> Transform:
         """Return the function that does it."""
         return self._apply
 

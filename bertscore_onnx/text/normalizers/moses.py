@@ -1,9 +1,8 @@
-"""The step that takes words apart as the Moses translation system does (XLM); it needs the package sacremoses."""
+"""Word tokenisation of the Moses translation system (XLM); it needs the package sacremoses."""
 
 import importlib
 import re
 import unicodedata
-from collections.abc import Sequence
 
 import msgspec
 
@@ -22,7 +21,7 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
 
     lowercase_and_strip_accents: bool
 
-    def bind(self, literals: Sequence[str]) -> Transform:
+    def bind(self) -> Transform:
         """Return the function that does it.
 
         Raises:

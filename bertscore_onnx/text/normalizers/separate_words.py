@@ -1,7 +1,6 @@
-"""The steps that set the words of a text apart by single spaces, each as one tokenizer does."""
+"""Words set apart by single spaces, as BERTweet and the small BlenderBot do it."""
 
 import re
-from collections.abc import Sequence
 
 import msgspec
 
@@ -20,7 +19,7 @@ _DIALOGUE_SPACES = re.compile(rf"[{_UNICODE_SPACE}]{{2,}}")
 class SeparateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="separate_words"):
     """Take what stands between white space for words (BERTweet)."""
 
-    def bind(self, literals: Sequence[str]) -> Transform:
+    def bind(self) -> Transform:
         """Return the function that does it."""
         return lambda text: " ".join(_WORD.findall(text))
 
@@ -28,7 +27,7 @@ class SeparateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 class SeparateDialogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="separate_dialogue"):
     """Put spaces before marks and around apostrophes, name line breaks, and lower words (small BlenderBot)."""
 
-    def bind(self, literals: Sequence[str]) -> Transform:
+    def bind(self) -> Transform:
         """Return the function that does it."""
         return lambda text: " ".join(part for word in _DIALOGUE_WORD.findall(text) for part in _dialogue_parts(word))
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerBase
 
-from bertscore_onnx.bundle.manifest import TOKENIZER_FILE
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import SpecialToken, TokenizerSpec
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec
+from bertscore_onnx.text.special_tokens import SpecialToken
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.model.source import Source, first_line
 from bertscore_onnx_export.tokenizer.conversions import Converted, convert
@@ -55,14 +55,15 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
         tokenizer = original.backend_tokenizer
     else:
         converted = convert(original)
-        tokenizer, spec = converted.tokenizer, _recipe(original, converted)
+        tokenizer, spec = converted.tokenizer, _spec_of(original, converted)
+        if converted.sentencepiece is not None:
+            (folder / SENTENCEPIECE_FILE).write_bytes(converted.sentencepiece_model)
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    path = folder / TOKENIZER_FILE
-    tokenizer.save(str(path))
+    tokenizer.save(str(folder / TOKENIZER_FILE))
     max_length = _max_length(original, max_positions)
     empty_ids = original_ids(original, "", max_length)
-    written = TextTokenizer(path, spec=spec, max_length=max_length, empty_ids=empty_ids)
+    written = TextTokenizer(folder, spec=spec, max_length=max_length, empty_ids=empty_ids)
     if different := _differences(original, written, max_length, PLAIN_TEXTS):
         raise VerificationError(
             f"The exported tokenizer gives other ids than the {type(original).__name__} of {original.name_or_path} for "
@@ -117,14 +118,13 @@ _MARK = -1
 """An id that no token has."""
 
 
-def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
+def _spec_of(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
     """Add to a conversion what slow tokenizers of all kinds have in common."""
     framed = slow.build_inputs_with_special_tokens([_MARK])
     place = framed.index(_MARK)
     prefix_ids, suffix_ids = framed[:place], framed[place + 1 :]
-    lowercase = getattr(slow, "do_lower_case", False)
     return TokenizerSpec(
-        normalizers=[*converted.normalizers, *([Lowercase()] if lowercase else [])],
+        normalizers=[*converted.normalizers, *_lowercase(slow)],
         special_tokens=[
             SpecialToken(
                 content=token.content,
@@ -136,12 +136,20 @@ def _recipe(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
         ],
         pre_tokenizers=converted.pre_tokenizers,
         sentencepiece=converted.sentencepiece,
-        unlisted_from=converted.unlisted_from,
+        vocab_size=converted.vocab_size,
         unknown_id=slow.unk_token_id,
         prefix_ids=prefix_ids,
         suffix_ids=suffix_ids,
         suffix_once=bool(suffix_ids) and _ends_once(slow, suffix_ids),
     )
+
+
+def _lowercase(slow: PreTrainedTokenizer) -> list[Lowercase]:
+    """Return the lowercasing of `PreTrainedTokenizer.tokenize`, if this tokenizer does it."""
+    if not getattr(slow, "do_lower_case", False):
+        return []
+    ordinary = [token.content for token in slow.added_tokens_decoder.values() if not token.special and token.normalized]
+    return [Lowercase(never_lower=[*slow.all_special_tokens, *ordinary])]
 
 
 def _ends_once(slow: PreTrainedTokenizer, suffix_ids: list[int]) -> bool:

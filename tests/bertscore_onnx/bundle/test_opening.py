@@ -16,6 +16,7 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
+from bertscore_onnx.text.spec import SentencePieceSpec
 
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 DEEP = b'{"format_version": 2, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
@@ -149,6 +150,13 @@ def test_a_link_to_itself_is_refused(bundle):
 def test_a_manifest_must_vouch_for_the_graph_and_the_tokenizer(rewrite):
     with pytest.raises(ManifestError, match=r"gives no digest for tokenizer\.json"):
         open_bundle(rewrite(files={"model.onnx": "0" * 64}))
+
+
+def test_a_manifest_must_vouch_for_a_sentencepiece_model(bundle, rewrite):
+    pieces = SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False)
+    spec = msgspec.structs.replace(read_manifest(bundle).tokenizer_spec, sentencepiece=pieces)
+    with pytest.raises(ManifestError, match=r"gives no digest for spiece\.model"):
+        open_bundle(rewrite(tokenizer_spec=spec))
 
 
 def test_a_manifest_beyond_reason_is_not_read(bundle, monkeypatch):

@@ -11,7 +11,7 @@ from bertscore_onnx import BERTScorer, score
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.errors import IdfError, InputError
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.scoring.pipeline import load_tokenizer
 
 SHORT = ["the cat sat on the mat.", "a dog ran", "red house"]
 OTHERS = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
@@ -112,7 +112,7 @@ def test_there_is_one_unit_vector_for_every_token(scorer, num_words):
 def test_the_table_holds_the_tokens_of_the_text_in_their_order(scorer, tiny_bundle):
     text = long_text(200)
     table = scorer.encode([text]).embeddings
-    [expected], num_cut = TextTokenizer.of_bundle(open_bundle(tiny_bundle), "window")([text])
+    [expected], num_cut = load_tokenizer(open_bundle(tiny_bundle), "window")([text])
     assert table.ids_of(0).tolist() == expected.tolist()
     assert (len(expected), num_cut, len(table.ids)) == (202, 0, 202)
 
@@ -186,13 +186,13 @@ def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
     bundle = open_bundle(tiny_bundle)
     narrow = type(bundle)(bundle.path, msgspec.structs.replace(bundle.manifest, max_length=2))
     with pytest.raises(InputError, match='Use "truncate"'):
-        TextTokenizer.of_bundle(narrow, "window")
+        load_tokenizer(narrow, "window")
 
 
 def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
     text = long_text(200)
     with BERTScorer(fast_bundle, use_fast_tokenizer=True, long_text="window") as fast:
-        assert fast._pipeline.tokenizer.frame == (1, 1)
+        assert fast._pipeline.tokenizer.num_special_tokens == (1, 1)
         assert np.abs(vectors_of(fast.encode([text]), 0) - vectors_of(scorer.encode([text]), 0)).max() < 1e-5
 
 

@@ -1,135 +1,107 @@
-import gc
-import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import pytest
-from tokenizers import Tokenizer, models
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 
-from bertscore_onnx.text.bpe import Merging
-from bertscore_onnx.text.sentencepiece import SentencePiece, SentencePieceEncoder
-from bertscore_onnx.text.unigram import Unigram
+from bertscore_onnx.errors import TokenizerError
+from bertscore_onnx.text.spec import SentencePieceSpec, TokenizerSpec
+from bertscore_onnx.text.tokenizer import TextTokenizer
+from tests.support.processes import in_forked_child
 
-PIECES = [("<unk>", 0.0), ("▁", -2.0), ("a", -3.0), ("b", -3.0), ("ab", -4.0), ("▁a", -4.5), ("1,", -1.0), (",", -2.0),
-          ("1", -2.5), ("▁1", -3.5), ("aa", -6.0), (".", 0.0)]  # fmt: skip
-OPTIONS = SentencePiece(
-    model="unigram",
-    add_dummy_prefix=True,
-    remove_extra_whitespaces=True,
+PIECES = [("▁", -2.0), ("a", -3.0), ("b", -3.0), ("ab", -4.0), ("▁a", -4.5), ("1,", -1.0), (",", -2.0), ("1", -2.5),
+          ("▁1", -3.5), ("x", -9.0)]  # fmt: skip
+"""The pieces from number 1 on; number 0 is the unknown one."""
+
+SPEC = TokenizerSpec(
+    normalizers=[],
+    special_tokens=[],
+    pre_tokenizers=[],
+    sentencepiece=SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False),
+    vocab_size=None,
     unknown_id=0,
-    unmatched_ids=[],
-    user_defined_ids=[11],
-    byte_ids=[],
-    split_number_comma=False,
-    split_punctuation=False,
+    prefix_ids=[],
+    suffix_ids=[],
+    suffix_once=False,
 )
 
 
-def encoder(folder: Path, **changes: Any) -> SentencePieceEncoder:
-    path = folder / "tokenizer.json"
-    Tokenizer(models.Unigram(PIECES, 0)).save(str(path))
-    return SentencePieceEncoder(path, msgspec.structs.replace(OPTIONS, **changes))
+def tokenizer(folder: Path, **changes: Any) -> TextTokenizer:
+    model = vars(sentencepiece_model_pb2)["ModelProto"]()
+    model.pieces.add(piece="<unk>", score=0.0, type=2)
+    for piece, score in PIECES:
+        model.pieces.add(piece=piece, score=score)
+    (folder / "spiece.model").write_bytes(model.SerializeToString())
+    assert SPEC.sentencepiece is not None
+    spec = msgspec.structs.replace(SPEC, sentencepiece=msgspec.structs.replace(SPEC.sentencepiece, **changes))
+    return TextTokenizer(folder, spec=spec, max_length=None, empty_ids=[0])
 
 
-def test_the_cut_of_the_highest_score_wins(tmp_path: Path) -> None:
-    assert encoder(tmp_path)("ab") == [1, 4]  # -6, where ▁a b has -7.5
+def ids(encode: TextTokenizer, *texts: str) -> list[list[int]]:
+    return [found.tolist() for found in encode(texts)[0]]
 
 
-def test_neighbouring_unknown_characters_are_one_token(tmp_path: Path) -> None:
-    assert encoder(tmp_path)("xyz a") == [1, 0, 5]
+def test_texts_are_encoded_by_the_model(tmp_path: Path) -> None:
+    assert ids(tokenizer(tmp_path), "ab", "a  b", "xé!b") == [[1, 4], [5, 1, 3], [1, 10, 0, 3]]
 
 
-def test_unknown_characters_can_be_bytes(tmp_path: Path) -> None:
-    assert encoder(tmp_path, byte_ids=list(range(1000, 1256)))("é") == [1, 1195, 1169]
-
-
-def test_unmatched_pieces_are_not_found(tmp_path: Path) -> None:
-    assert encoder(tmp_path, unmatched_ids=[4])("ab") == [5, 3]
-
-
-def test_spaces_collapse(tmp_path: Path) -> None:
-    assert encoder(tmp_path).normalise("  a   b ") == "▁a▁b"
-
-
-def test_spaces_stay_when_told(tmp_path: Path) -> None:
-    assert encoder(tmp_path, remove_extra_whitespaces=False).normalise(" a  ") == "▁▁a▁▁"
-
-
-def test_a_visible_space_at_the_end_goes_too(tmp_path: Path) -> None:
-    assert encoder(tmp_path).normalise("a▁") == "▁a"
-
-
-def test_no_space_goes_in_front_when_told(tmp_path: Path) -> None:
-    assert encoder(tmp_path, add_dummy_prefix=False).normalise("a b") == "a▁b"
-
-
-def test_an_empty_text_has_no_pieces(tmp_path: Path) -> None:
-    assert encoder(tmp_path)("") == []
-    assert encoder(tmp_path)(" ") == []
+def test_pieces_have_the_ids_of_the_model(tmp_path: Path) -> None:
+    assert ids(tokenizer(tmp_path, id_runs=[(0, 3), (1, 0), (3, 12)]), "ab a é") == [[0, 13, 14, 0, 3]]
 
 
 def test_a_comma_leaves_its_number_when_told(tmp_path: Path) -> None:
-    assert encoder(tmp_path)("a1,") == [5, 6]
-    assert encoder(tmp_path, split_number_comma=True)("a1,") == [5, 8, 7]
+    assert ids(tokenizer(tmp_path), "a1,") == [[5, 6]]
+    assert ids(tokenizer(tmp_path, split_number_comma=True), "a1,", "ab") == [[5, 8, 7], [1, 4]]
 
 
 def test_punctuation_marks_are_texts_of_their_own_when_told(tmp_path: Path) -> None:
-    assert encoder(tmp_path, split_punctuation=True)("a,b") == [5, 1, 7, 1, 3]
+    assert ids(tokenizer(tmp_path, split_punctuation=True), "a,b", "ab") == [[5, 1, 7, 1, 3], [1, 4]]
 
 
-def test_a_repeated_text_gives_the_same_ids(tmp_path: Path) -> None:
-    encode = encoder(tmp_path)
-
-    assert [encode("ab a") for _ in range(2)] == [[1, 4, 5]] * 2
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 40, 5000])
-def test_equally_good_cuts_keep_the_first_found(tmp_path: Path, count: int) -> None:
-    # aa is worth exactly a and a: no sum rounds below 2**24, and the earlier start wins
-    assert encoder(tmp_path, unmatched_ids=[5])("a" * (2 * count)) == [1, *[10] * count]
+@pytest.mark.parametrize("changes", [{}, {"split_number_comma": True}, {"split_punctuation": True}])
+def test_the_number_of_texts_does_not_change_their_ids(tmp_path: Path, changes: dict[str, Any]) -> None:
+    encode = tokenizer(tmp_path, **changes)
+    texts = ["ab", "", "a1,b,", "x!" * 40, "1,1,", "é"] * 4
+    assert ids(encode, *texts) == [one for text in texts for one in ids(encode, text)]
 
 
-def test_bpe_joins_the_best_neighbours_first(tmp_path: Path) -> None:
-    # ab (-4) is joined before ▁a (-4.5), and ▁a before aa (-6)
-    assert encoder(tmp_path, model="bpe")("abab") == [1, 4, 4]
-    assert encoder(tmp_path, model="bpe")("aab") == [5, 4]
+def test_threads_may_share_a_tokenizer(tmp_path: Path) -> None:
+    encode = tokenizer(tmp_path, split_number_comma=True)
+    texts = ["ab1, x" * length for length in range(50)]
+    expected = ids(encode, *texts)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda _: ids(encode, *texts), range(40))) == [expected] * 40
 
 
-def test_bpe_joins_the_leftmost_of_equal_neighbours(tmp_path: Path) -> None:
-    assert encoder(tmp_path, model="bpe", unmatched_ids=[5])("aaa") == [1, 10, 2]
+def test_a_tokenizer_works_in_a_forked_child(tmp_path: Path) -> None:
+    encode = tokenizer(tmp_path)
+    texts = ["ab x"] * 20
+    expected = ids(encode, *texts)
+    assert in_forked_child(lambda: ids(encode, *texts)) == expected
 
 
-def test_bpe_leaves_user_defined_pieces_alone(tmp_path: Path) -> None:
-    assert encoder(tmp_path, model="bpe", user_defined_ids=[2])("ab") == [1, 2, 3]
+@pytest.mark.parametrize("content", [b"", b"no model", b"\x0a\xff\xff\xff\xff\x0f"])
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
+    tokenizer(tmp_path)
+    (tmp_path / "spiece.model").write_bytes(content)
+    with pytest.raises(TokenizerError, match=r"spiece\.model is not a tokenizer.*Export the model again"):
+        TextTokenizer(tmp_path, spec=SPEC, max_length=None, empty_ids=[0])
 
 
-@pytest.mark.parametrize("model", ["unigram", "bpe"])
-def test_words_are_remembered_unless_they_are_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Literal["unigram", "bpe"]
-) -> None:
-    encode = encoder(tmp_path, model=model)
-    kind = Unigram if model == "unigram" else Merging
-    cut, seen = kind.cut, []
-
-    def count(self: Any, word: str, total: float) -> Any:
-        seen.append(word)
-        return cut(self, word, total)
-
-    monkeypatch.setattr(kind, "cut", count)
-    expected = encode(f"ab {'b' * 32}")
-    assert seen == ["▁ab", "▁" + "b" * 32]
-    assert encode(f"ab {'b' * 32}") == expected
-    assert seen == ["▁ab", *["▁" + "b" * 32] * 2]
+def test_a_missing_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TokenizerError, match=r"spiece\.model is not a tokenizer"):
+        TextTokenizer(tmp_path, spec=SPEC, max_length=None, empty_ids=[0])
 
 
-def test_an_encoder_is_released_at_once(tmp_path: Path) -> None:
-    encode = encoder(tmp_path)
-    encode("ab a")
-    released = weakref.ref(encode)
-    gc.disable()
-    try:
-        del encode
-        assert released() is None
-    finally:
-        gc.enable()
+@pytest.mark.parametrize("id_runs", [[(0, 0), (12, 100)], [(1, 0)], [(0, 0), (5, 9), (3, 20)]])
+def test_a_model_of_another_vocabulary_is_refused(tmp_path: Path, id_runs: list[tuple[int, int]]) -> None:
+    tokenizer(tmp_path)
+    with pytest.raises(TokenizerError, match="11 pieces"):
+        tokenizer(tmp_path, id_runs=id_runs)
+
+
+def test_the_description_names_the_version(tmp_path: Path) -> None:
+    assert tokenizer(tmp_path).description == f"slow+sentencepiece-{sentencepiece.__version__}"

@@ -1,10 +1,11 @@
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
-from bertscore_onnx.text.word_cache import WordEncoder, has_words
+from bertscore_onnx.text.word_cache import CACHE_SIZE, WordEncoder, has_words
 
 
 def wordpiece() -> Tokenizer:
@@ -43,10 +44,10 @@ def test_ids_are_those_of_the_tokenizer(tokenizer: Tokenizer) -> None:
         assert encode(text) == ids(tokenizer, text), text
 
 
-def test_more_words_than_are_remembered_do_no_harm(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bertscore_onnx.text.word_cache.MEMORY", 10)
+def test_more_words_than_are_cached_do_no_harm(tokenizer: Tokenizer) -> None:
     encode = WordEncoder(tokenizer)
-    text = " ".join(map("".join, product("abc", repeat=4)))
+    text = " ".join(map("".join, product("abc", repeat=10)))
+    assert len(text.split()) > CACHE_SIZE
     for _ in range(2):
         assert encode(text) == ids(tokenizer, text)
 
@@ -62,12 +63,12 @@ def test_the_ids_of_a_text_are_the_callers_own() -> None:
     assert encode("ab c") == ids(wordpiece(), "ab c")
 
 
-def test_long_words_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_up = []
-    monkeypatch.setattr("bertscore_onnx.text.word_cache._look_up", lambda model, word: looked_up.append(word) or (0,))
-    encode = WordEncoder(wordpiece())
+def test_long_words_are_not_cached() -> None:
+    encoded = []
+    model = SimpleNamespace(tokenize=lambda word: encoded.append(word) or [])
+    encode = WordEncoder(SimpleNamespace(pre_tokenizer=pre_tokenizers.WhitespaceSplit(), model=model))
     encode(f"a {'b' * 33} a {'b' * 33}")
-    assert looked_up == ["a", "b" * 33, "b" * 33]
+    assert encoded == ["a", "b" * 33, "b" * 33]
 
 
 def test_what_sees_more_than_a_word_is_told_apart() -> None:

@@ -8,39 +8,44 @@ from bertscore_onnx.errors import ExportError
 from bertscore_onnx_export.tokenizer.conversions.byt5 import byt5
 from bertscore_onnx_export.tokenizer.conversions.byte_bpe import byte_bpe
 from bertscore_onnx_export.tokenizer.conversions.converted import Converted, SlowConversion
-from bertscore_onnx_export.tokenizer.conversions.unigram import cleaned_unigram, deberta_unigram, t5_unigram, unigram
+from bertscore_onnx_export.tokenizer.conversions.sentencepiece import (
+    cleaned_sentencepiece,
+    deberta_sentencepiece,
+    sentencepiece,
+    t5_sentencepiece,
+)
 from bertscore_onnx_export.tokenizer.conversions.word_bpe import bertweet, blenderbot_small, xlm
 from bertscore_onnx_export.tokenizer.conversions.wordpiece import wordpiece
 
 CONVERSIONS: Mapping[str, SlowConversion] = {
-    "AlbertTokenizer": cleaned_unigram,
+    "AlbertTokenizer": cleaned_sentencepiece,
     "BartTokenizer": byte_bpe,
     "BertTokenizer": wordpiece,
     "BertweetTokenizer": bertweet,
-    "BigBirdTokenizer": unigram,
+    "BigBirdTokenizer": sentencepiece,
     "BlenderbotSmallTokenizer": blenderbot_small,
     "BlenderbotTokenizer": byte_bpe,
     "ByT5Tokenizer": byt5,
     "ConvBertTokenizer": wordpiece,
     "DebertaTokenizer": byte_bpe,
-    "DebertaV2Tokenizer": deberta_unigram,
+    "DebertaV2Tokenizer": deberta_sentencepiece,
     "DistilBertTokenizer": wordpiece,
     "ElectraTokenizer": wordpiece,
     "GPT2Tokenizer": byte_bpe,
     "LEDTokenizer": byte_bpe,
     "LongformerTokenizer": byte_bpe,
-    "MBart50Tokenizer": unigram,
-    "MBartTokenizer": unigram,
+    "MBart50Tokenizer": sentencepiece,
+    "MBartTokenizer": sentencepiece,
     "MPNetTokenizer": wordpiece,
-    "PegasusTokenizer": unigram,
+    "PegasusTokenizer": sentencepiece,
     "ProphetNetTokenizer": wordpiece,
     "RobertaTokenizer": byte_bpe,
     "SqueezeBertTokenizer": wordpiece,
-    "T5Tokenizer": t5_unigram,
-    "XLMProphetNetTokenizer": unigram,
-    "XLMRobertaTokenizer": unigram,
+    "T5Tokenizer": t5_sentencepiece,
+    "XLMProphetNetTokenizer": sentencepiece,
+    "XLMRobertaTokenizer": sentencepiece,
     "XLMTokenizer": xlm,
-    "XLNetTokenizer": cleaned_unigram,
+    "XLNetTokenizer": cleaned_sentencepiece,
 }
 """By the class of the slow tokenizer, which says more than a model's type: BERTweet is of the type `roberta`."""
 

@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizer
 
 from bertscore_onnx.text.normalizers import Normalizer
-from bertscore_onnx.text.sentencepiece import SentencePiece
+from bertscore_onnx.text.spec import SentencePieceSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,19 +15,22 @@ class Converted:
     """A tokenizer without its special tokens, which the tokenizer spec handles for all kinds alike."""
 
     tokenizer: Tokenizer
-    """What becomes `tokenizer.json`: it maps a prepared stretch of text to ids."""
+    """What becomes `tokenizer.json`: it maps a prepared segment of text to ids, or only names them (SentencePiece)."""
 
     pre_tokenizers: list[Normalizer] = field(default_factory=list)
-    """What happens to a stretch between special tokens before."""
+    """What happens first to a segment between special tokens."""
 
     normalizers: list[Normalizer] = field(default_factory=list)
     """What happens to a whole text first."""
 
-    sentencepiece: SentencePiece | None = None
-    """How the pieces are chosen, where not by the `tokenizers` package."""
+    sentencepiece: SentencePieceSpec | None = None
+    """How texts are encoded with `spiece.model`, where not by `tokenizer.json`."""
 
-    unlisted_from: int | None = None
-    """The first id that only `tokenizer.json` has: its pieces are unknown to the model."""
+    sentencepiece_model: bytes = b""
+    """What becomes `spiece.model`."""
+
+    vocab_size: int | None = None
+    """How many ids the model has, where `tokenizer.json` has further ones, which are unknown to it."""
 
 
 SlowConversion = Callable[[PreTrainedTokenizer], Converted]

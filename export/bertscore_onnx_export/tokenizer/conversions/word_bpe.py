@@ -24,21 +24,21 @@ def bertweet(slow: PreTrainedTokenizer) -> Converted:
             "BERTweet's rewriting of tweets is not reproduced. Set `normalization` to false in tokenizer_config.json, "
             "and rewrite the texts themselves before they are scored."
         )
-    tokenizer, unlisted_from = _word_bpe(slow, _with_continuation)
-    return Converted(tokenizer, [SeparateWords()], unlisted_from=unlisted_from)
+    tokenizer, vocab_size = _word_bpe(slow, _with_continuation)
+    return Converted(tokenizer, [SeparateWords()], vocab_size=vocab_size)
 
 
 def blenderbot_small(slow: PreTrainedTokenizer) -> Converted:
     """Split at white space, marks and apostrophes."""
-    tokenizer, unlisted_from = _word_bpe(slow, _with_continuation)
-    return Converted(tokenizer, [SeparateDialogue()], unlisted_from=unlisted_from)
+    tokenizer, vocab_size = _word_bpe(slow, _with_continuation)
+    return Converted(tokenizer, [SeparateDialogue()], vocab_size=vocab_size)
 
 
 def xlm(slow: PreTrainedTokenizer) -> Converted:
     """Split as Moses does for English, which is what a text of no stated language gets."""
-    tokenizer, unlisted_from = _word_bpe(slow, str)
-    step = Moses(lowercase_and_strip_accents=slow.do_lowercase_and_remove_accent)
-    return Converted(tokenizer, [step], unlisted_from=unlisted_from)
+    tokenizer, vocab_size = _word_bpe(slow, str)
+    moses = Moses(lowercase_and_strip_accents=slow.do_lowercase_and_remove_accent)
+    return Converted(tokenizer, [moses], vocab_size=vocab_size)
 
 
 def _with_continuation(symbol: str) -> str:
@@ -60,9 +60,9 @@ def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple
     symbols = dict.fromkeys(symbol for first, second in merges for symbol in (first, second, first + second))
     single = {one for name in slow.encoder for one in name}
     symbols |= dict.fromkeys(symbol for one in sorted(single) for symbol in (one, one + _END))
-    unlisted_from = max(slow.encoder.values()) + 1
+    vocab_size = max(slow.encoder.values()) + 1
     vocab = {str(slow.unk_token): slow.convert_tokens_to_ids(slow.unk_token)}
-    unlisted = itertools.count(unlisted_from)
+    unlisted = itertools.count(vocab_size)
     for symbol in symbols:
         listed = slow.encoder.get(name_of(symbol))
         vocab[symbol] = next(unlisted) if listed is None else listed
@@ -72,4 +72,4 @@ def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple
         models.BPE(without_holes(vocab), merges, unk_token=str(slow.unk_token), end_of_word_suffix=_END)
     )
     tokenizer.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(" ")
-    return tokenizer, unlisted_from
+    return tokenizer, vocab_size

@@ -8,7 +8,7 @@ from bertscore_onnx_export.tokenizer.conversions.converted import Converted, wit
 
 
 def wordpiece(slow: PreTrainedTokenizer) -> Converted:
-    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a step."""
+    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a pre-tokenizer."""
     pieces = slow.wordpiece_tokenizer
     vocab, longest = without_holes(slow.vocab), pieces.max_input_chars_per_word
     tokenizer = Tokenizer(models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest))
@@ -17,7 +17,10 @@ def wordpiece(slow: PreTrainedTokenizer) -> Converted:
         return Converted(tokenizer)
     basic = slow.basic_tokenizer
     accents = basic.strip_accents is not False if basic.do_lower_case else bool(basic.strip_accents)
-    step = BasicTokenize(
-        lowercase=basic.do_lower_case, strip_accents=accents, split_chinese=basic.tokenize_chinese_chars
+    basic_tokenize = BasicTokenize(
+        lowercase=basic.do_lower_case,
+        strip_accents=accents,
+        split_chinese=basic.tokenize_chinese_chars,
+        never_split=sorted({*slow.all_special_tokens, *basic.never_split}),
     )
-    return Converted(tokenizer, [step])
+    return Converted(tokenizer, [basic_tokenize])

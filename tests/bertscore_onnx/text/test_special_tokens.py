@@ -1,0 +1,27 @@
+from bertscore_onnx.text.special_tokens import SpecialToken, bind_split
+
+SEP = SpecialToken(content="</s>", id=2)
+MASK = SpecialToken(content="<mask>", id=9, lstrip=True)
+EXTRA = SpecialToken(content="<extra_1>", id=7, lstrip=True, rstrip=True)
+EXTRA_LONG = SpecialToken(content="<extra_1>0", id=8)
+
+
+def test_a_text_without_special_tokens_is_one_segment() -> None:
+    assert bind_split([SEP])("a b") == ["a b"]
+
+
+def test_special_tokens_become_ids() -> None:
+    assert bind_split([SEP])("a </s>b</s>") == ["a ", 2, "b", 2]
+
+
+def test_special_tokens_may_take_the_space_beside_them() -> None:
+    assert bind_split([MASK, EXTRA])("a <mask> b <extra_1> ") == ["a", 9, " b", 7]
+
+
+def test_the_longest_special_token_wins() -> None:
+    assert bind_split([EXTRA, EXTRA_LONG])("<extra_1>0") == [8]
+
+
+def test_an_empty_text_has_no_segments() -> None:
+    assert bind_split([SEP])("") == []
+    assert bind_split([])("") == []
