@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from benchmarks.results import Case, Curve, Report
+from harness.results import Case, Curve, Report
 
 WIDTH, HEIGHT = 10.0, 2.2
 """Of one panel, in inches."""

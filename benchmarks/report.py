@@ -1,11 +1,10 @@
 """Shows a report on the terminal, and writes its tables in Markdown."""
 
 import statistics
-from collections.abc import Sequence
 
-from benchmarks.results import Case, Contender, Figure, Report
+from harness.results import Case, Contender, Figure, Report
+from harness.table import Row, table
 
-Row = Sequence[str]
 CONTENDERS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
 
@@ -65,16 +64,6 @@ def _figure_row(one: Figure) -> Row:
     spread = "-" if one.low == one.high else f"{_value(one.low, one.unit)} to {_value(one.high, one.unit)}"
     met = {None: "-", True: "yes", False: "no"}[one.met]
     return one.name, _value(one.median, one.unit), spread, goal, met
-
-
-def table(header: Row, rows: Sequence[Row]) -> str:
-    """Lay out a table so that it can be read as it stands; nothing where there are no rows."""
-    if not rows:
-        return ""
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    lines = [header, ["-" * width for width in widths], *rows]
-    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
 
 
 def _value(value: float, unit: str) -> str:

@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from benchmarks.contest import build
-from benchmarks.machine import machine_facts
+from benchmarks.contest.worker import build
 from benchmarks.report import as_markdown, case_as_markdown, goals_as_markdown
-from benchmarks.results import Case, Goal, Report, figure, write_report
 from benchmarks.settings import Settings
+from harness.machine import machine_facts
+from harness.results import Case, Goal, Report, figure, write_report
 
 
 def run_cases(

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contest import ROOT
-from benchmarks.models import Models
-from benchmarks.texts import made_up_pairs, read_pairs
+from harness.checkout import ROOT
+from harness.models import Models
+from harness.texts import made_up_pairs, read_pairs
 
 OPTIONAL = ("bert-score-bf16", "bert-score-fp16", "ours-int8", "ours-openvino")
 """Contestants that can be left out, by name."""

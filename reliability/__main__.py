@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.contest import ROOT
-from benchmarks.models import Models
+from harness.checkout import ROOT
+from harness.models import Models
 from reliability.cases import CASES
 from reliability.run import run_cases
 from reliability.settings import Settings

@@ -1,7 +1,7 @@
 """One table of all figures."""
 
-from benchmarks.report import table
-from benchmarks.results import Case, Figure, Report
+from harness.results import Case, Figure, Report
+from harness.table import table
 from reliability.bounds import NEVER
 
 HEADER = ("case", "measured", "figure", "bound", "held")

@@ -5,11 +5,11 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.machine import machine_facts
-from benchmarks.results import Case, Report, write_report
+from harness.child import Child, ChildError
+from harness.machine import machine_facts
+from harness.results import Case, Report, write_report
 from reliability.bounds import none_of
 from reliability.cases import CASES
-from reliability.child import Child, ChildError
 from reliability.report import as_markdown, cases_as_markdown, is_held
 from reliability.settings import Settings
 

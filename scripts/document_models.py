@@ -48,8 +48,8 @@ with those of bert-score 0.3.13 run live with a batch size of 1, with and withou
 any P, R or F. *Tokenizer* counts the export's awkward texts that get other ids than from the slow tokenizer; more is in
 [tokenizers.md](tokenizers.md). *fp16* and *int8* give the largest difference of F between the same pairs' scores in
 that precision, on a CPU, and in fp32; a dash means that it cannot be made. Random weights show that the arithmetic is
-right, not what it costs real ones: `benchmarks/precision_cost.py` measures that. A size is that of the weights in fp32
-when cut at the layer.
+right, not what it costs real ones: `benchmarks/studies/precision_cost.py` measures that. A size is that of the weights
+in fp32 when cut at the layer.
 
 Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on several
 shapes before it is accepted.

@@ -21,8 +21,8 @@ LongText = Literal["truncate", "window"]
 """What becomes of a text that is longer than the model's maximum."""
 
 OVERLAP = 0.25
-"""How much of its text a passage shares with the next one, at least; `benchmarks/long_texts.py` measures what this is
-worth."""
+"""How much of its text a passage shares with the next one, at least; `benchmarks/studies/passages.py` measures what
+this is worth."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Device:
 
     batch_values: int = 200_000
     """Hidden values (padded tokens times hidden size) in one run. On a CPU the intermediate values of a layer, four
-    times as many, should stay in the cache; `benchmarks/batch_tokens.py` measures what a machine likes best."""
+    times as many, should stay in the cache; `benchmarks/studies/batch_tokens.py` measures what a machine likes best."""
 
     batch_tokens: int = 1024
     """Padded tokens in one run however small the model is. More of them gain nothing, and need more memory at times."""

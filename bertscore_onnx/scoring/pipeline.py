@@ -28,7 +28,8 @@ from bertscore_onnx.scoring.text_warnings import Notices
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CHUNK_BYTES = 128_000_000
-"""The embeddings of a window; two windows exist at a time. `benchmarks/window_size.py` measures what a size costs."""
+"""The embeddings of a window; two windows exist at a time. `benchmarks/studies/chunk_size.py` measures what a size
+costs."""
 
 CHUNK_CANDIDATES = 1024
 """The most candidates of a window, for small models and for texts that occur again and again. Sorted among so many,

@@ -8,10 +8,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.results import Figure
-from benchmarks.texts import made_up_pairs
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.serving import MicroBatcher
+from harness.results import Figure
+from harness.texts import made_up_pairs
 from reliability.bounds import at_most, none_of
 from reliability.settings import Settings
 

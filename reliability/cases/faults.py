@@ -9,12 +9,12 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import Figure
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import OutOfMemoryError
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.serving import MicroBatcher
 from bertscore_onnx.serving.request import is_finite
+from harness.results import Figure
 from reliability.bounds import at_least, at_most, none_of
 from reliability.settings import Settings
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.results import Figure
 from bertscore_onnx import BERTScorer
+from harness.results import Figure
 from reliability.bounds import at_most, none_of
 from reliability.memory import resident_mb
 from reliability.server import Client, Server

@@ -8,8 +8,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from benchmarks.results import Figure, percentile
-from benchmarks.texts import made_up_pairs
+from harness.results import Figure, percentile
+from harness.texts import made_up_pairs
 from reliability.bounds import at_least, at_most, none_of
 from reliability.server import Client, Server, body_of
 from reliability.settings import Settings

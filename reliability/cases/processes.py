@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.results import Figure
-from benchmarks.texts import made_up_pairs
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.serving import MicroBatcher
+from harness.results import Figure
+from harness.texts import made_up_pairs
 from reliability.bounds import at_least, none_of
 from reliability.settings import Settings
 

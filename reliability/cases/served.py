@@ -4,9 +4,9 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from benchmarks.results import Figure
-from benchmarks.texts import made_up_pairs
 from bertscore_onnx import BERTScorer
+from harness.results import Figure
+from harness.texts import made_up_pairs
 from reliability.bounds import at_most, none_of
 from reliability.server import Client, Server, body_of
 from reliability.settings import Settings

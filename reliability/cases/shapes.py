@@ -4,9 +4,9 @@ import random
 
 import numpy as np
 
-from benchmarks.results import Figure
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.model import OnnxModel
+from harness.results import Figure
 from reliability.bounds import at_least, at_most
 from reliability.memory import late_spread, resident_mb
 from reliability.settings import Settings

@@ -6,9 +6,9 @@ from threading import Barrier
 
 import numpy as np
 
-from benchmarks.results import Figure
-from benchmarks.texts import made_up_pairs
 from bertscore_onnx import BERTScorer
+from harness.results import Figure
+from harness.texts import made_up_pairs
 from reliability.bounds import at_most, none_of
 from reliability.settings import Settings
 

@@ -7,8 +7,8 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from benchmarks.results import Figure
-from benchmarks.texts import made_up_pairs
+from harness.results import Figure
+from harness.texts import made_up_pairs
 from reliability.bounds import at_most, none_of
 from reliability.server import Client, Server, body_of
 from reliability.settings import Settings

@@ -2,9 +2,9 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.gpu import main as gpu_main
-from benchmarks.results import Case, Contender, Curve, read_report
 from benchmarks.run import run_cases
 from benchmarks.settings import Settings
+from harness.results import Case, Contender, Curve, read_report
 
 
 def one_case(settings):

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from benchmarks.document import BEGIN, END, with_figures
-from benchmarks.results import read_report
+from harness.document import BEGIN, END, with_figures
+from harness.results import read_report
 from reliability import __main__ as command
 from reliability.bounds import at_least, at_most, none_of
 from reliability.cases import CASES
