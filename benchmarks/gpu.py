@@ -8,7 +8,8 @@ import argparse
 from collections.abc import Sequence
 
 from benchmarks.cases.on_gpu import on_gpu
-from benchmarks.run import product_rate, run_cases
+from benchmarks.flops import product_rate
+from benchmarks.run import run_cases
 from benchmarks.settings import Settings, add_options, shared_settings
 
 PRODUCT_SIZE = 8192

@@ -2,8 +2,8 @@
 
 import statistics
 
+from harness.markdown import Row, preamble, table
 from harness.results import Case, Contender, Figure, Report
-from harness.table import Row, table
 
 CONTENDERS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
@@ -11,10 +11,7 @@ FIGURES = ("figure", "median", "rounds", "goal", "met")
 
 def as_markdown(report: Report) -> str:
     """Return the machine and a section for each case."""
-    facts, settings = (
-        "; ".join(f"{name}: {value}" for name, value in some.items()) for some in (report.machine, report.settings)
-    )
-    parts = [f"Measured {report.made}.", f"Machine: {facts}.", f"Settings: {settings}."]
+    parts = [preamble(report)]
     if report.peak_rates:
         slowest, fastest = _scaled(min(report.peak_rates)), _scaled(max(report.peak_rates))
         parts.append(f"A matrix product reached {slowest} to {fastest}, measured before and after each case.")

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from benchmarks.contest.worker import build
 from benchmarks.report import as_markdown, case_as_markdown, goals_as_markdown
 from benchmarks.settings import Settings
 from harness.machine import machine_facts
@@ -58,9 +57,3 @@ def add_peak_share(case: Case, peak_rates: Sequence[float], goal: float | None =
         share = 100 * case.encode_rate / max(peak_rates)
         target = None if goal is None else Goal(goal)
         case.figures.append(figure("our rate in the model, of a matrix product's", "%", [share], target))
-
-
-def product_rate(device: str, dtype: str, sizes: list[int]) -> float:
-    """Measure the matrix-product rate in a process of its own."""
-    rate: float = build("product-rate", device=device, dtype=dtype, sizes=sizes)
-    return rate

@@ -1,9 +1,6 @@
-"""What takes PyTorch to make: random models, bundles and the machine's matrix-product rate. Runs in a worker."""
+"""What takes PyTorch to make: random models and bundles. Called in a process of its own."""
 
 import json
-import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +26,7 @@ TINY = {
 }
 
 
-def save_random_roberta(folder: str, texts: list[str], sizes: dict[str, int]) -> None:
+def save_random_roberta(folder: Path, texts: list[str], sizes: dict[str, int]) -> None:
     """Save a random RoBERTa, with a tokenizer that learned its merges from the texts."""
     import torch
     from tokenizers import ByteLevelBPETokenizer
@@ -44,7 +41,7 @@ def save_random_roberta(folder: str, texts: list[str], sizes: dict[str, int]) ->
     RobertaModel(config, add_pooling_layer=False).save_pretrained(folder)
 
 
-def save_tiny_bert(folder: str) -> None:
+def save_tiny_bert(folder: Path) -> None:
     """Save a random BERT of one layer, with a tokenizer that learned the words of `distinct_pairs`."""
     import torch
     from tokenizers import BertWordPieceTokenizer
@@ -58,53 +55,17 @@ def save_tiny_bert(folder: str) -> None:
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
 
 
-def _save_tokenizer(learned: Any, folder: str, tokenizer_class: str, max_length: int) -> None:
+def _save_tokenizer(learned: Any, folder: Path, tokenizer_class: str, max_length: int) -> None:
     """Save what a slow tokenizer is loaded from, whatever the version of transformers."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    learned.save_model(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    learned.save_model(str(folder))
     config = {"tokenizer_class": tokenizer_class, "model_max_length": max_length}
-    (Path(folder) / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
-def export(folder: str, name: str, num_layers: int, precision: str, output: str) -> None:
+def export(folder: Path, name: str, num_layers: int, precision: str, output: Path) -> None:
     """Export a model folder into a bundle."""
     from bertscore_onnx_export.pipeline import export_model
 
     options: dict[str, Any] = {} if precision == "fp32" else {"precision": precision}
-    export_model(folder, name=name, num_layers=num_layers, output=Path(output), force=True, **options)
-
-
-def product_rate(device: str, dtype: str, sizes: list[int]) -> float:
-    """Measure how many floating-point operations a second a product of square matrices reaches, at its best."""
-    import numpy as np
-    import torch
-
-    best = 0.0
-    for size in sizes:
-        left, right = torch.rand(2, size, size, device=device, dtype=getattr(torch, dtype))
-        products: list[Callable[[], object]] = [partial(torch.mm, left, right)]
-        if device == "cpu":
-            arrays = np.random.default_rng(0).random((2, size, size), dtype=np.float32)
-            products.append(partial(np.matmul, *arrays))
-        for product in products:
-            seconds = min(_seconds(product, device) for _ in range(5))
-            best = max(best, 2 * size**3 / seconds)
-    return best
-
-
-def _seconds(call: Callable[[], object], device: str) -> float:
-    import torch
-
-    begin = time.perf_counter()
-    call()
-    if device != "cpu":
-        torch.cuda.synchronize()
-    return time.perf_counter() - begin
-
-
-BUILDERS: dict[str, Callable[..., Any]] = {
-    "random-roberta": save_random_roberta,
-    "tiny-bert": save_tiny_bert,
-    "export": export,
-    "product-rate": product_rate,
-}
+    export_model(str(folder), name=name, num_layers=num_layers, output=output, force=True, **options)

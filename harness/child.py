@@ -18,8 +18,18 @@ class ChildError(Exception):
     """The work ended in an error, a crash or not at all; the message says which."""
 
 
+def call_in_child(work: Work, *arguments: Any, limit: float) -> Any:
+    """Call a function in a process that ends with it, so that what it imports stays out of this one's memory.
+
+    Raises:
+        ChildError: as `Child.do`.
+    """
+    with Child() as child:
+        return child.do(work, *arguments, limit=limit)
+
+
 class Child(Closeable):
-    """A process that does one piece of work after the other."""
+    """A process that does one piece of work after the other, and asks no model hub."""
 
     def __init__(self, method: str = "spawn") -> None:
         """Start the process by a method of `multiprocessing`."""
@@ -70,6 +80,7 @@ class Child(Closeable):
 
 def _serve(connection: Connection) -> None:
     os.setpgrp()
+    os.environ["HF_HUB_OFFLINE"] = "1"
     while True:
         try:
             work, arguments = connection.recv()

@@ -1,21 +1,22 @@
 """The models of the benchmarks and their bundles, made on the first run and kept."""
 
 import hashlib
-import json
 import sys
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from benchmarks.contest.flops import encode_flops
-from benchmarks.contest.worker import build
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from harness.builders import ROBERTA_LARGE
+from harness.builders import ROBERTA_LARGE, export, save_random_roberta, save_tiny_bert
 from harness.checkout import ROOT
+from harness.child import call_in_child
 
 WEIGHTS = "model.safetensors"
 """The file that `save_pretrained` writes last."""
+
+BUILD_SECONDS = 3600.0
+"""How long making a model or a bundle may take."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Model:
         """Return the bundle of a precision; export it unless this very exporter has done so before.
 
         Raises:
-            ContestantError: it cannot be exported.
+            ChildError: it cannot be exported.
         """
         if precision in self.ready:
             return self.ready[precision]
@@ -43,30 +44,13 @@ class Model:
         made_by = output.with_name(f"{output.name}.made-by")
         if not made_by.is_file() or made_by.read_text(encoding="utf-8") != exporter_digest():
             print(f"Exporting {self.name} in {precision} ...", file=sys.stderr)
-            build(
-                "export",
-                folder=str(self.folder),
-                name=self.name,
-                num_layers=self.num_layers,
-                precision=precision,
-                output=str(output),
-            )
+            call_in_child(export, self.folder, self.name, self.num_layers, precision, output, limit=BUILD_SECONDS)
             made_by.write_text(exporter_digest(), encoding="utf-8")
         return output
 
     def token_counts(self, texts: list[str]) -> list[int]:
         """Count the tokens of texts, special tokens included."""
         return [len(ids) for ids in self._tokenizer(texts)[0]]
-
-    def encode_flops(self, texts: list[str]) -> float:
-        """Return the operations that encoding texts takes, each distinct one once."""
-        config = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
-        return encode_flops(
-            self.token_counts(list(dict.fromkeys(texts))),
-            layers=self.num_layers,
-            hidden=config["hidden_size"],
-            intermediate=config["intermediate_size"],
-        )
 
     @cached_property
     def _tokenizer(self) -> TextTokenizer:
@@ -76,8 +60,9 @@ class Model:
 
 @cache
 def exporter_digest() -> str:
-    """Return the SHA-256 of the source of the exporter: what another one made is another bundle."""
-    sources = sorted((ROOT / "export").rglob("*.py"))
+    """Return the SHA-256 of all source that decides what a bundle holds: what another one made is another bundle."""
+    folders = (ROOT / "export", ROOT / "bertscore_onnx" / "bundle", ROOT / "bertscore_onnx" / "text")
+    sources = [source for folder in folders for source in sorted(folder.rglob("*.py"))]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
@@ -113,7 +98,8 @@ class Models:
         folder = self.roberta_folder or self.folder / f"roberta-large-random-{layers}"
         if self.roberta_folder is None and not (folder / WEIGHTS).is_file():
             print("Making a random roberta-large ...", file=sys.stderr)
-            build("random-roberta", folder=str(folder), texts=self.texts, sizes=self.roberta_sizes or {})
+            sizes = self.roberta_sizes or {}
+            call_in_child(save_random_roberta, folder, self.texts, sizes, limit=BUILD_SECONDS)
         return self._model("roberta-large", folder, layers)
 
     @cached_property
@@ -121,7 +107,7 @@ class Models:
         """A random BERT of one layer and 32 dimensions."""
         folder = self.folder / "tiny-bert"
         if not (folder / WEIGHTS).is_file():
-            build("tiny-bert", folder=str(folder))
+            call_in_child(save_tiny_bert, folder, limit=BUILD_SECONDS)
         return self._model("tiny-bert", folder, 1)
 
     def _model(self, name: str, folder: Path, num_layers: int) -> Model:

@@ -1,7 +1,7 @@
 """One table of all figures."""
 
+from harness.markdown import preamble, table
 from harness.results import Case, Figure, Report
-from harness.table import table
 from reliability.bounds import NEVER
 
 HEADER = ("case", "measured", "figure", "bound", "held")
@@ -9,10 +9,7 @@ HEADER = ("case", "measured", "figure", "bound", "held")
 
 def as_markdown(report: Report) -> str:
     """Return the machine, the settings and the table."""
-    facts, settings = (
-        "; ".join(f"{name}: {value}" for name, value in some.items()) for some in (report.machine, report.settings)
-    )
-    return f"Run {report.made}.\n\nMachine: {facts}.\n\nSettings: {settings}.\n\n{cases_as_markdown(report.cases)}\n"
+    return f"{preamble(report)}\n\n{cases_as_markdown(report.cases)}\n"
 
 
 def cases_as_markdown(cases: list[Case]) -> str:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from benchmarks.contest.contest import Contest, Contestant, Results
 from benchmarks.contest.worker import ContestantError
+from benchmarks.flops import model_flops
 from benchmarks.settings import Settings
+from harness.child import ChildError
 from harness.models import Model
 from harness.results import Case, Contender, Figure, Goal, Skipped, figure, percentile, ratio
 
@@ -94,7 +96,7 @@ def compare_throughput(
         if {versus.ours, versus.theirs} <= results.keys():
             case.figures.append(_compared(versus, labels, results))
     if entries[0].name in results:
-        add_stages(case, results[entries[0].name], model.encode_flops([*candidates, *references]), outside_goal)
+        add_stages(case, results[entries[0].name], model_flops(model, [*candidates, *references]), outside_goal)
     return case
 
 
@@ -108,8 +110,8 @@ def admit(entries: Sequence[Entry], left_out: Sequence[str]) -> tuple[dict[str, 
             continue
         try:
             admitted[entry.name] = entry.make()
-        except ContestantError as error:
-            skipped.append(Skipped(entry.label, str(error)))
+        except (ContestantError, ChildError) as error:
+            skipped.append(Skipped(entry.label, str(error).strip().splitlines()[-1]))  # of a traceback, what it is
     return admitted, skipped
 
 

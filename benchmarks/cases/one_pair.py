@@ -2,6 +2,7 @@
 
 from benchmarks.cases.comparison import OURS, PEER, add_stages, contender, peer
 from benchmarks.contest.contest import Contest, Contestant
+from benchmarks.flops import model_flops
 from benchmarks.settings import Settings
 from harness.results import Case, Goal, Skipped, figure, percentile
 
@@ -32,5 +33,5 @@ def one_pair(settings: Settings) -> Case:
         over = [1000 * (whole - model_time) for whole, model_time in zip(*medians, strict=True)]
         case.figures.append(figure("p50 of ours over the model alone", "ms", over, Goal(1, at_most=True)))
     if OURS in results:
-        add_stages(case, results[OURS], model.encode_flops([*candidates, *references]))
+        add_stages(case, results[OURS], model_flops(model, [*candidates, *references]))
     return case

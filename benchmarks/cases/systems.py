@@ -4,6 +4,7 @@ import random
 
 from benchmarks.cases.comparison import OURS, add_stages, contender
 from benchmarks.contest.contest import Contest, Contestant
+from benchmarks.flops import model_flops
 from benchmarks.settings import Settings
 from harness.results import Case, Goal, Skipped, ratio
 from harness.texts import altered
@@ -28,7 +29,7 @@ def systems(settings: Settings) -> Case:
     pairs = SYSTEMS * len(references)
     case.contenders = [contender(labels[name], one, pairs) for name, one in results.items()]
     if "once" in results:
-        add_stages(case, results["once"], model.encode_flops([*references, *(text for one in outputs for text in one)]))
+        add_stages(case, results["once"], model_flops(model, [*references, *(text for one in outputs for text in one)]))
     if len(results) == 2:
         once, each = ([calls[0] for calls in results[name].rounds] for name in ("once", "each"))
         case.figures.insert(0, ratio("encoded once, against each time", once, each, Goal(1.7)))

@@ -66,9 +66,3 @@ class Worker(Closeable):
         """End the process."""
         self._process.communicate()
         self._log.close()
-
-
-def build(builder: str, **arguments: Any) -> Any:
-    """Have something made in a process that ends with it; see `harness.builders`."""
-    with Worker() as worker:
-        return worker.ask("build", builder=builder, arguments=arguments)

@@ -61,12 +61,6 @@ class Contestant:
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
-    def build(self, builder: str, arguments: dict[str, Any]) -> Any:
-        """Make a model or a bundle, or measure the machine; see `harness.builders`."""
-        from harness.builders import BUILDERS
-
-        return BUILDERS[builder](**arguments)
-
 
 def main() -> None:
     """Answer until there are no more requests."""

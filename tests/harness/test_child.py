@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.child import Child, ChildError
+from harness.child import Child, ChildError, call_in_child
 
 
 def double(number):
@@ -20,6 +20,11 @@ def fail():
 def test_a_child_does_one_work_after_the_other():
     with Child() as child:
         assert [child.do(double, number, limit=60) for number in (1, 2)] == [2, 4]
+
+
+def test_one_call_has_a_process_of_its_own_that_asks_no_hub():
+    assert call_in_child(os.getenv, "HF_HUB_OFFLINE", limit=60) == "1"
+    assert call_in_child(os.getpid, limit=60) != os.getpid()
 
 
 def test_an_error_is_told_and_the_child_goes_on():

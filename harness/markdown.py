@@ -1,8 +1,18 @@
-"""Lays out tables in Markdown."""
+"""What every report has, in Markdown: when and where it was made, and tables."""
 
 from collections.abc import Sequence
 
+from harness.results import Report
+
 Row = Sequence[str]
+
+
+def preamble(report: Report) -> str:
+    """Return when the report was made, on what machine and with what settings."""
+    facts, settings = (
+        "; ".join(f"{name}: {value}" for name, value in some.items()) for some in (report.machine, report.settings)
+    )
+    return f"Measured {report.made}.\n\nMachine: {facts}.\n\nSettings: {settings}."
 
 
 def table(header: Row, rows: Sequence[Row]) -> str:

@@ -1,4 +1,4 @@
-from benchmarks.contest.flops import encode_flops
+from benchmarks.flops import encode_flops
 
 
 def test_a_text_of_one_token_meets_itself():
