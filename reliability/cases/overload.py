@@ -36,6 +36,9 @@ class Answers:
     refused_after: list[float] = field(default_factory=list)
     """The seconds from a request to its 429."""
 
+    sent_in: float = 0.0
+    """The seconds it took to send all requests."""
+
     deepest: float = 0.0
     """The deepest queue that was seen."""
 
@@ -52,13 +55,14 @@ def measure(settings: Settings) -> list[Figure]:
         alive = server.process.poll() is None
     others = sum(count for status, count in answers.statuses.items() if status not in (200, 429))
     asked = sum(answers.statuses.values())
-    offered = asked / (calm * sizes.overload_seconds)
+    offered = asked / answers.sent_in / calm
     slowest = 1000 * percentile(answers.refused_after or [math.inf], 99)
     return [
         at_least("requests offered, against those answered when calm", offered, "×", 4.5, of_speed=True),
         none_of(f"of {asked:,} answers, neither 200 nor 429", others),
         at_least("answers 429", answers.statuses[429], "", 1),
         at_least("answers 200", answers.statuses[200], "", 1),
+        at_least("deepest queue that was seen", answers.deepest, "", 1),
         at_most("deepest queue", answers.deepest, "", MAX_QUEUE),
         at_most("p99 of a 429", slowest, "ms", 100, of_speed=True),
         at_most("until 90 % of the throughput is back", recovered, "s", RECOVERY_SECONDS, of_speed=True),
@@ -85,7 +89,14 @@ def _throughput(port: int, body: bytes, seconds: float) -> float:
 
 
 def _overload(server: Server, body: bytes, rate: float, seconds: float) -> Answers:
-    """Send so many requests a second, whatever comes back, and look at the queue meanwhile."""
+    """Send requests at this rate, whatever comes back, and look at the queue meanwhile.
+
+    Args:
+        server: where to send them.
+        body: of each.
+        rate: requests a second.
+        seconds: how long to go on.
+    """
     answers = Answers()
     is_over = threading.Event()
 
@@ -119,6 +130,7 @@ async def _send_all(port: int, body: bytes, rate: float, seconds: float, answers
         for number in range(round(rate * seconds)):
             await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
             group.create_task(ask())
+        answers.sent_in = time.perf_counter() - begun
 
 
 async def _status_of(port: int, request: bytes) -> int:
