@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from pkgutil import resolve_name
 from typing import Any
 
 
@@ -60,18 +59,15 @@ class ModelAlone:
 
     def _record(self, candidates: list[str], references: list[str]) -> tuple[Lane, list[Lane], Any]:
         """Return the runs in this thread, those in others, and the scores."""
-        from unittest import mock
-
-        from benchmarks.contest.stages import MODEL_RUNS
+        from benchmarks.contest.stages import STATIONS, replaced
 
         lanes: dict[int, Lane] = defaultdict(list)
         with ExitStack() as patches:
-            for name in MODEL_RUNS:
-                patches.enter_context(mock.patch(name, _recorded(resolve_name(name), lanes)))
+            for name in STATIONS["encode"]:
+                patches.enter_context(replaced(name, partial(_recorded, lanes)))
             scores = self._scorer.score(candidates, references)
         if not lanes:
-            functions = " or ".join(MODEL_RUNS)
-            raise RuntimeError(f"Scoring a pair never came to {functions}. Adjust benchmarks/contest/stages.py.")
+            raise RuntimeError(f"Scoring a pair never came to {' or '.join(STATIONS['encode'])}.")
         own = lanes.pop(threading.get_ident(), [])
         return own, list(lanes.values()), scores
 
@@ -81,7 +77,7 @@ def _run_all(lane: Lane) -> None:
         run()
 
 
-def _recorded(function: Callable[..., Any], lanes: dict[int, Lane]) -> Callable[..., Any]:
+def _recorded(lanes: dict[int, Lane], function: Callable[..., Any]) -> Callable[..., Any]:
     def record(*arguments: Any, **named: Any) -> Any:
         lanes[threading.get_ident()].append(partial(function, *arguments, **named))
         return function(*arguments, **named)

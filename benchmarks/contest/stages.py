@@ -5,28 +5,26 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pkgutil import resolve_name
 from types import GeneratorType
 from typing import Any
 from unittest import mock
 
-STATIONS = (
-    ("tokenise", "bertscore_onnx.text.tokenizer.TextTokenizer.__call__"),
-    ("plan", "bertscore_onnx.encoding.encoder.plan_batches"),
-    ("encode", "onnxruntime.InferenceSession.run"),
-    ("encode", "onnxruntime.InferenceSession.run_with_iobinding"),
-    ("match", "bertscore_onnx.matching.pairs.Matching.match"),
-)
-"""The stages and the functions that are their stations, by the names they are called by."""
-
-MODEL_RUNS = tuple(name for stage, name in STATIONS if stage == "encode")
-"""The functions that run the model."""
+STATIONS = {
+    "tokenise": ["bertscore_onnx.text.tokenizer.TextTokenizer.__call__"],
+    "plan": ["bertscore_onnx.encoding.encoder.plan_batches"],
+    "encode": ["onnxruntime.InferenceSession.run", "onnxruntime.InferenceSession.run_with_iobinding"],
+    "match": ["bertscore_onnx.matching.pairs.Matching.match"],
+}
+"""The functions whose time is that of each stage, by the names under which their callers look them up."""
 
 OTHER = "other"
 """The stage of the time in which no station is at work."""
 
 Span = tuple[float, float, str]
-"""Begin, end and stage of a stretch of one thread's work."""
+"""Begin, end and stage of a piece of one thread's work."""
 
 
 class StageClock:
@@ -74,6 +72,19 @@ class StageClock:
         self._thread.since = now
 
 
+def replaced(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> AbstractContextManager[Any]:
+    """Put a wrapped function into the place of one of `STATIONS`, for a while.
+
+    Raises:
+        RuntimeError: there is no such function.
+    """
+    try:
+        function = resolve_name(name)
+    except (AttributeError, ImportError) as error:
+        raise RuntimeError(f"There is no function {name}. Adjust STATIONS in {__file__}.") from error
+    return mock.patch(name, wrap(function))
+
+
 def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
     """Time a call and its stages.
 
@@ -85,14 +96,15 @@ def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
     """
     clock = StageClock()
     with contextlib.ExitStack() as patches:
-        for stage, name in STATIONS:
-            patches.enter_context(mock.patch(name, clock.timed(stage, resolve_name(name))))
+        for stage, names in STATIONS.items():
+            for name in names:
+                patches.enter_context(replaced(name, partial(clock.timed, stage)))
         begin = time.perf_counter()
         call()
         end = time.perf_counter()
     shares = stage_shares(clock.spans, begin, end)
     if not shares["encode"]:
-        raise RuntimeError(f"The call never came to {' or '.join(MODEL_RUNS)}. Adjust STATIONS in {__file__}.")
+        raise RuntimeError(f"The call never came to {' or '.join(STATIONS['encode'])}. Adjust STATIONS in {__file__}.")
     return end - begin, shares
 
 
@@ -104,7 +116,7 @@ def stage_shares(spans: list[Span], begin: float, end: float) -> dict[str, float
     """
     changes = sorted([(at, stage, 1) for at, _, stage in spans] + [(at, stage, -1) for _, at, stage in spans])
     active: Counter[str] = Counter()
-    seconds = dict.fromkeys([stage for stage, _ in STATIONS] + [OTHER], 0.0)
+    seconds = dict.fromkeys([*STATIONS, OTHER], 0.0)
     before = begin
     for at, stage, change in [*changes, (end, OTHER, 0)]:
         threads = active.total()

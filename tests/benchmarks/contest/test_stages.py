@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from benchmarks.contest.stages import OTHER, StageClock, profile, stage_shares
+from benchmarks.contest.stages import OTHER, StageClock, profile, replaced, stage_shares
 from bertscore_onnx import BERTScorer
 
 
@@ -58,3 +58,8 @@ def test_every_station_of_the_library_is_passed(tiny_bundle):
     assert seconds > 0
     assert all(share > 0 for share in found.values()), found
     assert sum(found.values()) == pytest.approx(1)
+
+
+def test_a_station_that_is_gone_is_an_error_that_names_the_table():
+    with pytest.raises(RuntimeError, match=r"no function bertscore_onnx\.no_such\. Adjust STATIONS"):
+        replaced("bertscore_onnx.no_such", lambda function: function)
