@@ -3,9 +3,9 @@
 import statistics
 
 from harness.markdown import Row, preamble, table
-from harness.results import Case, Contender, Figure, Report
+from harness.results import Case, Figure, Report, Timing
 
-CONTENDERS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
+TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
 
 
@@ -29,7 +29,7 @@ def goals_as_markdown(report: Report) -> str:
 def case_as_markdown(case: Case) -> str:
     """Return the heading, the tables and the notes of a case."""
     parts = [f"### ({case.letter}) {case.title}", case.note]
-    parts.append(table(CONTENDERS, [_contender_row(one) for one in case.contenders]))
+    parts.append(table(TIMINGS, [_timing_row(one) for one in case.timings]))
     parts.append(table(FIGURES, [_figure_row(one) for one in case.figures]))
     if case.stages:
         shares = ", ".join(f"{stage} {100 * share:.1f} %" for stage, share in case.stages.items())
@@ -43,7 +43,7 @@ def case_as_markdown(case: Case) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _contender_row(one: Contender) -> Row:
+def _timing_row(one: Timing) -> Row:
     return (
         one.label,
         _seconds(statistics.median(one.seconds)),

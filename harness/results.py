@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-SCHEMA = 1
+SCHEMA = 2
 """The generation of this form."""
 
 
@@ -39,7 +39,7 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.median <= self.goal.bound if self.goal.at_most else self.median >= self.goal.bound
 
 
-class Contender(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one contestant took in one case."""
 
     label: str
@@ -76,7 +76,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     letter: str
     title: str
     note: str = ""
-    contenders: list[Contender] = []
+    timings: list[Timing] = []
     figures: list[Figure] = []
     skipped: list[Skipped] = []
     stages: dict[str, float] = {}
@@ -122,7 +122,7 @@ def ratio(name: str, ours: Sequence[float], theirs: Sequence[float], goal: Goal 
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the smallest value that at least so many percent of the values do not exceed."""
+    """Return the smallest value that at least `percent` percent of the values do not exceed."""
     ordered = sorted(values)
     rank = -(-len(ordered) * percent // 100)  # rounded up
     return ordered[max(int(rank), 1) - 1]

@@ -31,16 +31,16 @@ def read_pairs(candidates: Path, references: Path) -> tuple[list[str], list[str]
     return sides[0], sides[1]
 
 
-def made_up_pairs(count: int) -> tuple[list[str], list[str]]:
+def synthetic_pairs(count: int) -> tuple[list[str], list[str]]:
     """Make up references, and candidates that leave out or replace some of their words."""
     draw = random.Random(0)  # noqa: S311 -- nothing secret
-    references = [_made_up_text(draw) for _ in range(count)]
+    references = [_synthetic_text(draw) for _ in range(count)]
     return [altered(text, draw) for text in references], references
 
 
 def altered(text: str, draw: random.Random) -> str:
     """Leave out a tenth of the words of a text, and replace a fifth."""
-    kept = [_made_up_word(draw) if draw.random() < 0.2 else word for word in text.split() if draw.random() >= 0.1]
+    kept = [_synthetic_word(draw) if draw.random() < 0.2 else word for word in text.split() if draw.random() >= 0.1]
     return " ".join(kept) or text
 
 
@@ -80,16 +80,16 @@ def of_lengths(
 
 
 def repeated(texts: Sequence[str], count: int, start: int = 0) -> list[str]:
-    """Return so many texts from `start` on, going round."""
+    """Return `count` texts from `start` on, going round."""
     return list(islice(cycle(texts), start, start + count))
 
 
-def _made_up_text(draw: random.Random) -> str:
+def _synthetic_text(draw: random.Random) -> str:
     count = min(max(round(draw.lognormvariate(MEAN_LOG_LENGTH, SPREAD_LOG_LENGTH)), 1), LONGEST)
-    return " ".join(_made_up_word(draw) for _ in range(count)).capitalize() + "."
+    return " ".join(_synthetic_word(draw) for _ in range(count)).capitalize() + "."
 
 
-def _made_up_word(draw: random.Random) -> str:
+def _synthetic_word(draw: random.Random) -> str:
     if draw.random() < 0.1:
         return "".join(draw.choices(SYLLABLES, k=draw.randint(2, 3)))
     return WORDS[int(len(WORDS) * draw.random() ** 2)]  # the commonest come oftenest

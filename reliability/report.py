@@ -20,10 +20,10 @@ def cases_as_markdown(cases: list[Case]) -> str:
     )
 
 
-def is_held(report: Report, *, whatever_speed: bool = False) -> bool:
-    """Say whether every figure keeps to its bound; `whatever_speed` leaves out those that a busy machine can break."""
+def is_held(report: Report, *, ignore_speed: bool = False) -> bool:
+    """Say whether every figure keeps to its bound; `ignore_speed` leaves out those that a busy machine can break."""
     figures = [one for case in report.cases for one in case.figures]
-    return all(one.met or (whatever_speed and one.goal is not None and one.goal.of_speed) for one in figures)
+    return all(one.met or (ignore_speed and one.goal is not None and one.goal.of_speed) for one in figures)
 
 
 def _row(case: Case, one: Figure) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from benchmarks.flops import model_flops
 from benchmarks.settings import Settings
 from harness.child import ChildError
 from harness.models import Model
-from harness.results import Case, Contender, Figure, Goal, Skipped, figure, percentile, ratio
+from harness.results import Case, Figure, Goal, Skipped, Timing, figure, percentile, ratio
 
 OURS, PEER = "ours", "bert-score"
 Pairs = tuple[list[str], list[str]]
@@ -27,7 +27,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Versus:
+class Comparison:
     """A comparison to report."""
 
     ours: str
@@ -68,7 +68,7 @@ def compare_throughput(
     entries: Sequence[Entry],
     pairs: Pairs,
     settings: Settings,
-    comparisons: Sequence[Versus],
+    comparisons: Sequence[Comparison],
     outside_goal: float | None = None,
 ) -> Case:
     """Let all entries score the pairs, and fill in what the case found.
@@ -86,15 +86,15 @@ def compare_throughput(
     candidates, references = pairs
     work = {"candidates": candidates, "references": references}
     contest = Contest(contestants, "together", dict.fromkeys(contestants, work), [entries[0].name])
-    results, absent = contest.hold(settings.rounds)
+    results, failed = contest.run(settings.rounds)
     labels = {entry.name: entry.label for entry in entries}
-    case.skipped += [Skipped(labels[name], reason) for name, reason in absent.items()]
+    case.skipped += [Skipped(labels[name], reason) for name, reason in failed.items()]
     scores = results[PEER].scores if PEER in results else []
     for name, one in results.items():
-        case.contenders.append(contender(labels[name], one, len(candidates), [] if name == PEER else scores))
-    for versus in comparisons:
-        if {versus.ours, versus.theirs} <= results.keys():
-            case.figures.append(_compared(versus, labels, results))
+        case.timings.append(timing_of(labels[name], one, len(candidates), [] if name == PEER else scores))
+    for comparison in comparisons:
+        if {comparison.ours, comparison.theirs} <= results.keys():
+            case.figures.append(_compared(comparison, labels, results))
     if entries[0].name in results:
         add_stages(case, results[entries[0].name], model_flops(model, [*candidates, *references]), outside_goal)
     return case
@@ -115,14 +115,14 @@ def admit(entries: Sequence[Entry], left_out: Sequence[str]) -> tuple[dict[str, 
     return admitted, skipped
 
 
-def contender(label: str, results: Results, pairs: int, peer_scores: Sequence[float] = ()) -> Contender:
+def timing_of(label: str, results: Results, pairs: int, peer_scores: Sequence[float] = ()) -> Timing:
     """Sum up one contestant; a round of many calls counts as their median."""
     seconds = [percentile(calls, 50) for calls in results.rounds]
     work = pairs if len(results.rounds[0]) == 1 else 1
     difference = None
     if peer_scores and results.scores:
         difference = max(abs(our - their) for our, their in zip(results.scores, peer_scores, strict=True))
-    return Contender(label, seconds, work / statistics.median(seconds), results.peak_memory, difference)
+    return Timing(label, seconds, work / statistics.median(seconds), results.peak_memory, difference)
 
 
 def add_stages(case: Case, results: Results, flops: float, goal: float | None = None) -> None:
@@ -134,8 +134,8 @@ def add_stages(case: Case, results: Results, flops: float, goal: float | None = 
     case.encode_rate = flops / results.encode_seconds
 
 
-def _compared(versus: Versus, labels: Mapping[str, str], results: Mapping[str, Results]) -> Figure:
-    goal = None if versus.goal is None else Goal(versus.goal)
-    name = f"{labels[versus.ours]}, against {labels[versus.theirs]}"
-    our, their = ([calls[0] for calls in results[one].rounds] for one in (versus.ours, versus.theirs))
+def _compared(comparison: Comparison, labels: Mapping[str, str], results: Mapping[str, Results]) -> Figure:
+    goal = None if comparison.goal is None else Goal(comparison.goal)
+    name = f"{labels[comparison.ours]}, against {labels[comparison.theirs]}"
+    our, their = ([calls[0] for calls in results[one].rounds] for one in (comparison.ours, comparison.theirs))
     return ratio(name, our, their, goal)

@@ -2,7 +2,7 @@
 
 import random
 
-from benchmarks.cases.comparison import OURS, PEER, Versus, compare_throughput, ours, peer
+from benchmarks.cases.comparison import OURS, PEER, Comparison, compare_throughput, ours, peer
 from benchmarks.settings import Settings
 from harness.results import Case
 from harness.texts import of_lengths
@@ -18,4 +18,4 @@ def documents(settings: Settings) -> Case:
     tokens = model.token_counts([*candidates, *references])
     case = Case("c", f"MiniLM, {count} pairs of documents of {min(tokens)} to {max(tokens)} tokens")
     entries = [ours(model), peer(model)]
-    return compare_throughput(case, model, entries, (candidates, references), settings, [Versus(OURS, PEER, 1.5)])
+    return compare_throughput(case, model, entries, (candidates, references), settings, [Comparison(OURS, PEER, 1.5)])

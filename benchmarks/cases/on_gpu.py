@@ -1,6 +1,6 @@
 """Short texts, many in one call, with a large model on CUDA."""
 
-from benchmarks.cases.comparison import OURS, PEER, Versus, compare_throughput, ours, peer
+from benchmarks.cases.comparison import OURS, PEER, Comparison, compare_throughput, ours, peer
 from benchmarks.settings import Settings
 from harness.results import Case
 
@@ -19,5 +19,5 @@ def on_gpu(settings: Settings) -> Case:
         peer(model, device=settings.device),
         peer(model, "bert-score-fp16", "float16", settings.device),
     ]
-    comparisons = [Versus(OURS, PEER, 8), Versus(OURS, "bert-score-fp16", 1.5)]
+    comparisons = [Comparison(OURS, PEER, 8), Comparison(OURS, "bert-score-fp16", 1.5)]
     return compare_throughput(case, model, entries, pairs, settings, comparisons)

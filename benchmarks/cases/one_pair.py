@@ -1,6 +1,6 @@
 """One pair a call."""
 
-from benchmarks.cases.comparison import OURS, PEER, add_stages, contender, peer
+from benchmarks.cases.comparison import OURS, PEER, add_stages, peer, timing_of
 from benchmarks.contest.contest import Contest, Contestant
 from benchmarks.flops import model_flops
 from benchmarks.settings import Settings
@@ -21,10 +21,10 @@ def one_pair(settings: Settings) -> Case:
         PEER: peer(model).make(),
     }
     work = {name: {"candidates": candidates, "references": references} for name in contestants}
-    results, absent = Contest(contestants, "singly", work, [OURS]).hold(settings.rounds)
-    case.skipped = [Skipped(contestants[name].label, reason) for name, reason in absent.items()]
+    results, failed = Contest(contestants, "singly", work, [OURS]).run(settings.rounds)
+    case.skipped = [Skipped(contestants[name].label, reason) for name, reason in failed.items()]
     for name, one in results.items():
-        case.contenders.append(contender(contestants[name].label, one, 1))
+        case.timings.append(timing_of(contestants[name].label, one, 1))
         for percent in (50, 99):
             values = [1000 * percentile(calls, percent) for calls in one.rounds]
             case.figures.append(figure(f"p{percent} of {contestants[name].label}", "ms", values))

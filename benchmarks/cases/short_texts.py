@@ -1,6 +1,6 @@
 """Short texts, many in one call, with a small model and a large one."""
 
-from benchmarks.cases.comparison import OURS, PEER, Entry, Versus, compare_throughput, ours, ours_on_openvino, peer
+from benchmarks.cases.comparison import OURS, PEER, Comparison, Entry, compare_throughput, ours, ours_on_openvino, peer
 from benchmarks.settings import Settings
 from harness.models import Model
 from harness.results import Case
@@ -12,10 +12,10 @@ def minilm(settings: Settings) -> Case:
     pairs = settings.some_pairs(3004)
     case = Case("a", f"MiniLM, layer 4, {len(pairs[0])} pairs")
     comparisons = [
-        Versus(OURS, PEER, 1.8),
-        Versus("ours-openvino", PEER, 5),
-        Versus("ours-openvino", "bert-score-bf16", 1.8),
-        Versus("ours-int8", PEER),
+        Comparison(OURS, PEER, 1.8),
+        Comparison("ours-openvino", PEER, 5),
+        Comparison("ours-openvino", "bert-score-bf16", 1.8),
+        Comparison("ours-int8", PEER),
     ]
     compare_throughput(case, model, _all_precisions(model, settings), pairs, settings, comparisons, outside_goal=5)
     return case
@@ -29,10 +29,10 @@ def roberta_large(settings: Settings) -> Case:
     if settings.roberta_folder is None:
         case.note = "The weights are random; speed does not depend on their values, the difference in scores does."
     comparisons = [
-        Versus(OURS, PEER, 2.0),
-        Versus("ours-openvino", PEER, 7),
-        Versus("ours-openvino", "bert-score-bf16", 1.8),
-        Versus("ours-int8", PEER, 5),
+        Comparison(OURS, PEER, 2.0),
+        Comparison("ours-openvino", PEER, 7),
+        Comparison("ours-openvino", "bert-score-bf16", 1.8),
+        Comparison("ours-int8", PEER, 5),
     ]
     compare_throughput(case, model, _all_precisions(model, settings), pairs, settings, comparisons)
     return case

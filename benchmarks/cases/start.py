@@ -8,7 +8,7 @@ from benchmarks.cases.comparison import OURS, PEER
 from benchmarks.contest.contest import REST
 from benchmarks.settings import Settings
 from harness.checkout import environment
-from harness.results import Case, Contender, ratio
+from harness.results import Case, Timing, ratio
 
 FIRST_SCORE = {
     "ours": """
@@ -42,7 +42,7 @@ def start(settings: Settings) -> Case:
             taken = _seconds_to_first_line(command)
             if number:  # the first time fills the caches of the disk
                 seconds[name].append(taken)
-    case.contenders = [Contender(name, taken) for name, taken in seconds.items()]
+    case.timings = [Timing(name, taken) for name, taken in seconds.items()]
     case.figures = [ratio("ours, against bert-score 0.3.13", seconds[OURS], seconds[PEER])]
     return case
 

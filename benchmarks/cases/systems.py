@@ -2,7 +2,7 @@
 
 import random
 
-from benchmarks.cases.comparison import OURS, add_stages, contender
+from benchmarks.cases.comparison import OURS, add_stages, timing_of
 from benchmarks.contest.contest import Contest, Contestant
 from benchmarks.flops import model_flops
 from benchmarks.settings import Settings
@@ -24,10 +24,10 @@ def systems(settings: Settings) -> Case:
         name: Contestant(label, OURS, str(model.bundle()), {"device": "cpu"}) for name, label in labels.items()
     }
     work = {name: {"systems": outputs, "references": references, "encode_once": name == "once"} for name in contestants}
-    results, absent = Contest(contestants, "systems", work, ["once"]).hold(settings.rounds)
-    case.skipped = [Skipped(labels[name], reason) for name, reason in absent.items()]
+    results, failed = Contest(contestants, "systems", work, ["once"]).run(settings.rounds)
+    case.skipped = [Skipped(labels[name], reason) for name, reason in failed.items()]
     pairs = SYSTEMS * len(references)
-    case.contenders = [contender(labels[name], one, pairs) for name, one in results.items()]
+    case.timings = [timing_of(labels[name], one, pairs) for name, one in results.items()]
     if "once" in results:
         add_stages(case, results["once"], model_flops(model, [*references, *(text for one in outputs for text in one)]))
     if len(results) == 2:

@@ -60,28 +60,28 @@ class Contest:
     warm_up: bool = True
     """Whether to do the work once before the rounds."""
 
-    def hold(self, rounds: int) -> tuple[dict[str, Results], dict[str, str]]:
-        """Let the contestants do their work in so many rounds, one after the other in each, there and back again.
+    def run(self, rounds: int) -> tuple[dict[str, Results], dict[str, str]]:
+        """Let the contestants do their work in turn, round after round, each round in the reverse order of the last.
 
         Returns:
             The results of each contestant, and of those that failed the reason.
         """
         workers: dict[str, Worker] = {}
         results = {name: Results() for name in self.contestants}
-        absent: dict[str, str] = {}
+        failed: dict[str, str] = {}
         order = [*results]
         try:
-            for step in (self._load, *[self._run] * rounds, self._finish):
+            for step in (self._load, *[self._run_once] * rounds, self._finish):
                 order.reverse()  # who comes later may find the processor awake
-                for name in [name for name in order if name not in absent]:
+                for name in [name for name in order if name not in failed]:
                     try:
                         step(name, workers, results[name])
                     except ContestantError as error:
-                        absent[name] = str(error)
+                        failed[name] = str(error)
         finally:
             for worker in workers.values():
                 worker.close()
-        return {name: one for name, one in results.items() if name not in absent}, absent
+        return {name: one for name, one in results.items() if name not in failed}, failed
 
     def _load(self, name: str, workers: dict[str, Worker], results: Results) -> None:
         one = self.contestants[name]
@@ -91,7 +91,7 @@ class Contest:
         if self.warm_up:
             workers[name].ask("run")
 
-    def _run(self, name: str, workers: dict[str, Worker], results: Results) -> None:
+    def _run_once(self, name: str, workers: dict[str, Worker], results: Results) -> None:
         time.sleep(REST)  # or the threads of the process before count in
         results.rounds.append(workers[name].ask("run"))
 

@@ -57,7 +57,7 @@ class Contestant:
             for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
                 if line.startswith("VmHWM:"):
                     return int(line.split()[1]) * 1024 / 1e6
-        import resource  # macOS, which starts counting anew and counts in bytes
+        import resource  # macOS, which starts counting again and counts in bytes
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 

@@ -23,7 +23,7 @@ ROUNDS = 5
 def main() -> None:
     """Measure and print."""
     bundle = open_bundle(sys.argv[1])
-    texts = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines() if len(sys.argv) > 2 else made_up_texts(500)
+    texts = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines() if len(sys.argv) > 2 else synthetic_texts(500)
     sequences, _ = TextTokenizer.of_bundle(bundle)(texts)
     encoder = Encoder(bundle)
     tokens = sum(map(len, sequences))
@@ -44,7 +44,7 @@ def main() -> None:
         )
 
 
-def made_up_texts(count: int) -> list[str]:
+def synthetic_texts(count: int) -> list[str]:
     """Make up texts of 3 to 60 words."""
     draw = random.Random(0)  # noqa: S311 -- nothing secret
     words = [

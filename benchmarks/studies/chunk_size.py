@@ -29,7 +29,7 @@ def main() -> None:
     rates = {size: statistics.median(rate for rate, _ in rounds) for size, rounds in measured.items()}
     for size, rounds in measured.items():
         memory = max(memory for _, memory in rounds)
-        print(f"{size:4} MB a window: {rates[size] / max(rates.values()):.2f} of the best rate, peak {memory:.0f} MB")
+        print(f"{size:4} MB a chunk: {rates[size] / max(rates.values()):.2f} of the best rate, peak {memory:.0f} MB")
 
 
 def measure(bundle: str, pairs: list[tuple[str, str]], megabytes: int) -> tuple[float, float]:

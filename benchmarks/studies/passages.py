@@ -2,9 +2,9 @@
 
     python benchmarks/studies/passages.py BUNDLE [--tokens 400] [--maximum 128]
 
-Sixteen stretches of Python's own reference, of `--tokens` tokens each, are encoded as a whole, and in windows as if
+Sixteen segments of Python's own reference, of `--tokens` tokens each, are encoded as a whole, and in windows as if
 the model took only `--maximum` tokens. Each row is an overlap and a way to merge the windows: the mean cosine between
-a token's two vectors; how F between one stretch and the next changes, on average and on average of its absolute value
+a token's two vectors; how F between one segment and the next changes, on average and on average of its absolute value
 (idf off, special tokens aside), and how it correlates; and what the model reads again.
 """
 

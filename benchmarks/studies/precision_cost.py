@@ -1,4 +1,4 @@
-"""Measures what a bundle in fewer bits, or another device, costs in accuracy.
+"""Measures what a bundle in reduced precision, or another device, costs in accuracy.
 
     python benchmarks/studies/precision_cost.py REFERENCE OTHER... --judgements FILE [--limit N] [--json]
 
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def read_judgements(path: Path, limit: int | None) -> dict[str, Segments]:
-    """Read the segments into English, at most so many of each language pair."""
+    """Read the segments into English, at most `limit` of each language pair."""
     opened = gzip.open if path.suffix == ".gz" else open
     rows: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
     with opened(path, "rt", encoding="utf-8", newline="") as file:

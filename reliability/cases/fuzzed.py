@@ -58,7 +58,7 @@ def _fuzz_scorer(settings: Settings) -> list[Figure]:
             samples.append(resident_mb())
     warm = samples[len(samples) // 5 :]
     return [
-        none_of(f"of {calls} calls with {calls * CALL:,} odd strings, failed", failed),
+        none_of(f"of {calls} calls with {calls * CALL:,} edge-case strings, failed", failed),
         none_of("scores that are not numbers", undefined),
         at_most("growth of memory after the first fifth", max(warm) - warm[0], "MB", GROWTH_MB),
     ]

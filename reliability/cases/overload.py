@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from harness.results import Figure, percentile
-from harness.texts import made_up_pairs
+from harness.texts import synthetic_pairs
 from reliability.bounds import at_least, at_most, none_of
 from reliability.server import Client, Server, body_of
 from reliability.settings import Settings
@@ -46,7 +46,7 @@ class Answers:
 def measure(settings: Settings) -> list[Figure]:
     """Measure the throughput, overload the server, and measure the throughput again."""
     sizes = settings.sizes
-    body = body_of(*made_up_pairs(PAIRS))
+    body = body_of(*synthetic_pairs(PAIRS))
     with Server(settings.minilm, "--max-queue", str(MAX_QUEUE), "--max-batch-tokens", "1024") as server:
         _throughput(server.port, body, 1.0)
         calm = _throughput(server.port, body, sizes.calm_seconds)

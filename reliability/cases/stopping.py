@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from harness.results import Figure
-from harness.texts import made_up_pairs
+from harness.texts import synthetic_pairs
 from reliability.bounds import at_least, at_most, none_of
 from reliability.server import Client, Server, body_of
 from reliability.settings import Settings
@@ -59,7 +59,7 @@ def measure(settings: Settings) -> list[Figure]:
 
 def _stop(settings: Settings, count: int, *options: str) -> Stop:
     """Start a server, fill it with requests, and tell it to stop."""
-    body = body_of(*made_up_pairs(PAIRS))
+    body = body_of(*synthetic_pairs(PAIRS))
     with Server(settings.minilm, *options) as server, ThreadPoolExecutor(count) as clients:
         asked = [clients.submit(_status, server.port, body) for _ in range(count)]
         in_progress = _await_all_in(server, count)

@@ -2,12 +2,12 @@ import pytest
 
 from harness.results import (
     Case,
-    Contender,
     Curve,
     Figure,
     Goal,
     Report,
     Skipped,
+    Timing,
     figure,
     percentile,
     ratio,
@@ -23,7 +23,7 @@ REPORT = Report(
         Case(
             "a",
             "title",
-            contenders=[Contender("ours", [1.0, 2.0], 10.0, 100.0, 1e-6)],
+            timings=[Timing("ours", [1.0, 2.0], 10.0, 100.0, 1e-6)],
             figures=[Figure("faster", "×", 2.0, 1.5, 2.5, Goal(1.8))],
             skipped=[Skipped("other", "missing")],
             stages={"encode": 0.9, "other": 0.1},

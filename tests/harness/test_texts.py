@@ -1,11 +1,11 @@
 import pytest
 
-from harness.texts import distinct_pairs, made_up_pairs, of_lengths, read_pairs, repeated
+from harness.texts import distinct_pairs, of_lengths, read_pairs, repeated, synthetic_pairs
 
 
-def test_made_up_pairs_are_the_same_each_time_and_differ_within():
-    candidates, references = made_up_pairs(200)
-    assert (candidates, references) == made_up_pairs(200)
+def test_synthetic_pairs_are_the_same_each_time_and_differ_within():
+    candidates, references = synthetic_pairs(200)
+    assert (candidates, references) == synthetic_pairs(200)
     assert sum(candidate != reference for candidate, reference in zip(candidates, references, strict=True)) > 150
     lengths = sorted(len(text.split()) for text in references)
     assert 12 <= lengths[100] <= 20

@@ -76,9 +76,9 @@ def test_a_broken_bound_fails_the_run(monkeypatch, settings, tmp_path, capsys):
 
 def test_broken_bounds_of_speed_are_shown_and_fail_the_run_unless_told(monkeypatch, settings, tmp_path, capsys):
     assert not run(monkeypatch, settings, tmp_path, hold, be_slow)
-    assert run(monkeypatch, settings, tmp_path, hold, be_slow, whatever_speed=True)
+    assert run(monkeypatch, settings, tmp_path, hold, be_slow, ignore_speed=True)
     assert capsys.readouterr().out.count("NO") == 4
-    assert not run(monkeypatch, settings, tmp_path, be_slow, break_a_bound, whatever_speed=True)
+    assert not run(monkeypatch, settings, tmp_path, be_slow, break_a_bound, ignore_speed=True)
 
 
 def hold_from_the_second_run_on(settings):

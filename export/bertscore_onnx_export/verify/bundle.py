@@ -1,4 +1,4 @@
-"""Proves a bundle: PyTorch and the runtime must give the golden pairs the same scores."""
+"""Verifies a bundle: PyTorch and the runtime must give the golden pairs the same scores."""
 
 from pathlib import Path
 

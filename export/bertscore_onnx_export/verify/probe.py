@@ -1,4 +1,4 @@
-"""Learns by running a model what the table says of the families in it, and proves the graphs of all others."""
+"""Learns by running a model what the table says of tested families, and verifies the graphs of the others."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | Non
     RoBERTa's way of counting leaves of it.
     """
     longest = family.max_tokens(config)
-    if family.proved or longest is None:
+    if family.is_tested or longest is None:
         return longest
     try:
         encode(model, *_tokens(model, longest))
@@ -35,7 +35,7 @@ def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | Non
 
 def takes_padding(model: PreTrainedModel, family: Family) -> bool:
     """Return whether padding leaves the vectors of the real tokens alone."""
-    if family.proved:
+    if family.is_tested:
         return family.padding
     alone, padded = encode(model, *_tokens(model, 9)), encode(model, *_tokens(model, 9, padding=7))
     return bool((alone - padded[..., :9, :]).abs().max() < HARMLESS)
@@ -76,7 +76,7 @@ def encode(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def _tokens(model: PreTrainedModel, tokens: int, *, padding: int = 0) -> tuple[Tensor, Tensor]:
-    """Return ids of some tokens with so much padding behind them, and their mask, (1, tokens + padding) each."""
+    """Return ids of some tokens followed by padding, and their mask, (1, tokens + padding) each."""
     middle = model.config.vocab_size // 2  # away from special tokens; RoBERTa does not count padding as positions
     ids = middle + torch.arange(tokens)[None] % 5
     return pad(ids, (0, padding)), pad(torch.ones_like(ids), (0, padding))

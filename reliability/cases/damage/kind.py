@@ -24,11 +24,11 @@ class Damage:
     """Any of these."""
 
     is_sealed: bool = False
-    """Whether the digests are right, so that it may take `verify=True` to notice."""
+    """Whether the digests are right, so that it may take `verify=True` to detect it."""
 
 
 def seal(bundle: Path, **fields: Any) -> None:
-    """Write the manifest anew, with other fields and the digests of the files as they are, as a buggy tool would."""
+    """Write the manifest again, with other fields and the digests of the files as they are, as a buggy tool would."""
     manifest = read_manifest(bundle)
     files = {name: file_digest(bundle / name) for name in manifest.files}
     write_manifest(bundle, msgspec.structs.replace(manifest, **{"files": files, **fields}))

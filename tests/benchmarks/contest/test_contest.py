@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.cases.comparison import OURS, PEER, Entry, Versus, compare_throughput, ours, ours_on_openvino, peer
+from benchmarks.cases.comparison import OURS, PEER, Comparison, Entry, compare_throughput, ours, ours_on_openvino, peer
 from benchmarks.contest.contest import Contest, Contestant
 from benchmarks.contest.engines import ModelAlone
 from benchmarks.contest.worker import ContestantError, Worker
@@ -40,9 +40,9 @@ def test_ours_and_bert_score_are_compared(model):
         Entry("bert-score-bf16", "bert-score in bf16", unmakeable),
     ]
     settings = Settings(rounds=2, left_out=["bert-score-bf16"])
-    comparisons = [Versus(OURS, PEER, 1000.0), Versus("int8", PEER)]
+    comparisons = [Comparison(OURS, PEER, 1000.0), Comparison("int8", PEER)]
     case = compare_throughput(Case("a", "tiny"), model, entries, (CANDIDATES, REFERENCES), settings, comparisons, 5)
-    mine, theirs = case.contenders
+    mine, theirs = case.timings
     assert (len(mine.seconds), len(theirs.seconds)) == (2, 2)
     assert mine.score_difference <= 1e-5
     assert theirs.score_difference is None
@@ -66,17 +66,17 @@ def test_a_contestant_that_fails_leaves_and_the_others_go_on(contestant):
     nowhere = Contestant("nowhere", OURS, "any", python="no/such/python")
     contestants = {"broken": broken, "nowhere": nowhere, OURS: contestant}
     work = {name: {"candidates": CANDIDATES, "references": REFERENCES} for name in contestants}
-    results, absent = Contest(contestants, "singly", work).hold(1)
+    results, failed = Contest(contestants, "singly", work).run(1)
     assert [len(calls) for calls in results[OURS].rounds] == [6]
-    assert absent["broken"].startswith("UnknownModelError: No model 'no/such/bundle'")
-    assert absent["nowhere"] == "no/such/python cannot be started: No such file or directory"
+    assert failed["broken"].startswith("UnknownModelError: No model 'no/such/bundle'")
+    assert failed["nowhere"] == "no/such/python cannot be started: No such file or directory"
 
 
 def test_every_second_round_goes_the_other_way(contestant, monkeypatch):
     order = []
-    monkeypatch.setattr(Contest, "_run", lambda self, name, workers, results: order.append(name))
+    monkeypatch.setattr(Contest, "_run_once", lambda self, name, workers, results: order.append(name))
     work = {name: {"candidates": CANDIDATES, "references": REFERENCES} for name in "ab"}
-    Contest(dict.fromkeys("ab", contestant), "singly", work).hold(4)
+    Contest(dict.fromkeys("ab", contestant), "singly", work).run(4)
     assert "".join(order) in ("abbaabba", "baabbaab")
 
 

@@ -1,4 +1,4 @@
-"""Architectures outside the table: what is learnt by running them, and how their graphs are proved."""
+"""Architectures outside the table: what is learnt by running them, and how their graphs are verified."""
 
 from collections.abc import Callable
 from pathlib import Path
