@@ -26,7 +26,8 @@ from bertscore_onnx_export.model.load import count_layers, load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
 from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle
-from bertscore_onnx_export.verify.probe import max_tokens, takes_padding, verify_vectors
+from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
+from bertscore_onnx_export.verify.vectors import verify_vectors
 
 _log = logging.getLogger(__name__)
 _PACKAGES = ("bertscore-onnx", "onnx", "optimum-onnx", "tokenizers", "torch", "transformers")
