@@ -49,7 +49,7 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
                 f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: "
                 f"{first_line(error)}"
             ) from error
-        if difference > HARMLESS:
+        if not difference <= HARMLESS:
             raise VerificationError(
                 f"The graph of a model of the type {model.config.model_type!r} differs from PyTorch by "
                 f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted."

@@ -19,11 +19,12 @@ def test_a_graph_of_the_same_vectors_passes(load: Load, tmp_path: Path) -> None:
     verify_vectors(model, tmp_path / "model.onnx", padding=True)
 
 
-def test_a_graph_of_other_vectors_is_refused(load: Load, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", [0.1, float("nan")])
+def test_a_graph_of_other_vectors_is_refused(change: float, load: Load, tmp_path: Path) -> None:
     model, _, _ = load("ernie", BERT)
     write_graph(model, tmp_path)
     with torch.no_grad():
-        next(model.encoder.parameters()).add_(0.1)
+        next(model.encoder.parameters()).add_(change)
     with pytest.raises(VerificationError, match="differs from PyTorch by"):
         verify_vectors(model, tmp_path / "model.onnx", padding=True)
 
