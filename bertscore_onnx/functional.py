@@ -1,6 +1,5 @@
 """`score()`: BERTScore in a single call."""
 
-import warnings
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
@@ -8,8 +7,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.passages import LongText
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Reference
-from bertscore_onnx.scoring.text_warnings import heard_by
+from bertscore_onnx.scoring.inputs import Reference, collect_pairs
 
 
 def score(
@@ -38,8 +36,7 @@ def score(
 
     For more than one call make a `BERTScorer`, which loads the model once.
     """
-    messages: list[str] = []
-    scorer = BERTScorer(
+    with BERTScorer(
         model_type,
         num_layers,
         batch_size,
@@ -55,9 +52,7 @@ def score(
         precision=precision,
         long_text=long_text,
         allow_fp32_baseline=allow_fp32_baseline,
-    )
-    with scorer, heard_by(messages.append):
-        scores = scorer.score(cands, refs, verbose, return_hash=return_hash)
-    for message in messages:
-        warnings.warn(message, UserWarning, stacklevel=2)  # of the caller's line
-    return scores
+    ) as scorer:
+        scores, counts = scorer.score_pairs(collect_pairs(cands, refs), verbose=verbose)
+        counts.warn(scorer.max_length, stacklevel=2)
+        return (scores, scorer.hash) if return_hash else scores

@@ -1,13 +1,10 @@
-"""The result of scoring: precision, recall and F as arrays, which reference was best, and the signature."""
+"""The result of scoring: precision, recall and F as arrays, and which reference was best."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from bertscore_onnx import __version__
-from bertscore_onnx.bundle.opening import Manifest
 
 
 class _PRF(NamedTuple):
@@ -45,8 +42,8 @@ class Score(_PRFOfOne):
 class Scores(_PRF):
     """Precision, recall and F of every candidate; unpacks as `P, R, F`.
 
-    Each is a float32 array (candidates,), or (layers, candidates) where every layer is scored, in [-1, 1] before
-    rescaling and at most 1 after it. With several
+    Each is a float32 array (candidates,), or (layers, candidates) where every layer is scored. Before rescaling P and R
+    are in [-1, 1], and F is between them, or of any size where one is negative and the other is not. With several
     references each of P, R and F is the best over the references, on its own, as in bert-score.
     """
 
@@ -104,34 +101,10 @@ def best_of_references(
 
 
 def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
-    """Put the scores of windows, (layers, candidates) each, one after the other."""
+    """Concatenate the scores of chunks, (layers, candidates) each."""
     if len(parts) == 1:
         return parts[0]
     nothing = np.zeros((num_layers, 0), dtype=np.float32)
     parts = [Scores(nothing, nothing, nothing, nothing.astype(np.int64)), *parts]
     precision, recall, f1 = (np.concatenate(values, axis=1) for values in zip(*parts, strict=True))
     return Scores(precision, recall, f1, np.concatenate([part.best_reference for part in parts], axis=1))
-
-
-def make_signature(manifest: Manifest, *, precision: str, idf: str, rescaling: str, long_text: str) -> str:
-    """State all that can change a digit of a score, as `key:value` fields joined by `|`.
-
-    Args:
-        manifest: the bundle's.
-        precision: the arithmetic of the scores.
-        idf: the name of the token weights.
-        rescaling: the name of the baseline.
-        long_text: what becomes of texts that are longer than the model's maximum.
-    """
-    fields = {
-        "model": manifest.model_id.replace(" ", "_"),
-        "layer": "all" if manifest.all_layers else manifest.num_layers,
-        "idf": idf,
-        "rescale": rescaling,
-        "tokenizer": manifest.tokenizer_mode,
-        "long_text": long_text,
-        "precision": precision,
-        "bundle": manifest.digest[:12],
-        "version": __version__,
-    }
-    return "bertscore-onnx|" + "|".join(f"{key}:{value}" for key, value in fields.items())

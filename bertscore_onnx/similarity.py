@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.scoring.inputs import collect_single
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,9 +51,10 @@ def token_similarity(scorer: BERTScorer, names: TokenNames, candidate: str, refe
         candidate, reference: any texts; what the model cuts off does not come back.
 
     Raises:
-        EncodingError, ClosedError: as `BERTScorer.encode` says.
+        EncodingError: the model gave something other than finite vectors.
+        ClosedError: the scorer was closed.
     """
-    encoded = scorer.encode([candidate, reference])
+    encoded, _ = scorer.encode_items(collect_single([candidate, reference], "texts"))
     table, (one, other) = encoded.embeddings, encoded.rows
     vectors = [table.vectors[0, table.starts[text] :][: table.lengths[text]] for text in (one, other)]
     with blas_gate:

@@ -10,7 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from bertscore_onnx.bundle.opening import DATA_FILE, GRAPH_FILE, Manifest, open_bundle
+from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE, Manifest
+from bertscore_onnx.bundle.opening import open_bundle
 
 CONFIG = """\
 name: "{name}"

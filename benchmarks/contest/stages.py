@@ -14,7 +14,7 @@ from unittest import mock
 
 STATIONS = {
     "tokenise": ["bertscore_onnx.text.tokenizer.TextTokenizer.__call__"],
-    "plan": ["bertscore_onnx.encoding.encoder.plan_batches"],
+    "plan": ["bertscore_onnx.encoding.encoder.plan_runs"],
     "encode": ["onnxruntime.InferenceSession.run", "onnxruntime.InferenceSession.run_with_iobinding"],
     "match": ["bertscore_onnx.matching.pairs.Matching.match"],
 }

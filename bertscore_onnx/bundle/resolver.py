@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.bundle.opening import Bundle, Manifest, open_bundle, read_manifest
+from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder, home, stored_bundles
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
 

@@ -4,7 +4,8 @@ from importlib.resources import files
 
 import numpy as np
 
-from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO, Device, load_onnxruntime, open_session
+from bertscore_onnx.encoding.providers import PROVIDERS, Provider, load_onnxruntime
+from bertscore_onnx.encoding.sessions import open_session
 
 
 def probe_providers() -> dict[str, str | None]:
@@ -14,14 +15,14 @@ def probe_providers() -> dict[str, str | None]:
         For each of them that ONNX Runtime offers, why it does not work; None where it does.
     """
     offered = load_onnxruntime().get_available_providers()
-    return {provider: _probe(provider) for provider in (CUDA, OPENVINO, CPU) if provider in offered}
+    return {provider.name: _probe(provider) for provider in PROVIDERS if provider.name in offered}
 
 
-def _probe(provider: str) -> str | None:
+def _probe(provider: Provider) -> str | None:
     options = load_onnxruntime().SessionOptions()
     options.log_severity_level = 4
     graph = files("bertscore_onnx.cli").joinpath("probe.onnx").read_bytes()
-    session, failure = open_session(graph, options, Device(provider))
+    session, failure = open_session(graph, options, provider)
     if session is None:
         return failure
     matrix = np.array([[1, 2], [3, 4]], dtype=np.float32)

@@ -1,9 +1,8 @@
-"""Worker threads that start when they are first needed, and anew in a forked child."""
+"""Worker threads that start when they are first needed, and again in a forked child."""
 
 import os
-import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -13,24 +12,25 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class WorkerThreads:
+class ThreadPool:
     """A few threads that many callers may give work to."""
 
     def __init__(self, number: int, name: str) -> None:
         """Prepare threads; `name` is what a debugger shows."""
         self._number, self._name = number, name
-        self._renew()
+        self._restart()
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Do the work for each item, in the threads, and yield the results in order.
 
-        Only a few items wait at a time, so that the work of several callers goes on side by side. Whoever stops
+        Only a few items wait at a time, so that the work of several callers goes on side by side. A caller that stops
         iterating, or gets an error, leaves at most those in progress to be finished.
 
         Raises:
             ClosedError: the threads were closed.
         """
-        self._follow_fork()
+        if self._pid != os.getpid():  # the threads of the parent process do not exist in this one
+            self._restart()
         running: deque[Future[Result]] = deque()
         try:
             for item in items:
@@ -43,37 +43,12 @@ class WorkerThreads:
             for future in running:
                 future.cancel()
 
-    def share(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Do the work for one item or more, the first in the caller's thread, and return the results in order.
-
-        It saves waking a thread, so is for little work. Who computes for long is often set aside by the system just
-        when it holds Python's lock, and a server's answers wait with it. Of several callers one at a time takes part.
-
-        Raises:
-            ClosedError: the threads were closed.
-        """
-        self._follow_fork()
-        if not self._sharing.acquire(blocking=False):
-            return list(self.map(work, items))
-        try:
-            others = [self._submit(work, item) for item in items[1:]]
-            first = work(items[0])
-        finally:
-            self._sharing.release()
-        return [first, *(future.result() for future in others)]
-
     def close(self) -> None:
         """Let the threads end when they have done what they were given."""
         self._pool.shutdown(wait=False)
 
-    def _follow_fork(self) -> None:
-        """Forget the threads of the parent process, which do not exist in this one."""
-        if self._pid != os.getpid():
-            self._renew()
-
-    def _renew(self) -> None:
+    def _restart(self) -> None:
         self._pool, self._pid = ThreadPoolExecutor(self._number, self._name), os.getpid()
-        self._sharing = threading.Lock()
 
     def _submit(self, work: Callable[[Item], Result], item: Item) -> Future[Result]:
         try:

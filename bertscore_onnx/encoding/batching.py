@@ -1,4 +1,4 @@
-"""Plans batches: short with short and long with long, each at most so many tokens once padded.
+"""Plans batches: short with short and long with long, each at most so many tokens once padded, and how to run them.
 
 A batch of n sequences whose longest has t tokens costs n × t padded tokens, whatever the others need. Sorting by
 length keeps that near the true number, and capping it, rather than the number of sequences, makes a run of short
@@ -6,9 +6,60 @@ texts need as much memory as a run of long ones.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
+
+Batch = NDArray[np.int64]
+"""Which items are processed together, (batch,)."""
+
+
+class RunMode(Enum):
+    """How the batches of a plan are run."""
+
+    THROUGHPUT = "throughput"
+    """Side by side in worker threads, each with one CPU thread."""
+
+    LATENCY = "latency"
+    """One after the other in the caller's thread, each with all CPU threads."""
+
+    IN_LINE = "in line"
+    """In the caller's thread, with one CPU thread: there is a single batch, not worth the way to another thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The batches of some texts, and how to run them."""
+
+    batches: list[Batch]
+    mode: RunMode
+
+
+def plan_runs(
+    lengths: NDArray[np.int64],
+    max_tokens: int,
+    max_items: int | None = None,
+    *,
+    concurrency: int,
+    splits_little_work: bool = True,
+    padding: bool = True,
+) -> Plan:
+    """Decide on the batches of some texts and how to run them.
+
+    Args:
+        lengths: tokens of each text, (texts,), each at least 1.
+        max_tokens, max_items, padding: as in `plan_batches`.
+        concurrency: how many runs at a time keep the provider busy.
+        splits_little_work: whether a few texts are split into a batch per run, so that no thread is idle.
+    """
+    if splits_little_work and 2 * len(lengths) < concurrency:  # too few to give every thread one
+        return Plan(list(plan_batches(lengths, max_tokens, max_items, padding=padding)), RunMode.LATENCY)
+    if splits_little_work:
+        max_tokens = min(max_tokens, -(-len(lengths) // concurrency) * int(lengths.max(initial=1)))
+    batches = list(plan_batches(lengths, max_tokens, max_items, padding=padding))
+    return Plan(batches, RunMode.THROUGHPUT if len(batches) > 1 else RunMode.IN_LINE)
 
 
 def plan_batches(
@@ -17,7 +68,7 @@ def plan_batches(
     max_items: int | None = None,
     *,
     padding: bool = True,
-) -> Iterator[NDArray[np.int64]]:
+) -> Iterator[Batch]:
     """Group items of similar length, the longest first, so that memory peaks at the start.
 
     Args:

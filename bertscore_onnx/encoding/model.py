@@ -1,4 +1,4 @@
-"""Runs the graph of a bundle on one padded batch, and on its halves where it does not fit into memory."""
+"""Runs the model of a bundle on one padded batch, and on its halves where it does not fit into memory."""
 
 import logging
 from typing import Any
@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle
-from bertscore_onnx.encoding.providers import CUDA
 from bertscore_onnx.encoding.sessions import Sessions
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError
 
@@ -18,7 +17,7 @@ _OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_
 
 
 class OnnxModel:
-    """The graph of one bundle on one device; threads may share it."""
+    """The model of one bundle on one provider; threads may share it."""
 
     def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
         """Load the graph.
@@ -34,22 +33,21 @@ class OnnxModel:
         self._manifest = bundle.manifest
         self._sessions = Sessions(bundle, device=device, num_threads=num_threads)
         self._layers = (len(self._manifest.layers),) if self._manifest.all_layers else ()
-        self._check_graph(self._sessions.get(alone=False))
-        self.device = self._sessions.device
-        """The device in use."""
+        self._check_graph(self._sessions.get())
+        self.provider = self._sessions.provider
+        """The provider in use."""
+        self.concurrency = self.provider.concurrency or self._sessions.num_threads
+        """How many runs at a time keep the provider busy."""
 
-    @property
-    def side_by_side(self) -> int:
-        """How many runs at once keep the device busy; on CUDA one is prepared while another computes."""
-        return 2 if self.device.provider == CUDA else self._sessions.num_threads
-
-    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.bool_], *, alone: bool = False) -> NDArray[np.float32]:
+    def run(
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.bool_], *, latency: bool = False
+    ) -> NDArray[np.float32]:
         """Run the graph on one padded batch.
 
         Args:
             input_ids: token ids, (batch, tokens).
             mask: true on real tokens, (batch, tokens).
-            alone: whether no other run goes on beside this one, so that it may use every thread.
+            latency: whether no other run goes on beside this one, so that it may use every thread.
 
         Returns:
             Unit vectors, (layers, batch, tokens, hidden); without meaning on padding.
@@ -60,25 +58,25 @@ class OnnxModel:
             ClosedError, DeviceError: as `Sessions.get` says.
         """
         try:
-            output = self._compute(self._sessions.get(alone=alone), input_ids, mask)
+            output = self._compute(self._sessions.get(latency=latency), input_ids, mask)
         except BertScoreOnnxError:
             raise
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
             if not any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
-                raise EncodingError(
-                    f"{self.device.provider} failed on a batch of shape {mask.shape}: {error}"
-                ) from error
+                raise EncodingError(f"{self.provider.name} failed on a batch of shape {mask.shape}: {error}") from error
             reason = error
         else:
             return self._checked(output, mask)
         if len(mask) == 1:
             raise OutOfMemoryError(
-                f"{self.device.provider} has too little memory for a text of {mask.shape[1]} tokens: {reason}. Free "
+                f"{self.provider.name} has too little memory for a text of {mask.shape[1]} tokens: {reason}. Free "
                 "some of it, or use another device."
             ) from reason
-        _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.device.provider, mask.shape)
+        _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, mask.shape)
         middle = len(mask) // 2
-        halves = [self.run(input_ids[half], mask[half], alone=alone) for half in (slice(middle), slice(middle, None))]
+        halves = [
+            self.run(input_ids[half], mask[half], latency=latency) for half in (slice(middle), slice(middle, None))
+        ]
         return np.concatenate(halves, axis=1)
 
     def close(self) -> None:
@@ -89,13 +87,13 @@ class OnnxModel:
         values = {"input_ids": input_ids, "attention_mask": mask.astype(np.int64)}
         feed = {name: values[name] for name in self._manifest.inputs}
         output: NDArray[np.float32]
-        if self.device.provider != CUDA:
+        if not self.provider.io_binding:
             output = session.run([self._manifest.output], feed)[0]
             return output
         binding = session.io_binding()
         for name, value in feed.items():
             binding.bind_cpu_input(name, value)
-        binding.bind_output(self._manifest.output, "cuda", self.device.options["device_id"])
+        binding.bind_output(self._manifest.output, self.provider.device, self.provider.index)
         session.run_with_iobinding(binding)
         output = binding.copy_outputs_to_cpu()[0]
         return output

@@ -1,48 +1,129 @@
-"""Finds ONNX Runtime and the execution provider that a device name asks for."""
+"""The execution providers of ONNX Runtime that can run a model, a row each, and how a device name chooses."""
 
 import importlib.metadata
+import json
 import re
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from bertscore_onnx.concurrency.cpus import cpu_features
 from bertscore_onnx.errors import DeviceError, InputError, MissingExtraError
 
-CPU = "CPUExecutionProvider"
-CUDA = "CUDAExecutionProvider"
-OPENVINO = "OpenVINOExecutionProvider"
-
 _WHEELS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino")
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """An execution provider of ONNX Runtime, and what suits it."""
+class Provider:
+    """An execution provider, and all that the rest of the package has to know of it."""
 
-    provider: str
+    name: str
+    """ONNX Runtime's name for it."""
 
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """The provider's own options."""
+    device: str
+    """What users call it."""
+
+    extra: str
+    """The extra of this package that installs it."""
+
+    precisions: frozenset[str] = frozenset({"fp32", "fp16"})
+    """Those of the bundles that it has kernels for; others would run on the CPU unnoticed."""
+
+    compute_precision: Callable[[], str | None] = lambda: None
+    """The precision that it computes in, where that is not the bundle's."""
+
+    concurrency: int | None = None
+    """How many runs at a time keep it busy; None for one per CPU thread."""
+
+    has_latency_mode: bool = True
+    """Whether one run alone is faster in a session of its own, which has all CPU threads."""
+
+    splits_little_work: bool = True
+    """Whether a few texts are split into a batch per concurrent run, so that no thread is idle."""
 
     batch_values: int = 200_000
-    """Hidden values (padded tokens times hidden size) in one run. On a CPU the intermediate values of a layer, four
-    times as many, should stay in the cache; `benchmarks/studies/batch_tokens.py` measures what a machine likes best."""
+    """Hidden values (padded tokens times hidden size) in a run. On a CPU the intermediate values of a layer, four times
+    as many, should stay in the cache; the study of batch sizes in `benchmarks` measures what a machine likes best."""
 
     batch_tokens: int = 1024
-    """Padded tokens in one run however small the model is. More of them gain nothing, and need more memory at times."""
+    """Padded tokens in a run however small the model is. More of them gain nothing, and need more memory at times."""
 
     length_multiple: int = 1
-    """Runs are padded to a multiple of so many tokens, so that matrix units are filled and shapes recur."""
+    """Runs are padded to a multiple of this many tokens, so that matrix units are filled and shapes recur."""
 
-    precision: str | None = None
-    """The arithmetic, where it is not that of the graph."""
+    io_binding: bool = False
+    """Whether outputs are bound to the device's memory."""
 
-    def with_options(self, **options: Any) -> "Device":
-        """Return the same device with further options of its provider."""
-        return replace(self, options={**self.options, **options})
+    preloads_libraries: bool = False
+    """Whether its libraries come as Python packages, and are to be loaded first."""
+
+    survives_fork: bool = True
+    """Whether a session can be opened again in a forked child."""
+
+    own_optimizer: bool = False
+    """Whether it optimizes graphs itself, so that ONNX Runtime must not."""
+
+    options: Callable[["Provider", int, int], Mapping[str, Any]] = lambda provider, threads, streams: {}
+    """Its own options, for the CPU threads in all and the runs side by side."""
+
+    index: int = 0
+    """Which card, where there are several."""
+
+
+def _cuda_options(provider: Provider, threads: int, streams: int) -> Mapping[str, Any]:
+    return {
+        "device_id": provider.index,
+        "use_tf32": 0,  # it is on by default and costs three digits; parity with bert-score needs fp32
+        "arena_extend_strategy": "kSameAsRequested",  # doubling reserves memory that other processes could use
+    }
+
+
+def _openvino_precision() -> str | None:
+    return "bf16" if {"amx_bf16", "avx512_bf16"} & {*(cpu_features() or [])} else None
+
+
+def _openvino_options(provider: Provider, threads: int, streams: int) -> Mapping[str, Any]:
+    settings = {
+        "INFERENCE_PRECISION_HINT": provider.compute_precision() or "f32",
+        "INFERENCE_NUM_THREADS": str(threads),
+        "NUM_STREAMS": str(streams),
+    }
+    return {"device_type": "CPU", "load_config": json.dumps({"CPU": settings})}
+
+
+CPU = Provider("CPUExecutionProvider", "cpu", "cpu", precisions=frozenset({"fp32", "fp16", "int8"}))
+CUDA = Provider(
+    "CUDAExecutionProvider",
+    "cuda",
+    "gpu",
+    concurrency=2,  # one is prepared while another computes
+    has_latency_mode=False,
+    splits_little_work=False,
+    batch_values=16_384 * 1024,
+    batch_tokens=65_536,
+    length_multiple=8,
+    io_binding=True,
+    preloads_libraries=True,
+    survives_fork=False,
+    options=_cuda_options,
+)
+OPENVINO = Provider(
+    "OpenVINOExecutionProvider",
+    "openvino",
+    "openvino",
+    compute_precision=_openvino_precision,
+    batch_values=500_000,
+    batch_tokens=2048,
+    own_optimizer=True,
+    options=_openvino_options,
+)
+PROVIDERS = (CUDA, OPENVINO, CPU)
+"""All of them; to add one is to add a row."""
+
+DEFAULTS = (CUDA, CPU)
+"""Those that are tried where no device is named, the best first."""
 
 
 @cache
@@ -88,85 +169,35 @@ def installed_wheels() -> dict[str, str]:
     return found
 
 
-def choose_devices(name: object) -> list[Device]:
-    """Return the devices to try, the best first.
+def choose_providers(device: object) -> list[Provider]:
+    """Return the providers to try, the best first.
 
     Args:
-        name: None for CUDA where there is one and else the CPU; "cpu"; "cuda", or "cuda:1" for the second card;
+        device: None for CUDA where there is one and else the CPU; "cpu"; "cuda", or "cuda:1" for the second card;
             "openvino" for the CPU by way of OpenVINO. Anything that prints as one of these will do, such as a
             `torch.device`.
 
     Returns:
-        One device where one was named, so that nothing else can run in its place; else one or two.
+        One provider where a device was named, so that nothing else can run in its place; else one or two.
 
     Raises:
         InputError: no such device name.
-        DeviceError: the installed ONNX Runtime cannot use the device.
+        DeviceError: the installed ONNX Runtime does not offer the device.
     """
-    available = load_onnxruntime().get_available_providers()
-    if name is None:
-        return [*([_cuda(0)] if CUDA in available else []), _cpu()]
-    name = str(name)
-    match = re.fullmatch(r"(cpu|openvino|cuda)(?::(\d+))?", name)
+    offered = load_onnxruntime().get_available_providers()
+    if device is None:
+        return [provider for provider in DEFAULTS if provider.name in offered or provider is CPU]
+    match = re.fullmatch(r"(cpu|openvino|cuda)(?::(\d+))?", str(device))
     if match is None or (match[2] and match[1] != "cuda"):
         raise InputError(
-            f'device is {name!r}; expected "cpu", "cuda", "cuda:N" or "openvino", or None to choose between CUDA and '
-            "the CPU."
+            f'device is {str(device)!r}; expected "cpu", "cuda", "cuda:N" or "openvino", or None to choose between '
+            "CUDA and the CPU."
         )
-    if match[1] == "cpu":
-        return [_cpu()]
-    device, extra = (_cuda(int(match[2] or 0)), "gpu") if match[1] == "cuda" else (_openvino(), "openvino")
-    if device.provider not in available:
+    provider = next(provider for provider in PROVIDERS if provider.device == match[1])
+    if provider.name not in offered and provider is not CPU:
         raise DeviceError(
-            f"device {name!r} was asked for, and the installed ONNX Runtime offers only {', '.join(available)}. "
+            f"device {str(device)!r} was asked for, and the installed ONNX Runtime offers only {', '.join(offered)}. "
             f"Install the right wheel instead: `pip uninstall -y {' '.join(installed_wheels()) or 'onnxruntime'}`, "
-            f"then `pip install 'bertscore-onnx[{extra}]'`."
+            f"then `pip install 'bertscore-onnx[{provider.extra}]'`."
         )
-    return [device]
-
-
-def _cpu() -> Device:
-    return Device(CPU, batch_values=200_000)
-
-
-def _cuda(index: int) -> Device:
-    options = {
-        "device_id": index,
-        "use_tf32": 0,  # it is on by default and costs three digits; parity with bert-score needs fp32
-        "arena_extend_strategy": "kSameAsRequested",  # doubling reserves memory that other processes could use
-    }
-    return Device(CUDA, options, batch_values=16_384 * 1024, batch_tokens=65_536, length_multiple=8)
-
-
-def _openvino() -> Device:
-    features = cpu_features() or []
-    precision = "bf16" if {"amx_bf16", "avx512_bf16"} & {*features} else None
-    return Device(OPENVINO, {"device_type": "CPU"}, batch_values=500_000, batch_tokens=2048, precision=precision)
-
-
-def open_session(graph: str | bytes, options: Any, device: Device) -> tuple[Any, str]:
-    """Create a session that runs on a device, and never on another in its place.
-
-    Args:
-        graph: an ONNX graph, or the path of one.
-        options: ONNX Runtime's session options.
-        device: the device.
-
-    Returns:
-        The session and an empty string, or None and why there is none.
-    """
-    onnxruntime = load_onnxruntime()
-    if device.provider == CUDA and hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()
-    providers = [(device.provider, dict(device.options))]
-    if device.provider != CPU:
-        providers.append((CPU, {}))  # for what a device leaves to the CPU, such as the work on shapes
-    try:
-        session = onnxruntime.InferenceSession(graph, options, providers=providers)
-    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
-        return None, str(error)
-    session.disable_fallback()  # a failed run would silently move the shared session to the CPU
-    used = session.get_providers()[0]
-    if used != device.provider:
-        return None, f"ONNX Runtime fell back to {used}; the device's libraries may be missing"
-    return session, ""
+    return [replace(provider, index=int(match[2] or 0))]

@@ -1,6 +1,5 @@
-"""The ONNX Runtime sessions of one graph on one device: created once, at need, and again in a forked child."""
+"""The ONNX Runtime sessions of one graph on one provider: opened once, when needed, and again in a forked child."""
 
-import json
 import logging
 import os
 import threading
@@ -9,31 +8,23 @@ from weakref import WeakSet
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.cpus import usable_cpus
-from bertscore_onnx.encoding.providers import (
-    CPU,
-    CUDA,
-    OPENVINO,
-    Device,
-    choose_devices,
-    load_onnxruntime,
-    open_session,
-)
+from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, load_onnxruntime
 from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError
 
 _log = logging.getLogger(__name__)
 
 _GRAPH_AT_FAULT = ("Load model from ", "External data path ", "External initializer: ", "INVALID_GRAPH")
-"""How ONNX Runtime's messages tell that no device could run the graph: it is damaged, or has unknown operators."""
+"""How ONNX Runtime's messages tell that no provider could run the graph: it is damaged, or has unknown operators."""
 
-_creation = threading.Lock()  # sessions created side by side race inside ONNX Runtime
+_opening = threading.Lock()  # sessions opened side by side race inside ONNX Runtime
 _in_use: "WeakSet[Sessions]" = WeakSet()
 _inherited: list[Any] = []  # sessions of the parent process, never released: ONNX Runtime would crash joining threads
 
 
 def _prepare_child() -> None:
-    """Start anew in a forked child, where the threads that hold the lock or belong to a session do not exist."""
-    global _creation
-    _creation = threading.Lock()
+    """Start afresh in a forked child, where the threads that hold the lock or belong to a session do not exist."""
+    global _opening
+    _opening = threading.Lock()
     _inherited.extend(sessions._opened for sessions in _in_use)
 
 
@@ -44,16 +35,16 @@ if hasattr(os, "register_at_fork"):
 class Sessions:
     """The sessions of one bundle; threads may share them.
 
-    On a CPU many small runs side by side, one thread each, are fastest in total, and a single run with all threads is
-    fastest for itself. Each kind has a session of its own.
+    On a CPU many small runs side by side, one thread each, have the highest throughput, and a single run with all
+    threads has the lowest latency. Each kind has a session of its own.
     """
 
     def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
-        """Open the first session.
+        """Open the session for throughput.
 
         Args:
             bundle: the bundle whose graph to run.
-            device: as in `choose_devices`.
+            device: as in `choose_providers`.
             num_threads: CPU threads to use; None for all that this process may keep busy.
 
         Raises:
@@ -65,103 +56,123 @@ class Sessions:
         self._graph = bundle.graph_path
         self._opened: dict[bool, Any] = {}
         self._pid = os.getpid()
-        self._closed = False
+        self._is_closed = False
         self.num_threads = num_threads or usable_cpus()
         """CPU threads to use."""
-        self.device = self._choose(_devices_for(bundle, device))
-        """The device in use."""
+        self.provider = self._open_first(_providers_for(bundle, device))
+        """The provider in use."""
         _in_use.add(self)
 
-    def get(self, *, alone: bool) -> Any:
-        """Return the session for runs side by side, or for a run that is alone.
+    def get(self, *, latency: bool = False) -> Any:
+        """Return the session for runs side by side, or for a run that has all threads.
 
         Raises:
             ClosedError: the sessions were closed.
-            DeviceError: the process was forked and the device cannot follow, or a second session does not fit.
+            DeviceError: the process was forked and the provider cannot follow, or a second session does not fit.
         """
         if self._pid != os.getpid():
             self._follow_fork()
-        alone = alone and self.num_threads > 1 and self.device.provider != CUDA
-        session = self._opened.get(alone)
+        latency = latency and self.num_threads > 1 and self.provider.has_latency_mode
+        session = self._opened.get(latency)
         if session is not None:
             return session
-        with _creation:
-            if self._closed:
+        with _opening:
+            if self._is_closed:
                 raise ClosedError("The scorer was closed. Make a new one.")
-            if alone not in self._opened:
-                session, failure = self._open(self.device, alone=alone)
+            if latency not in self._opened:
+                session, failure = self._open(self.provider, latency=latency)
                 if session is None:
-                    raise self._unusable(failure)
-                self._opened[alone] = session
-            return self._opened[alone]
+                    raise self._unusable(self.provider, failure)
+                self._opened[latency] = session
+            return self._opened[latency]
 
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""
-        with _creation:
-            self._closed = True
+        with _opening:
+            self._is_closed = True
             self._opened = {}
 
-    def _choose(self, devices: list[Device]) -> Device:
-        """Open a session on the first device that works; a device that was asked for by name must."""
-        for device in devices:
-            self.device = device
-            with _creation:
-                session, failure = self._open(device, alone=False)
+    def _open_first(self, providers: list[Provider]) -> Provider:
+        """Open a session on the first provider that works; one whose device was asked for by name must."""
+        for provider in providers:
+            with _opening:
+                session, failure = self._open(provider, latency=False)
             if session is not None:
                 self._opened[False] = session
-                return device
-            if device is not devices[-1]:
-                _log.warning("%s cannot be used, going on without it: %s", device.provider, failure)
-        raise self._unusable(failure)
+                return provider
+            if provider is not providers[-1]:
+                _log.warning("%s cannot be used, going on without it: %s", provider.name, failure)
+        raise self._unusable(providers[-1], failure)
 
-    def _open(self, device: Device, *, alone: bool) -> tuple[Any, str]:
-        threads, streams = (self.num_threads, 1) if alone else (1, self.num_threads)
+    def _open(self, provider: Provider, *, latency: bool) -> tuple[Any, str]:
+        threads, streams = (self.num_threads, 1) if latency else (1, self.num_threads)
         onnxruntime = load_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
         options.log_severity_level = 3
-        if device.provider == OPENVINO:
-            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # it does its own
-            device = device.with_options(load_config=_openvino_config(device, self.num_threads, streams))
-        return open_session(str(self._graph), options, device)
+        if provider.own_optimizer:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return open_session(str(self._graph), options, provider, self.num_threads, streams)
 
     def _follow_fork(self) -> None:
         """Forget the sessions of the parent process, whose threads do not exist in this one."""
-        if self.device.provider == CUDA:
+        if not self.provider.survives_fork:
             raise DeviceError(
-                "The scorer was made before this process was forked, and CUDA does not survive that. Make the scorer "
-                'in the child process, or start that with the method "spawn" or "forkserver".'
+                f"The scorer was made before this process was forked, and {self.provider.device.upper()} does not "
+                "survive that. Make the scorer in the child process, or start that with the method "
+                '"spawn" or "forkserver".'
             )
         self._opened, self._pid = {}, os.getpid()
 
-    def _unusable(self, failure: str) -> BertScoreOnnxError:
+    def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
         if any(sign in failure for sign in _GRAPH_AT_FAULT):
             return GraphError(f"{self._graph} cannot be loaded: {failure}. Export the model again.")
         return DeviceError(
-            f"{self.device.provider} cannot run {self._graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
+            f"{provider.name} cannot run {self._graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
             "machine offers."
         )
 
 
-def _devices_for(bundle: Bundle, name: object) -> list[Device]:
-    """Return the devices to try; int8 has kernels for the CPU alone, and elsewhere would run there unnoticed."""
-    devices = choose_devices(name)
-    if bundle.manifest.precision == "int8":
-        devices = [device for device in devices if device.provider == CPU]
-    if not devices:
+def open_session(
+    graph: str | bytes, options: Any, provider: Provider, num_threads: int = 1, streams: int = 1
+) -> tuple[Any, str]:
+    """Open a session that runs on a provider, and never on another in its place.
+
+    Args:
+        graph: an ONNX graph, or the path of one.
+        options: ONNX Runtime's session options.
+        provider: the provider.
+        num_threads, streams: the CPU threads in all, and the runs side by side, for a provider with its own threads.
+
+    Returns:
+        The session and an empty string, or None and why there is none.
+    """
+    onnxruntime = load_onnxruntime()
+    if provider.preloads_libraries and hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls()
+    providers = [(provider.name, dict(provider.options(provider, num_threads, streams)))]
+    if provider.name != CPU.name:
+        providers.append((CPU.name, {}))  # for what a provider leaves to the CPU, such as the work on shapes
+    try:
+        session = onnxruntime.InferenceSession(graph, options, providers=providers)
+    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
+        return None, str(error)
+    session.disable_fallback()  # a failed run would silently move the shared session to the CPU
+    used = session.get_providers()[0]
+    if used != provider.name:
+        return None, f"ONNX Runtime fell back to {used}; the device's libraries may be missing"
+    return session, ""
+
+
+def _providers_for(bundle: Bundle, device: object) -> list[Provider]:
+    """Return the providers to try, which have kernels for the bundle's precision."""
+    precision = bundle.manifest.precision
+    providers = [provider for provider in choose_providers(device) if precision in provider.precisions]
+    if not providers:
         raise DeviceError(
-            f"device {str(name)!r} was asked for, and the bundle {bundle.path} is in int8, which runs on the CPU only. "
-            'Use device="cpu", or a bundle exported with `--precision fp16` or fp32.'
+            f"device {str(device)!r} was asked for, and the bundle {bundle.path} is in {precision}, which runs on the "
+            'CPU only. Use device="cpu", or a bundle exported with `--precision fp16` or fp32.'
         )
-    return devices
-
-
-def _openvino_config(device: Device, threads: int, streams: int) -> str:
-    settings = {
-        "INFERENCE_PRECISION_HINT": device.precision or "f32",
-        "INFERENCE_NUM_THREADS": str(threads),
-        "NUM_STREAMS": str(streams),
-    }
-    return json.dumps({"CPU": settings})
+    return providers

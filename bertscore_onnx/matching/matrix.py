@@ -1,4 +1,4 @@
-"""Every candidate against every reference: precision and recall as matrices."""
+"""Every candidate against every reference: P, R and F as matrices."""
 
 from collections.abc import Iterator
 
@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
-from bertscore_onnx.matching.greedy import match_all, match_in_blocks
-from bertscore_onnx.matching.pairs import BLOCK_TOKENS
+from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all, with_f_measure
 from bertscore_onnx.matching.weights import TokenWeights
 
 Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
@@ -18,7 +17,7 @@ Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
 
 def match_matrix(
     candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Match every candidate with every reference, in each layer.
 
     Args:
@@ -26,15 +25,15 @@ def match_matrix(
         weights: what the tokens weigh.
 
     Returns:
-        Precision and recall, (layers, cands, refs) each; 0 and 0 where a side is empty or weighs nothing.
+        P, R and F, (layers, cands, refs) each; 0 where a side is empty or weighs nothing.
 
     Raises:
         IdfError: the weights say nothing of a token that occurs.
     """
     rows, of_candidate = np.unique(candidates.rows, return_inverse=True)
     columns, of_reference = np.unique(references.rows, return_inverse=True)
-    left_scorable = _scorable(candidates.embeddings, rows, weights)  # (rows,)
-    scorable = left_scorable[:, None] & _scorable(references.embeddings, columns, weights)  # (rows, columns)
+    left_scorable = _is_scorable(candidates.embeddings, rows, weights)  # (rows,)
+    is_scorable = left_scorable[:, None] & _is_scorable(references.embeddings, columns, weights)  # (rows, columns)
     layers = len(candidates.embeddings.vectors)
     precision, recall = np.zeros((2, layers, len(rows), len(columns)), dtype=np.float32)
     for layer in range(layers):
@@ -44,37 +43,38 @@ def match_matrix(
                 right = references.embeddings.flat(layer, some_references, weights.table)
                 with blas_gate:
                     precision[layer, row, column], recall[layer, row, column] = _match(left, right)
-    precision[:, ~scorable] = recall[:, ~scorable] = 0
     everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
-    return precision[everywhere], recall[everywhere]
+    precision, recall, f1 = with_f_measure(precision, recall, is_scorable)
+    return precision[everywhere], recall[everywhere], f1[everywhere]
 
 
-def _scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
+def _is_scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
     """Return which texts have a token that is not special, and one that weighs something, (texts,)."""
     ids, begins = table.flat_ids(texts)  # (tokens,) and (texts,)
     has_words = np.logical_or.reduceat(weights.is_word[ids], begins)
     has_weight = np.logical_or.reduceat(weights.of(ids) > 0, begins)
-    scorable: NDArray[np.bool_] = has_words & has_weight
-    return scorable
+    is_scorable: NDArray[np.bool_] = has_words & has_weight
+    return is_scorable
 
 
 def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match two blocks; where one is a single long text, text by text, so that memory does not grow with it."""
     if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
         return match_all(*left, *right)
-    scores = [[match_in_blocks(*one, *other, block=BLOCK_TOKENS) for other in _each(right)] for one in _each(left)]
-    precision, recall = np.moveaxis(np.array(scores, dtype=np.float32), 2, 0)  # (cands, refs) each
+    scores = [[greedy_match(*one, *other) for other in _each(right)] for one in _each(left)]
+    precision, recall = np.moveaxis(np.array(scores, dtype=np.float32)[..., 0], 2, 0)  # (cands, refs) each
     return precision, recall
 
 
-def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Yield embeddings (tokens, hidden) and weights (tokens,) of each text of a block."""
+def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]]:
+    """Yield each text of a block as a batch of one: embeddings (1, tokens, hidden), weights and mask (1, tokens)."""
     vectors, weights, starts = block
-    return zip(np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True)
+    for text, of_text in zip(np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True):
+        yield text[None], of_text[None], np.ones((1, len(text)), dtype=np.bool_)
 
 
 def _blocks(table: TokenEmbeddings, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:
-    """Cut texts into runs of at most `BLOCK_TOKENS`, or one text; return where each is, and its texts."""
+    """Cut texts into blocks of at most `BLOCK_TOKENS`, or one text; return where each is, and its texts."""
     blocks, start = [], 0
     ends = np.cumsum(table.lengths[texts])  # (texts,)
     while start < len(texts):

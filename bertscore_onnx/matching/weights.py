@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.opening import Manifest
+from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import IdfError
 from bertscore_onnx.matching.idf import document_frequency, idf_weights, uniform_weights
 
@@ -40,7 +40,7 @@ class TokenWeights:
         return weights
 
 
-def no_idf(manifest: Manifest) -> TokenWeights:
+def uniform(manifest: Manifest) -> TokenWeights:
     """Weigh every token 1, but the classification and separator tokens 0."""
     return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), "no")
 

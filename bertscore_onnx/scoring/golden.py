@@ -5,16 +5,14 @@ from os import PathLike
 
 import numpy as np
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.opening import Bundle, open_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import EncodingError, GoldenScoreError
-from bertscore_onnx.matching.weights import no_idf
+from bertscore_onnx.matching.weights import uniform
 from bertscore_onnx.scores import join_scores
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
-from bertscore_onnx.scoring.text_warnings import Notices
-from bertscore_onnx.text.tokenizer import TextTokenizer
 
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}
 """The most a golden score may differ from PyTorch's.
@@ -23,8 +21,8 @@ Measured on tiny random models of every family: at most 0.001 in fp16 and 0.04 i
 wrong graph is off by more, but for fp16's fusions, which the export checks in fp32.
 """
 
-_TOLERANCES_OF_DEVICES = {"bf16": 0.05}
-"""The same for arithmetic that a device brings in."""
+_TOLERANCES_OF_PROVIDERS = {"bf16": 0.05}
+"""The same for a compute precision that an execution provider brings in."""
 
 
 def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pipeline:
@@ -33,17 +31,17 @@ def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pi
     The pairs are not scored yet.
 
     Raises:
-        BundleError, DeviceError, MissingExtraError: as `BERTScorer` says.
+        BundleError: the bundle is missing, damaged or not what its manifest says.
+        DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
     """
-    bundle = open_bundle(folder, verify=True)
-    return Pipeline(bundle.manifest, TextTokenizer.of_bundle(bundle), Encoder(bundle, device=device))
+    return Pipeline(open_bundle(folder, verify=True), device=device)
 
 
 def golden_difference(pipeline: Pipeline) -> float:
     """Score a bundle's golden pairs and return the largest absolute difference from the manifest's scores.
 
     Args:
-        pipeline: a pipeline of the bundle that cuts long texts, such as `golden_pipeline` makes.
+        pipeline: a pipeline of the bundle that truncates long texts, such as `golden_pipeline` makes.
 
     Raises:
         EncodingError: the model gave something other than finite vectors.
@@ -53,29 +51,31 @@ def golden_difference(pipeline: Pipeline) -> float:
     if not manifest.golden:
         raise GoldenScoreError("The bundle has no golden scores to be verified by. Export the model again.")
     pairs = collect_pairs([pair.candidate for pair in manifest.golden], [pair.reference for pair in manifest.golden])
-    parts = list(pipeline.score(pairs.slices(), no_idf(manifest), Notices(max_length=pipeline.max_length)))
+    parts = [scores for scores, _ in pipeline.score(pairs.slices(), uniform(manifest))]
     computed = np.stack(list(join_scores(parts, len(manifest.layers))))  # (3, layers, pairs)
     expected = np.array([(pair.precision, pair.recall, pair.f1) for pair in manifest.golden])  # (pairs, 3, layers)
     return float(np.abs(computed - expected.transpose(1, 2, 0)).max())
 
 
 def golden_tolerance(pipeline: Pipeline) -> float:
-    """Return the most that the difference may be, in the bundle's precision and the device's."""
+    """Return the most that the difference may be, in the bundle's precision and the provider's."""
     return max(
-        GOLDEN_TOLERANCES[pipeline.manifest.precision], _TOLERANCES_OF_DEVICES.get(pipeline.encoder.precision, 0.0)
+        GOLDEN_TOLERANCES[pipeline.manifest.precision], _TOLERANCES_OF_PROVIDERS.get(pipeline.encoder.precision, 0.0)
     )
 
 
-def check_golden(pipeline: Pipeline) -> None:
+def check_golden(bundle: Bundle, encoder: Encoder) -> None:
     """Score a bundle's golden pairs and compare them with the manifest's scores.
 
     Args:
-        pipeline: as in `golden_difference`.
+        bundle: the bundle.
+        encoder: its model.
 
     Raises:
         GoldenScoreError: they differ by more than the precision explains, or there are none to compare.
     """
-    name, precision = pipeline.manifest.model_id, pipeline.encoder.precision
+    pipeline = Pipeline(bundle, encoder=encoder)
+    name = pipeline.manifest.model_id
     try:
         difference = golden_difference(pipeline)
     except EncodingError as error:
@@ -86,5 +86,5 @@ def check_golden(pipeline: Pipeline) -> None:
     if not difference <= tolerance:
         raise GoldenScoreError(
             f"The golden scores of {name} differ by {difference:.1e} from those it was exported with; at most "
-            f"{tolerance:.0e} is expected in {precision}. Export the model again, or copy the bundle anew."
+            f"{tolerance:.0e} is expected in {encoder.precision}. Export the model again, or copy the bundle again."
         )

@@ -229,3 +229,9 @@ def _hint(value: object) -> str:
     if value is None or isinstance(value, float):
         return " Drop missing texts, or make them empty strings."
     return ""
+
+
+def check_positive(name: str, number: int | None) -> None:
+    """Raise an InputError where a number was given and is below 1."""
+    if number is not None and number < 1:
+        raise InputError(f"{name} is {number}; expected 1 or more.")

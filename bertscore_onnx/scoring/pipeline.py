@@ -1,117 +1,140 @@
-"""From pairs of texts to raw scores, window after window, so that memory does not grow with their number.
+"""The stages of scoring in their order: tokenise, encode, match, reduce; chunk by chunk, so that memory stays bounded.
 
-While one window is encoded, the one after it is read and tokenised and the one before it is matched.
+While one chunk is encoded, the one after it is read and tokenised and the one before it is matched.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.opening import Manifest
+from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.prefetch import prefetch
-from bertscore_onnx.concurrency.thread_pool import WorkerThreads
+from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.passages import cut_passages
-from bertscore_onnx.errors import ClosedError
-from bertscore_onnx.matching.greedy import f_measure
+from bertscore_onnx.encoding.passages import LongText, check_long_text, cut_passages
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import DistinctTexts, Window, cut_chunks
+from bertscore_onnx.scoring.chunks import Chunk, DistinctTexts
 from bertscore_onnx.scoring.inputs import Pairs, Side
-from bertscore_onnx.scoring.text_warnings import Notices
+from bertscore_onnx.scoring.text_warnings import TextCounts
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CHUNK_BYTES = 128_000_000
-"""The embeddings of a window; two windows exist at a time. `benchmarks/studies/chunk_size.py` measures what a size
-costs."""
+"""The embeddings of a chunk; two chunks exist at a time. `benchmarks` has a study of what a size costs."""
 
 CHUNK_CANDIDATES = 1024
-"""The most candidates of a window, for small models and for texts that occur again and again. Sorted among so many,
+"""The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among so many,
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
 
 
 class Pipeline(Closeable):
-    """The stations of scoring in their order: tokenise, encode, match, reduce; threads may share it."""
+    """One model with its tokenizer; threads may share it, and so may scorers of different weights and rescaling."""
 
-    def __init__(self, manifest: Manifest, tokenizer: TextTokenizer, encoder: Encoder) -> None:
-        """Put the stations together."""
-        self.manifest = manifest
+    def __init__(
+        self,
+        bundle: Bundle,
+        *,
+        long_text: LongText = "truncate",
+        device: object = None,
+        num_threads: int | None = None,
+        encoder: Encoder | None = None,
+    ) -> None:
+        """Load the tokenizer and the model of a bundle.
+
+        Args:
+            bundle: the bundle.
+            long_text: what becomes of texts that are longer than the model's maximum.
+            device, num_threads: as for `Encoder`.
+            encoder: a model to use that is loaded already.
+
+        Raises:
+            InputError: there is no such device, or the maximum leaves no room for windows.
+            BundleError: the tokenizer or the graph cannot be loaded.
+            DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
+        """
+        check_long_text(long_text)
+        self.manifest = bundle.manifest
         """What the bundle says of the model."""
-        self.encoder = encoder
+        self.encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
         """The model."""
-        self._tokenizer = tokenizer
-        self._threads = WorkerThreads(usable_cpus(), "bertscore-match")
-        self.model = f"{manifest.digest[:12]} in {encoder.precision} with long_text={tokenizer.long_text}"
+        self.tokenizer = TextTokenizer(
+            bundle.tokenizer_path,
+            spec=self.manifest.tokenizer_spec,
+            max_length=self.manifest.max_length,
+            empty_ids=self.manifest.empty_ids,
+            long_text=long_text,
+        )
+        self.model = f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}"
         """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
-        self.max_length = tokenizer.max_length
-        """The most tokens that the model may get at a time."""
-        self._window_tokens = CHUNK_BYTES // (4 * len(manifest.layers) * manifest.hidden_size)
+        self._threads = ThreadPool(usable_cpus(), "bertscore-match")
+        self._chunk_tokens = CHUNK_BYTES // (4 * len(self.manifest.layers) * self.manifest.hidden_size)
+        self._users = 1
+        self._users_change = threading.Lock()
 
     def score(
         self,
         slices: Iterable[Pairs],
         weights: TokenWeights,
-        notices: Notices,
         *,
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
-    ) -> Iterator[Scores]:
+    ) -> Iterator[tuple[Scores, TextCounts]]:
         """Score pairs.
 
         Args:
             slices: the pairs, a few at a time; read no further than needed.
             weights: what the tokens weigh.
-            notices: counts what the caller should hear of.
             max_items: the most texts in one run of the model.
             advance: called with the number of candidates, in fractions, that were encoded since the last call.
 
         Yields:
-            The scores of each window's candidates, (layers, candidates), in order. Where `slices` fails, first those
-            of what it gave before.
+            The raw scores of each chunk's candidates, (layers, candidates), in order, and what a caller should know of
+            their texts. Where `slices` fails, first those of the pairs before.
 
         Raises:
-            IdfError, EncodingError, ClosedError, DeviceError: as the stations say.
+            IdfError: the weights say nothing of a token that occurs.
+            EncodingError, ClosedError, DeviceError: the model cannot encode.
         """
-        stopped = False
+        is_stopped = threading.Event()
 
-        def encode(window: Window) -> TokenEmbeddings:
-            def advance_unless_stopped(tokens: int) -> None:
-                if stopped:
-                    raise ClosedError("The caller has gone.")  # nobody is there to hear it
-                advance(window.num_candidates * tokens / window.texts.num_tokens)
+        def encode(chunk: Chunk) -> TokenEmbeddings:
+            share = chunk.num_candidates / max(chunk.texts.num_tokens, 1)  # of a candidate, in each token
+            if not chunk.texts.num_tokens:  # both sides came encoded
+                advance(chunk.num_candidates)
+            return self._encode(chunk.texts.sequences, max_items, is_stopped, lambda tokens: advance(tokens * share))
 
-            return self._encode(window.texts.sequences, max_items, advance_unless_stopped)
+        def match_and_reduce(chunk: Chunk, embeddings: TokenEmbeddings) -> tuple[Scores, TextCounts]:
+            found = match_pairs(chunk.token_pairs(embeddings), weights, self._threads)
+            scores = best_of_references(found.precision, found.recall, found.f1, chunk.counts)
+            return scores, TextCounts(found.num_empty, found.num_weightless, chunk.num_truncated)
 
-        def match(window: Window, embeddings: TokenEmbeddings) -> Scores:
-            pairs, counts = window.joined(embeddings)
-            notices.cut += window.texts.num_cut
-            if not window.texts.num_tokens:  # both sides came encoded
-                advance(window.num_candidates)
-            precision, recall = match_pairs(pairs, weights, self._threads, notices)
-            return best_of_references(precision, recall, f_measure(precision, recall), counts)
-
-        windows = cut_chunks(slices, self._tokenizer, max_tokens=self._window_tokens, max_candidates=CHUNK_CANDIDATES)
         try:
-            yield from prefetch(windows, encode, match)
+            yield from prefetch(self._tokenise(slices), encode, match_and_reduce)
         finally:
-            stopped = True
+            is_stopped.set()
 
-    def encode(self, sides: Sequence[Side], notices: Notices) -> list[EncodedTexts]:
+    def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextCounts]:
         """Encode the sides that are not encoded yet, each of their texts once."""
-        texts = DistinctTexts(self._tokenizer)
-        rows = [side.rows if isinstance(side, EncodedTexts) else texts.add(side.texts) for side in sides]
+        texts = DistinctTexts()
+        new = texts.new([text for side in sides if not isinstance(side, EncodedTexts) for text in side.texts])
+        sequences, num_truncated = self.tokenizer(new)
+        texts.add(new, sequences)
         embeddings = self._encode(texts.sequences)
-        notices.cut += texts.num_cut
-        return [
-            side if isinstance(side, EncodedTexts) else EncodedTexts(embeddings, row, side.counts, self.model)
-            for side, row in zip(sides, rows, strict=True)
+        encoded = [
+            side
+            if isinstance(side, EncodedTexts)
+            else EncodedTexts(embeddings, texts.rows(side.texts), side.counts, self.model)
+            for side in sides
         ]
+        return encoded, TextCounts(truncated=num_truncated)
 
     def documents(self, slices: Iterable[Side]) -> Iterator[list[NDArray[np.int64]]]:
         """Yield the ids of each text, (tokens,), duplicates included, some texts at a time."""
@@ -119,23 +142,62 @@ class Pipeline(Closeable):
             if isinstance(some, EncodedTexts):
                 yield [some.embeddings.ids_of(row) for row in some.rows]
             else:
-                yield self._tokenizer(some.texts)[0]
+                yield self.tokenizer(some.texts)[0]
+
+    def shared(self) -> Self:
+        """Return this pipeline for one more user, who has to close it too."""
+        with self._users_change:
+            self._users += 1
+        return self
+
+    def close(self) -> None:
+        """Release the model once its last user has closed it; what is in progress finishes first."""
+        with self._users_change:
+            self._users -= 1
+            if self._users:
+                return
+        self.encoder.close()
+        self._threads.close()
+
+    def _tokenise(self, slices: Iterable[Pairs]) -> Iterator[Chunk]:
+        """Tokenise pairs and gather them in chunks; where `slices` fails, first yield what it gave before."""
+        chunk = Chunk()
+        try:
+            for pairs in _split_long(slices, self._chunk_tokens):
+                new = chunk.new_texts(pairs)
+                chunk.add(pairs, new, *self.tokenizer(new))
+                if chunk.texts.num_tokens >= self._chunk_tokens or chunk.num_candidates >= CHUNK_CANDIDATES:
+                    yield chunk
+                    chunk = Chunk()
+        except Exception:
+            if chunk.num_candidates:
+                yield chunk
+            raise
+        if chunk.num_candidates:
+            yield chunk
 
     def _encode(
         self,
         sequences: Sequence[NDArray[np.int64]],
         max_items: int | None = None,
+        is_stopped: threading.Event | None = None,
         advance: Callable[[int], object] = lambda tokens: None,
     ) -> TokenEmbeddings:
-        """Encode whole texts, those longer than the model's maximum in passages; where texts are cut none is."""
-        if all(len(ids) <= self.max_length for ids in sequences):
-            return self.encoder.encode(sequences, max_items=max_items, advance=advance)
-        passages = cut_passages(sequences, self.max_length, self._tokenizer.frame)
-        return passages.join(
-            self.encoder.encode(passages.sequences, kept=passages.kept, max_items=max_items, advance=advance)
+        """Encode whole texts, those longer than the model's maximum in passages; where texts are truncated none is."""
+        max_length = self.tokenizer.max_length
+        if all(len(ids) <= max_length for ids in sequences):
+            return self.encoder.encode(sequences, max_items=max_items, is_stopped=is_stopped, advance=advance)
+        passages = cut_passages(sequences, max_length, self.tokenizer.frame)
+        embeddings = self.encoder.encode(
+            passages.sequences, kept=passages.kept, max_items=max_items, is_stopped=is_stopped, advance=advance
         )
+        return passages.join(embeddings)
 
-    def close(self) -> None:
-        """Release the model; what is in progress finishes first."""
-        self.encoder.close()
-        self._threads.close()
+
+def _split_long(slices: Iterable[Pairs], max_characters: int) -> Iterator[Pairs]:
+    """Split slices of long texts before their tokens are known, which are hardly more than the characters."""
+    for pairs in slices:
+        if pairs.num_characters <= max_characters:
+            yield pairs
+        else:
+            yield from pairs.slices(1)

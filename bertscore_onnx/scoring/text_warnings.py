@@ -1,67 +1,56 @@
-"""Counts what a user should hear of the texts, so that one warning tells it for a whole call.
-
-Whoever scores for many callers can listen instead of having warnings shown. `warnings.catch_warnings` will not do for
-that: it changes the filters of the whole process, so two threads that use it undo each other's changes. A context
-variable belongs to one thread or task.
-"""
+"""What a caller should know of the texts that were scored, counted over a call so that one warning tells it."""
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-_listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", default=None)
 
-
-@contextmanager
-def heard_by(listener: Callable[[str], object]) -> Iterator[None]:
-    """Give the notices of this thread or task to a function while the block runs."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
-
-
-@dataclass(slots=True)
-class Notices:
-    """How often something happened during one call."""
+@dataclass(frozen=True, slots=True)
+class TextCounts:
+    """How often something happened to the texts of a call; counts of parts add up with `+`."""
 
     empty: int = 0
     """Pairs of which a side is empty."""
 
     weightless: int = 0
-    """Pairs of which a side has words, but none that weighs anything."""
+    """Pairs of which a side has tokens, but none that weighs anything."""
 
-    cut: int = 0
+    truncated: int = 0
     """Texts that were longer than the model's maximum."""
 
-    max_length: int = 0
-    """That maximum, in tokens."""
+    def __add__(self, other: "TextCounts") -> "TextCounts":
+        """Add the counts of another part."""
+        return TextCounts(
+            self.empty + other.empty, self.weightless + other.weightless, self.truncated + other.truncated
+        )
 
-    def warn(self, stacklevel: int) -> None:
-        """Tell the listener of each kind that happened, or else warn, as the caller so many levels up."""
+    def messages(self, max_length: int) -> Iterator[str]:
+        """Yield a sentence for each kind that happened.
+
+        Args:
+            max_length: the model's maximum, in tokens.
+        """
         if self.empty:
-            _tell(f"{_pairs_score(self.empty)} 0 because a side is empty.", stacklevel)
+            yield f"{_pairs_score(self.empty)} 0 because a side is empty."
         if self.weightless:
-            _tell(f"{_pairs_score(self.weightless)} 0 because every token of a side weighs 0.", stacklevel)
-        if self.cut:
-            texts = "1 text is" if self.cut == 1 else f"{self.cut} texts are"
-            _tell(
-                f"{texts} longer than {self.max_length} tokens and cut there, as bert-score does without a word. "
-                'What is beyond does not count; with long_text="window" it does.',
-                stacklevel,
+            yield f"{_pairs_score(self.weightless)} 0 because every token of a side weighs 0."
+        if self.truncated:
+            texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
+            yield (
+                f"{texts} longer than {max_length} tokens and truncated, as bert-score does silently. What is beyond "
+                'does not count; with long_text="window" it does.'
             )
+
+    def warn(self, max_length: int, stacklevel: int) -> None:
+        """Warn of each kind that happened.
+
+        Args:
+            max_length: the model's maximum, in tokens.
+            stacklevel: whose line a warning names: 1 is the caller's, 2 that of its caller, and so on.
+        """
+        for message in self.messages(max_length):
+            warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
 
 
 def _pairs_score(count: int) -> str:
     return "1 pair scores" if count == 1 else f"{count} pairs score"
-
-
-def _tell(message: str, stacklevel: int) -> None:
-    listener = _listener.get()
-    if listener is None:
-        warnings.warn(message, UserWarning, stacklevel=stacklevel + 2)
-    else:
-        listener(message)

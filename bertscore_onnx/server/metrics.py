@@ -119,9 +119,7 @@ class _BatcherCollector(Collector):
             for family, durations in ((waits, stats.waits), (runs, stats.runs)):
                 family.add_metric(labels, _buckets(durations), durations.total)
             scorer = weighting.scorer
-            info.add_metric(
-                labels, {"provider": scorer.provider, "signature": scorer.signature, "version": __version__}
-            )
+            info.add_metric(labels, {"provider": scorer.provider, "signature": scorer.hash, "version": __version__})
         yield from (failed, waiting, padding, waits, runs, ready, info)
 
 

@@ -6,6 +6,7 @@ graphs. Rescaling costs nothing: it is a function of the raw scores, and happens
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Self
 
@@ -14,7 +15,7 @@ from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import InputError, QueueFullError
-from bertscore_onnx.matching.rescaling import rescale_layers
+from bertscore_onnx.matching.rescaling import Rescaling
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.server.limits import Limits
@@ -79,10 +80,9 @@ class Model:
         self.token_names = TokenNames(bundle)
         self.weightings = weightings
         signature = weightings[None].scorer.signature
-        settings = dict(field.split(":", 1) for field in signature.split("|")[1:])
-        self.precision = settings["precision"]
+        self.precision = signature.precision
         """The arithmetic in use, which on some devices is not that of the bundle."""
-        self.cut_at = None if settings["long_text"] == "window" else bundle.manifest.max_length
+        self.cut_at = None if signature.long_text == "window" else bundle.manifest.max_length
         """How many tokens are left of a longer text; None where it is scored as a whole."""
 
         rescales = allow_fp32_baseline or self.precision == "fp32"
@@ -113,7 +113,7 @@ class Model:
             manifest.num_layers,
             self.precision,
             scorer.provider,
-            scorer.signature,
+            scorer.hash,
             manifest.max_length,
             sorted(self.baselines),
             self.idf_tables,
@@ -137,8 +137,8 @@ class Choice:
             raise Problem(422, "unknown_baseline", f"{model.name} has no baseline for {rescale!r}; it has: {known}.")
         self.model = model
         self.weighting = model.weighting(idf)
-        self._baselines = model.baselines.get(language)
-        self.signature = self.weighting.scorer.signature.replace("|rescale:no|", f"|rescale:{language}|")
+        self._rescaling = Rescaling(language, tuple(model.baselines.get(language, ())))
+        self.signature = str(replace(self.weighting.scorer.signature, rescale=language))
         """That of a `BERTScorer` with the same settings."""
 
     async def score(self, cands: Sequence[str], refs: Sequence[Sequence[str]], deadline: float) -> Scores:
@@ -148,10 +148,7 @@ class Choice:
             BertScoreOnnxError: as `MicroBatcher.score` says.
         """
         raw = await self.weighting.batcher.score(cands, refs, deadline=deadline)
-        if self._baselines is None:
-            return raw
-        one_layer = Scores(raw.P[None], raw.R[None], raw.F[None], raw.best_reference[None])
-        return rescale_layers(one_layer, self._baselines).of_layer(0)
+        return self._rescaling.apply(raw)
 
 
 class Models(Closeable):

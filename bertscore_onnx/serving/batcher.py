@@ -59,7 +59,7 @@ class MicroBatcher(Closeable):
             BertScoreOnnxError: the scorer cannot score; other errors of its runtime come as they are.
         """
         self._limits = Limits(max_batch_tokens, max_delay, max_queue, deadline, max_stall)
-        if "idf:references" in scorer.signature.split("|"):
+        if scorer.signature.idf == "references":
             raise InputError(
                 "This scorer takes its idf weights from the references of each call, so that scores would depend on "
                 "the other items of a batch. Give BERTScorer idf_sents, or call compute_idf first."

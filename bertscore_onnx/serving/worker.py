@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from bertscore_onnx.errors import EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.text_warnings import heard_by
+from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.serving.limits import Limits
 from bertscore_onnx.serving.queue import Book, deadline_error
 from bertscore_onnx.serving.request import Item, is_finite, split_scores
@@ -23,8 +23,7 @@ _log = logging.getLogger(__name__)
 def prove(scorer: BERTScorer) -> None:
     """Score one pair, or raise what keeps the scorer from it."""
     try:
-        with heard_by(lambda message: None):
-            scores = scorer.score([PROBE], [PROBE])
+        scores, _ = scorer.score_pairs(collect_pairs([PROBE], [PROBE]))
     except InputError:  # a table of idf weights may lack these words; it is looked at after the model has run
         return
     if not is_finite(scores):
@@ -98,9 +97,8 @@ class Worker:
     def _run(self) -> None:
         made = self._make_scorer is not None
         try:
-            with heard_by(self._hear):
-                self._prepare()
-                self._serve()
+            self._prepare()
+            self._serve()
         except BaseException as error:  # SystemExit too: the supervisor answers what is left and takes a new worker
             self.failure = error
             _log.exception("The worker broke down.")
@@ -163,9 +161,13 @@ class Worker:
         self._start_clock()
         started = time.monotonic()
         try:
-            scores = self.scorer.score(
-                [cand for item in items for cand in item.cands], [group for item in items for group in item.refs]
+            scores, counts = self.scorer.score_pairs(
+                collect_pairs(
+                    [cand for item in items for cand in item.cands], [group for item in items for group in item.refs]
+                )
             )
+            for message in counts.messages(self.scorer.max_length):
+                self._hear(message)
         finally:
             self._book.note_batch(items, started)
         return list(split_scores(scores, items))

@@ -13,7 +13,7 @@ import msgspec
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.baseline import Baseline
 from bertscore_onnx.bundle.digests import file_digest
-from bertscore_onnx.bundle.opening import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
+from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError

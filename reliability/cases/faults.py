@@ -55,14 +55,16 @@ class FaultyScorer(BERTScorer):
         self.gives_nan = False
         self.is_broken = False
 
-    def score(self, *arguments: Any, **named: Any) -> Any:
+    def score_pairs(self, *arguments: Any, **named: Any) -> Any:
         """Score, unless a fault is due."""
         self.gives_nan = False
         self.faults.inject()
         if self.is_broken:
             raise RuntimeError("An injected fault that lasts.")
-        scores = super().score(*arguments, **named)
-        return Scores(scores.P * math.nan, scores.R, scores.F, scores.best_reference) if self.gives_nan else scores
+        scores, counts = super().score_pairs(*arguments, **named)
+        if self.gives_nan:
+            scores = Scores(scores.P * math.nan, scores.R, scores.F, scores.best_reference)
+        return scores, counts
 
 
 class Rig:

@@ -1,9 +1,12 @@
 """Scorers of the tiny model, and what several tests compare them by."""
 
+from dataclasses import replace
+
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.encoding.providers import CPU, OPENVINO, Device, open_session
+from bertscore_onnx.encoding.providers import CPU, OPENVINO
+from bertscore_onnx.encoding.sessions import open_session
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +39,14 @@ def small_chunks(monkeypatch):
 
 @pytest.fixture
 def opened_as_openvino(monkeypatch):
-    """Let the device be OpenVINO in bfloat16, and the CPU stand in for it; return the devices that are opened."""
+    """Let the provider be OpenVINO in bfloat16, and the CPU stand in for it; return the providers that are opened."""
     opened = []
 
-    def open_on_cpu(graph, options, device):
-        opened.append(device)
-        return open_session(graph, options, Device(CPU))
+    def open_on_cpu(graph, options, provider, num_threads, streams):
+        opened.append(provider.options(provider, num_threads, streams))
+        return open_session(graph, options, CPU)
 
-    devices = [Device(OPENVINO, {"device_type": "CPU"}, precision="bf16")]
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: devices)
+    provider = replace(OPENVINO, compute_precision=lambda: "bf16")
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [provider])
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", open_on_cpu)
     return opened

@@ -88,7 +88,7 @@ def test_texts_that_are_cut_are_counted_in_one_warning(scorer):
     with pytest.warns(UserWarning, match="texts are longer") as caught:
         scorer.score(["cat " * 50, "a dog", "dog " * 50], ["tree " * 50, "dog " * 50, "the mat"])
     assert [str(warning.message) for warning in caught] == [
-        "3 texts are longer than 32 tokens and cut there, as bert-score does without a word. What is beyond does not "
+        "3 texts are longer than 32 tokens and truncated, as bert-score does silently. What is beyond does not "
         'count; with long_text="window" it does.'
     ]
 
@@ -166,12 +166,16 @@ def test_rescaling_without_a_baseline_is_refused(tiny_bundle, lang):
 
 def test_the_signature_states_what_can_change_a_digit(tiny_bundle, baseline_path, scorer):
     digest = scorer.manifest.digest[:12]
-    assert scorer.signature == (
-        f"bertscore-onnx|model:tiny-bert|layer:2|idf:no|rescale:no|tokenizer:slow|long_text:truncate|precision:fp32|"
-        f"bundle:{digest}|version:0.1.0"
+    assert (
+        str(scorer.signature)
+        == scorer.hash
+        == (
+            f"bertscore-onnx|model:tiny-bert|layer:2|idf:no|rescale:no|tokenizer:slow|long_text:truncate|precision:fp32|"
+            f"bundle:{digest}|version:0.1.0"
+        )
     )
     with BERTScorer(tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path) as other:
-        assert "|idf:references|rescale:file-" in other.signature
+        assert "|idf:references|rescale:file-" in other.hash
 
 
 def test_the_signature_comes_with_the_scores_on_request(scorer):
@@ -298,15 +302,15 @@ def test_a_forked_child_scores_like_its_parent(tiny_bundle, num_threads):
     assert largest_difference(scores, expected) < 1e-6
 
 
-def test_the_signature_names_an_arithmetic_that_is_not_the_graphs(tiny_bundle, opened_as_openvino):
+def test_the_signature_names_a_compute_precision_that_is_not_the_graphs(tiny_bundle, opened_as_openvino):
     with BERTScorer(tiny_bundle, device="openvino") as scorer:
         assert scorer.provider == "OpenVINOExecutionProvider"
-        assert "|precision:bf16|" in scorer.signature
+        assert scorer.signature.precision == "bf16"
 
 
-def test_a_file_of_ones_own_rescales_scores_of_any_arithmetic(tiny_bundle, opened_as_openvino, baseline_path):
+def test_a_file_of_ones_own_rescales_scores_of_any_precision(tiny_bundle, opened_as_openvino, baseline_path):
     with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as scorer:
-        assert "|rescale:file-" in scorer.signature
+        assert scorer.signature.rescale.startswith("file-")
 
 
 FORK_AFTER_SCORING = """

@@ -149,7 +149,7 @@ def test_one_warning_at_the_end_counts_for_all_windows(scorer):
         list(scorer.stream(pairs))
     assert [str(warning.message).partition(",")[0] for warning in caught] == [
         "2 pairs score 0 because a side is empty.",
-        "2 texts are longer than 32 tokens and cut there",
+        "2 texts are longer than 32 tokens and truncated",
     ]
     assert {warning.filename for warning in caught} == {__file__}
 

@@ -9,7 +9,7 @@ from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* longer than .* cut there:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning"),
     pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
 ]
 

@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.digests import file_digest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest, write_manifest
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.cli import app
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
@@ -31,7 +32,7 @@ from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* longer than .* cut there:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning"),
     # transformers compiles parts of DeBERTa and ModernBERT as it imports them
     pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
 ]

@@ -6,7 +6,8 @@ import numpy as np
 
 from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.text_warnings import Notices
+from bertscore_onnx.scoring.text_warnings import TextCounts
+from bertscore_onnx.signature import Signature
 
 GUARD = 10
 """Seconds after which a test is taken to hang."""
@@ -15,8 +16,9 @@ GUARD = 10
 class FakeScorer:
     """Gives each candidate its length as its score, and does as its texts say."""
 
-    def __init__(self, signature="fake|idf:no"):
-        self.signature = signature
+    def __init__(self, model="fake", idf="no"):
+        self.signature = Signature(model, 1, idf, "no", "slow", "truncate", "fp32", "fake")
+        self.max_length = 512
         self.calls = []
         self.faults = {}
         self.broken = None
@@ -24,7 +26,8 @@ class FakeScorer:
         self.entered = threading.Event()
         self.gate = threading.Event()
 
-    def score(self, cands, refs):
+    def score_pairs(self, pairs):
+        cands, counts = pairs.candidates.texts, pairs.references.counts
         self.calls.append(list(cands))
         if self.closed:
             raise ClosedError("closed")
@@ -36,10 +39,8 @@ class FakeScorer:
         if "hold" in cands:
             self.entered.set()
             assert self.gate.wait(GUARD)
-        if "" in cands:
-            Notices(empty=1).warn(stacklevel=2)
         values = np.array([np.nan if cand == "nan" else len(cand) for cand in cands], np.float32)
-        return Scores(values, values / 2, values / 4, np.array([len(group) - 1 for group in refs]))
+        return Scores(values, values / 2, values / 4, counts - 1), TextCounts(empty=cands.count(""))
 
     def close(self):
         self.closed = True

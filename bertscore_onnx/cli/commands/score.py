@@ -81,7 +81,7 @@ def score(
     ] = None,
     long_text: Annotated[
         Literal["truncate", "window"],
-        typer.Option(help="What becomes of texts beyond the model's maximum: cut there, or encoded in windows."),
+        typer.Option(help="What becomes of texts beyond the model's maximum: truncated, or encoded in windows."),
     ] = "truncate",
 ) -> None:
     """Score candidates against their references.
@@ -114,7 +114,7 @@ def score(
             long_text=long_text,
             allow_fp32_baseline=allow_fp32_baseline,
         ) as scorer:
-            report = (JsonReport if as_json else TextReport)(scorer.signature, all_layers=all_layers)
+            report = (JsonReport if as_json else TextReport)(scorer.hash, all_layers=all_layers)
             try:
                 for pair in scorer.stream(pairs, verbose=verbose or _bar_unasked(seg_level)):
                     means.add(pair)

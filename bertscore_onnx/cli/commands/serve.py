@@ -64,7 +64,7 @@ def serve(
     ] = None,
     long_text: Annotated[
         Literal["truncate", "window"],
-        typer.Option(help="What becomes of texts beyond a model's maximum: cut there, or encoded in windows."),
+        typer.Option(help="What becomes of texts beyond a model's maximum: truncated, or encoded in windows."),
     ] = "truncate",
     allow_fp32_baseline: Annotated[
         bool, typer.Option("--allow-fp32-baseline", help="Rescale fp16 and int8 scores with baselines of fp32.")

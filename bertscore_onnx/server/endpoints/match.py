@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bertscore_onnx.scoring.text_warnings import heard_by
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.registry import Choice, Models
 from bertscore_onnx.server.requests.body import Body
@@ -77,8 +76,7 @@ class Matching:
         )
 
     def _similarities(self, choice: Choice, candidate: str, reference: str) -> TokenSimilarity:
-        with heard_by(lambda message: None):  # texts that are cut off are seen to be
-            return token_similarity(choice.weighting.scorer, choice.model.token_names, candidate, reference)
+        return token_similarity(choice.weighting.scorer, choice.model.token_names, candidate, reference)
 
 
 def _rounded(values: NDArray[np.float32]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from onnxruntime.transformers.fusion_options import FusionOptions
 from onnxruntime.transformers.optimizer import optimize_model
 
-from bertscore_onnx.bundle.opening import GRAPH_FILE
+from bertscore_onnx.bundle.manifest import GRAPH_FILE
 from bertscore_onnx_export.graph.io import replace_graph
 
 _FAMILY = "bert"

@@ -6,7 +6,7 @@ from typing import Any
 import onnx
 from onnx.helper import make_opsetid
 
-from bertscore_onnx.bundle.opening import DATA_FILE, GRAPH_FILE
+from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 
 CONTRIB = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""

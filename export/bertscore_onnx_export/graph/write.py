@@ -11,7 +11,7 @@ from optimum.exporters.onnx.config import TextEncoderOnnxConfig
 from optimum.utils import NormalizedTextConfig
 from transformers import PreTrainedModel
 
-from bertscore_onnx.bundle.opening import DATA_FILE, GRAPH_FILE
+from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from bertscore_onnx_export.graph.streaming import export_streamed
 from bertscore_onnx_export.model.load import count_layers

@@ -8,7 +8,7 @@ from typing import Any
 
 from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerBase
 
-from bertscore_onnx.bundle.opening import TOKENIZER_FILE
+from bertscore_onnx.bundle.manifest import TOKENIZER_FILE
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.normalizers import Lowercase

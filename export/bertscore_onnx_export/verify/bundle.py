@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from bertscore_onnx.bundle.opening import GoldenPair
+from bertscore_onnx.bundle.manifest import GoldenPair
 from bertscore_onnx.errors import EncodingError, VerificationError
 from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from bertscore_onnx.bundle.opening import GRAPH_FILE, TOKENIZER_FILE
+from bertscore_onnx.bundle.manifest import GRAPH_FILE, TOKENIZER_FILE
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleNotFoundError, DigestError, GoldenScoreError, TokenizerError, UnsafePathError
 from reliability.cases.damage.kind import Damage, seal

@@ -9,7 +9,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from bertscore_onnx.bundle.digests import file_digest
-from bertscore_onnx.bundle.opening import GRAPH_FILE, read_manifest
+from bertscore_onnx.bundle.manifest import GRAPH_FILE
+from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.errors import DigestError, GoldenScoreError, GraphError, UnsafePathError
 from reliability.cases.damage.kind import Damage, seal
 

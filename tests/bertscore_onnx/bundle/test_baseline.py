@@ -1,47 +1,51 @@
-import json
-
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bertscore_onnx.bundle.baseline import rescale
-
-
-def test_the_baseline_becomes_zero_and_one_stays_one():
-    assert rescale(np.float32([0.8, 0.9, 1.0]), 0.8).tolist() == pytest.approx([0, 0.5, 1], abs=1e-6)
+from bertscore_onnx.bundle.baseline import Baseline, read_baseline_file
+from bertscore_onnx.errors import BaselineError, InputError
 
 
-def test_scores_below_the_baseline_become_negative():
-    assert rescale(np.float32([0]), 0.5).tolist() == [-1]
+@pytest.fixture
+def baseline_file(tmp_path):
+    """Return a function that writes a baseline file."""
+
+    def write(content):
+        path = tmp_path / "baseline.tsv"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
 
 
-def test_the_result_stays_single_precision():
-    assert rescale(np.float32([0.5]), 0.25).dtype == np.float32
+def test_the_row_of_the_layer_is_read(baseline_file):
+    path = baseline_file("LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.4,0.5,0.6\n")
+    assert read_baseline_file(path, 1) == Baseline(0.4, 0.5, 0.6)
 
 
-# Raw and rescaled scores that bert-score's own tests expect of roberta-large at layer 17 (tests/test_score_function.py)
-# with the baselines of rescale_baseline/en/roberta-large.tsv.
-PUBLISHED = """
-[[0.9843302369117737, 0.83150584, 0.907000780105591],
- [0.9832239747047424, 0.83150584, 0.900435566902161],
- [0.9120386242866516, 0.83150584, 0.477955609560013],
- [0.9823839068412781, 0.8314941, 0.895456790924072],
- [0.9732863903045654, 0.8314941, 0.841467440128326],
- [0.920428991317749, 0.8314941, 0.527785062789917],
- [0.9833561182022095, 0.83122575, 0.901383399963379],
- [0.9782299995422363, 0.83122575, 0.871010780334473],
- [0.916214644908905, 0.83122575, 0.503565192222595]]
-"""
+def test_the_layer_is_found_by_its_number_wherever_it_stands(baseline_file):
+    assert read_baseline_file(baseline_file("LAYER,P,R,F\n7,0.1,0.2,0.3\n"), 7) == Baseline(0.1, 0.2, 0.3)
 
 
-@pytest.mark.parametrize(("raw", "baseline", "rescaled"), json.loads(PUBLISHED))
-def test_published_scores_of_roberta_large_are_rescaled_as_published(raw, baseline, rescaled):
-    assert rescale(np.float32([raw]), baseline)[0] == pytest.approx(rescaled, abs=1e-5)
+def test_a_missing_layer_names_those_that_exist(baseline_file):
+    path = baseline_file("LAYER,P,R,F\n0,0.1,0.2,0.3\n2,0.1,0.2,0.3\n")
+    with pytest.raises(BaselineError, match="no row for layer 5; it has: 0, 2"):
+        read_baseline_file(path, 5)
 
 
-@given(st.floats(-1, 1), st.floats(-0.9, 0.9), st.floats(-1, 1))
-def test_rescaling_keeps_the_order(one, baseline, other):
-    low, high = sorted((one, other))
-    rescaled = rescale(np.float32([low, high]), baseline)
-    assert rescaled[0] <= rescaled[1]
+@pytest.mark.parametrize(
+    "content",
+    ["", "0,0.1,0.2,0.3\n", "LAYER,P,R\n1,0.1,0.2\n", "LAYER,P,R,F\n1,a,b,c\n", b"\xff\xfe\x00", "LAYER,P,R,F\n1,0.1"],
+)
+def test_other_content_is_refused(baseline_file, content):
+    with pytest.raises((InputError, BaselineError)):
+        read_baseline_file(baseline_file(content), 1)
+
+
+@pytest.mark.parametrize("figure", ["1", "1.5", "nan", "inf"])
+def test_a_baseline_that_cannot_divide_is_refused(baseline_file, figure):
+    with pytest.raises(InputError, match="must be below 1"):
+        read_baseline_file(baseline_file(f"LAYER,P,R,F\n1,0.1,{figure},0.3\n"), 1)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"absent\.tsv"):
+        read_baseline_file(tmp_path / "absent.tsv", 1)

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from bertscore_onnx.bundle.digests import file_digest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest, write_manifest
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.errors import (
     BundleError,
     BundleNotFoundError,

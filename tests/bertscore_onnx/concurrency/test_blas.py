@@ -82,10 +82,18 @@ def test_blas_keeps_to_one_thread_until_nobody_multiplies():
 
 def test_neither_waits_for_ever(monkeypatch):
     monkeypatch.setattr("bertscore_onnx.concurrency.blas.PATIENCE", 0.01)
-    gate = BlasGate()
-    with gate:
+    gate, order = BlasGate(), []
+
+    def fork():
         gate.before_fork()
+        order.append("fork")
         gate.after_fork()
+
+    with gate:
+        forking = run_in_thread(fork)
+        forking.join(60)
+        order.append("product")
+    assert order == ["fork", "product"]
 
 
 @forks

@@ -2,13 +2,13 @@ import threading
 
 import pytest
 
-from bertscore_onnx.concurrency.thread_pool import WorkerThreads
+from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.errors import ClosedError
 
 
 @pytest.fixture
 def threads():
-    threads = WorkerThreads(2, "bertscore-test")
+    threads = ThreadPool(2, "bertscore-test")
     yield threads
     threads.close()
 
@@ -81,51 +81,10 @@ def test_several_callers_share_the_threads(threads):
     assert results == [True]
 
 
-def test_the_caller_takes_part_where_work_is_shared(threads):
-    other_begun = threading.Event()
-
-    def work(item):
-        if item == 0:
-            assert other_begun.wait(60)
-        else:
-            other_begun.set()
-        return threading.current_thread().name
-
-    first, *others = threads.share(work, range(3))
-    assert first == threading.current_thread().name
-    assert all(name.startswith("bertscore-test") for name in others)
-    assert threads.share(work, [1]) == [first]
-
-
-@pytest.mark.parametrize("wrong", [0, 1])
-def test_an_error_in_shared_work_is_raised_and_leaves_the_threads_usable(threads, wrong):
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            threads.share(lambda item: 1 // (item - wrong), range(2))
-    assert threads.share(lambda item: item, range(2)) == [0, 1]
-
-
-def test_one_caller_at_a_time_takes_part(threads):
-    begun, may_go = threading.Event(), threading.Event()
-
-    def hold(item):
-        begun.set()
-        assert may_go.wait(60)
-
-    sharing = threading.Thread(target=threads.share, args=(hold, [0]))
-    sharing.start()
-    assert begun.wait(60)
-    names = threads.share(lambda item: threading.current_thread().name, range(2))
-    may_go.set()
-    sharing.join(60)
-    assert all(name.startswith("bertscore-test") for name in names)
-
-
-@pytest.mark.parametrize("method", ["map", "share"])
-def test_closed_threads_say_so(threads, method):
+def test_closed_threads_say_so(threads):
     threads.close()
     with pytest.raises(ClosedError, match="was closed"):
-        list(getattr(threads, method)(lambda item: item, [1, 2]))
+        list(threads.map(lambda item: item, [1, 2]))
 
 
 def test_closing_lets_the_work_in_progress_finish(threads):

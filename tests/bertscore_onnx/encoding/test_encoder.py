@@ -8,7 +8,7 @@ import pytest
 from bertscore_onnx.bundle.opening import Bundle, open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.model import OnnxModel
-from bertscore_onnx.encoding.providers import CPU, CUDA, Device
+from bertscore_onnx.encoding.providers import CPU, CUDA
 from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError
 
 SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3])]
@@ -133,14 +133,14 @@ def test_a_file_that_is_no_graph_is_refused(bundle, tmp_path):
 
 
 def test_a_device_asked_for_by_name_is_never_replaced(bundle, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda device: [Device(CUDA)])
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA])
     with pytest.raises(DeviceError, match="CUDAExecutionProvider cannot run"):
         Encoder(bundle, device="cuda")
 
 
 def test_without_a_name_the_cpu_takes_over_and_this_is_logged(bundle, monkeypatch, caplog):
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda device: [Device(CUDA), Device(CPU)])
-    assert Encoder(bundle).provider == CPU
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA, CPU])
+    assert Encoder(bundle).provider == CPU.name
     assert "CUDAExecutionProvider cannot be used" in caplog.text
 
 
@@ -149,12 +149,12 @@ def input_named(name):
 
 
 @pytest.mark.parametrize(("num_threads", "kinds"), [(9, [True]), (8, [False] * 4), (2, [False] * 2), (1, [False])])
-def test_a_little_work_is_shared_out_and_hardly_any_runs_alone(bundle, monkeypatch, num_threads, kinds):
+def test_a_few_texts_get_a_batch_per_thread_and_fewer_get_all_threads(bundle, monkeypatch, num_threads, kinds):
     encoder, found = Encoder(bundle, device="cpu", num_threads=num_threads), []
 
-    def run(runner, *arguments, alone):
-        found.append(alone)
-        return original(runner, *arguments, alone=alone)
+    def run(model, *arguments, latency):
+        found.append(latency)
+        return original(model, *arguments, latency=latency)
 
     original = OnnxModel.run
     monkeypatch.setattr(OnnxModel, "run", run)
@@ -162,33 +162,22 @@ def test_a_little_work_is_shared_out_and_hardly_any_runs_alone(bundle, monkeypat
     assert found == kinds
 
 
-@pytest.mark.parametrize(("length", "takes_part"), [(10, True), (11, False)])
-def test_the_caller_takes_part_in_short_runs_alone(bundle, monkeypatch, length, takes_part):
-    encoder, run, names = Encoder(bundle, device="cpu", num_threads=2), OnnxModel.run, set()
-
-    def record(*arguments, **named):
-        names.add(threading.current_thread().name)
-        return run(*arguments, **named)
-
-    monkeypatch.setattr(OnnxModel, "run", record)
-    encoder.max_tokens = 43
-    encoder.encode([np.full(length, 5), np.full(length, 6)])
-    assert (threading.current_thread().name in names) == takes_part
-    assert any(name.startswith("bertscore-encode") for name in names)
-
-
 def test_the_number_of_threads_does_not_change_vectors(bundle):
     one, many = (Encoder(bundle, device="cpu", num_threads=number).encode(SEQUENCES) for number in (1, 8))
     assert np.abs(one.vectors - many.vectors).max() <= 1e-6
 
 
-def test_what_the_progress_raises_ends_the_work(encoder):
-    def stop(tokens):
-        raise KeyError(tokens)
+def test_a_stop_ends_the_work_between_two_batches(encoder):
+    is_stopped, done = threading.Event(), []
 
-    with pytest.raises(KeyError):
-        encoder.encode(SEQUENCES, max_items=1, advance=stop)
+    def advance(tokens):
+        done.append(tokens)
+        is_stopped.set()
+
+    with pytest.raises(ClosedError, match="went away"):
+        encoder.encode(SEQUENCES, max_items=1, is_stopped=is_stopped, advance=advance)
+    assert len(done) == 1
 
 
-def test_the_arithmetic_is_the_graphs_unless_the_device_has_its_own(bundle, encoder, opened_as_openvino):
+def test_the_compute_precision_is_the_graphs_unless_the_provider_has_its_own(bundle, encoder, opened_as_openvino):
     assert (encoder.precision, Encoder(bundle, device="openvino").precision) == ("fp32", "bf16")

@@ -1,11 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.model import OnnxModel
-from bertscore_onnx.encoding.providers import CPU, CUDA, Device, open_session
-from bertscore_onnx.encoding.sessions import Sessions
+from bertscore_onnx.encoding.providers import CPU, CUDA
+from bertscore_onnx.encoding.sessions import Sessions, open_session
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 
 SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3], [2, 9, 3])]
@@ -43,10 +45,10 @@ def fail_above(monkeypatch):
     def fail_above(most, message=NO_MEMORY):
         sessions = {}
 
-        def get(self, *, alone):
-            if alone not in sessions:
-                sessions[alone] = SmallSession(original(self, alone=alone), most, message)
-            return sessions[alone]
+        def get(self, *, latency=False):
+            if latency not in sessions:
+                sessions[latency] = SmallSession(original(self, latency=latency), most, message)
+            return sessions[latency]
 
         original = Sessions.get
         monkeypatch.setattr(Sessions, "get", get)
@@ -81,7 +83,7 @@ def test_every_layer_of_the_halves_is_joined(all_layers_bundle, fail_above):
 def test_the_halves_of_a_run_alone_are_alone(bundle, fail_above):
     runner = OnnxModel(bundle, device="cpu", num_threads=8)
     sessions = fail_above(2)
-    runner.run(INPUT_IDS, MASK, alone=True)
+    runner.run(INPUT_IDS, MASK, latency=True)
     assert len(sessions[True].batches) == 5
 
 
@@ -130,14 +132,14 @@ def test_vectors_of_another_shape_are_refused(bundle, monkeypatch):
         runner.run(INPUT_IDS, MASK)
 
 
-def test_a_run_alone_gives_the_vectors_of_runs_side_by_side(bundle):
+def test_a_run_alone_gives_the_vectors_of_runs_concurrency(bundle):
     runner = OnnxModel(bundle, device="cpu", num_threads=8)
-    together, alone = runner.run(INPUT_IDS, MASK), runner.run(INPUT_IDS, MASK, alone=True)
-    assert np.abs(together - alone)[:, MASK].max() <= 1e-6
+    together, latency = runner.run(INPUT_IDS, MASK), runner.run(INPUT_IDS, MASK, latency=True)
+    assert np.abs(together - latency)[:, MASK].max() <= 1e-6
 
 
-def test_as_many_runs_go_side_by_side_as_there_are_threads(bundle):
-    assert OnnxModel(bundle, device="cpu", num_threads=3).side_by_side == 3
+def test_as_many_runs_go_concurrency_as_there_are_threads(bundle):
+    assert OnnxModel(bundle, device="cpu", num_threads=3).concurrency == 3
 
 
 class CudaBinding:
@@ -172,13 +174,11 @@ def test_on_cuda_the_output_stays_on_the_card_until_it_is_copied(bundle, monkeyp
         def run_with_iobinding(self, binding):
             assert binding is bindings[-1]
 
-    def open_on_the_cpu(graph, options, device):
-        session, failure = open_session(graph, options, Device(CPU))
+    def open_on_the_cpu(graph, options, provider, num_threads, streams):
+        session, failure = open_session(graph, options, CPU)
         return CudaSession(session), failure
 
-    monkeypatch.setattr(
-        "bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CUDA, {"device_id": 1})]
-    )
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [replace(CUDA, index=1)])
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", open_on_the_cpu)
     assert np.array_equal(OnnxModel(bundle, device="cuda:1").run(INPUT_IDS, MASK), expected)
     assert bindings[0].outputs == [("token_embeddings", "cuda", 1)]
@@ -186,7 +186,7 @@ def test_on_cuda_the_output_stays_on_the_card_until_it_is_copied(bundle, monkeyp
 
 def test_on_cuda_runs_are_padded_to_full_matrix_units(bundle, monkeypatch):
     monkeypatch.setattr(
-        "bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CPU, length_multiple=8)]
+        "bertscore_onnx.encoding.sessions.choose_providers", lambda device: [replace(CPU, length_multiple=8)]
     )
     shapes = []
     original = OnnxModel.run

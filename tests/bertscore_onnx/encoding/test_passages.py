@@ -130,7 +130,7 @@ def test_a_word_beyond_the_maximum_counts_in_windows_alone(scorer, truncating):
     start = long_text(60)
     texts, reference = [f"{start} cat", f"{start} tree"], f"{start} cat"
     windowed = scorer.score(texts, [reference] * 2).F
-    with pytest.warns(UserWarning, match="2 texts are longer than 32 tokens and cut there"):
+    with pytest.warns(UserWarning, match="2 texts are longer than 32 tokens and truncated"):
         truncated = truncating.score(texts, [reference] * 2).F
     assert windowed[0] - windowed[1] > 1e-4
     assert truncated[0] == truncated[1]
@@ -166,14 +166,14 @@ def test_progress_ends_at_the_number_of_candidates(scorer, capsys):
 
 
 def test_the_signature_says_what_becomes_of_long_texts(scorer, truncating):
-    assert "|long_text:window|" in scorer.signature
-    assert "|long_text:truncate|" in truncating.signature
+    assert scorer.signature.long_text == "window"
+    assert truncating.signature.long_text == "truncate"
 
 
 def test_the_function_takes_the_option(tiny_bundle, scorer):
     text = long_text(100)
     scores, signature = score([text], ["a cat"], tiny_bundle, return_hash=True, long_text="window")
-    assert (scores.F, signature) == (scorer.score([text], ["a cat"]).F, scorer.signature)
+    assert (scores.F, signature) == (scorer.score([text], ["a cat"]).F, scorer.hash)
 
 
 @pytest.mark.parametrize("value", ["windows", "", None])
@@ -192,7 +192,7 @@ def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
 def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
     text = long_text(200)
     with BERTScorer(fast_bundle, use_fast_tokenizer=True, long_text="window") as fast:
-        assert fast._pipeline._tokenizer.frame == (1, 1)
+        assert fast._pipeline.tokenizer.frame == (1, 1)
         assert np.abs(vectors_of(fast.encode([text]), 0) - vectors_of(scorer.encode([text]), 0)).max() < 1e-5
 
 
@@ -209,13 +209,12 @@ def test_very_long_texts_score_in_bounded_memory(scorer):
     assert all_scores.F[:, 0] == pytest.approx(scores.F, abs=1e-6)
 
 
-def test_portions_of_long_texts_are_taken_apart(scorer, monkeypatch):
+def test_slices_of_long_texts_are_split(scorer, monkeypatch):
     seen = []
-    real = scorer._encoder.encode
-    monkeypatch.setattr(scorer._pipeline, "_window_tokens", 1000)
-    monkeypatch.setattr(
-        scorer._encoder, "encode", lambda *args, **options: seen.append(real(*args, **options)) or seen[-1]
-    )
+    encoder = scorer._pipeline.encoder
+    real = encoder.encode
+    monkeypatch.setattr(scorer._pipeline, "_chunk_tokens", 1000)
+    monkeypatch.setattr(encoder, "encode", lambda *args, **options: seen.append(real(*args, **options)) or seen[-1])
     texts = [long_text(400, seed) for seed in range(20)]
     assert np.isfinite(scorer.score(texts, texts[::-1]).F).all()
     assert max(len(table.ids) for table in seen) < 1000 + 2 * 402

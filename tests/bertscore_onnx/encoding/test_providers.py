@@ -4,12 +4,13 @@ import sys
 import pytest
 
 from bertscore_onnx.encoding import providers
+from bertscore_onnx.encoding.sessions import open_session
 from bertscore_onnx.errors import DeviceError, InputError, MissingExtraError
 
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """Import onnxruntime anew in this test."""
+    """Import onnxruntime again in this test."""
     providers.load_onnxruntime.cache_clear()
     yield monkeypatch
     monkeypatch.undo()
@@ -19,7 +20,7 @@ def fresh(monkeypatch):
 @pytest.fixture
 def offers_cuda(fresh):
     """Let the installed onnxruntime say that it can use CUDA."""
-    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.CUDA, providers.CPU])
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.CUDA.name, providers.CPU.name])
 
 
 def test_a_missing_onnxruntime_is_answered_with_the_extras(fresh):
@@ -35,30 +36,31 @@ def test_two_wheels_are_warned_of(fresh):
 
 
 def test_without_a_name_cuda_comes_first_and_the_cpu_after_it(offers_cuda):
-    assert [chosen.provider for chosen in providers.choose_devices(None)] == [providers.CUDA, providers.CPU]
+    assert providers.choose_providers(None) == [providers.CUDA, providers.CPU]
 
 
 def test_a_named_device_has_no_substitute(offers_cuda):
-    assert [chosen.provider for chosen in providers.choose_devices("cpu")] == ["CPUExecutionProvider"]
-    [cuda] = providers.choose_devices("cuda:1")
-    assert cuda.provider == "CUDAExecutionProvider"
-    assert (cuda.options["device_id"], cuda.options["use_tf32"]) == (1, 0)
+    assert providers.choose_providers("cpu") == [providers.CPU]
+    [cuda] = providers.choose_providers("cuda:1")
+    assert cuda.name == "CUDAExecutionProvider"
+    options = cuda.options(cuda, 4, 4)
+    assert (options["device_id"], options["use_tf32"]) == (1, 0)
 
 
 def test_cuda_without_a_cuda_wheel_is_refused():
     with pytest.raises(DeviceError, match=r"offers only .*CPUExecutionProvider"):
-        providers.choose_devices("cuda")
+        providers.choose_providers("cuda")
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", 3])
 def test_an_unknown_device_is_refused(name):
     with pytest.raises(InputError, match='expected "cpu", "cuda", "cuda:N" or "openvino"'):
-        providers.choose_devices(name)
+        providers.choose_providers(name)
 
 
 def test_openvino_without_its_wheel_is_refused_with_the_wheel_to_install():
     with pytest.raises(DeviceError, match=r"offers only .*pip uninstall -y onnxruntime`.*bertscore-onnx\[openvino\]"):
-        providers.choose_devices("openvino")
+        providers.choose_providers("openvino")
 
 
 @pytest.mark.parametrize(
@@ -72,29 +74,22 @@ def test_openvino_without_its_wheel_is_refused_with_the_wheel_to_install():
     ],
 )
 def test_openvino_computes_in_bfloat16_where_the_processor_does(fresh, features, precision):
-    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.OPENVINO, providers.CPU])
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.OPENVINO.name, providers.CPU.name])
     fresh.setattr(providers, "cpu_features", lambda: features)
-    [chosen] = providers.choose_devices("openvino")
-    assert (chosen.provider, chosen.precision) == ("OpenVINOExecutionProvider", precision)
-    assert chosen.options == {"device_type": "CPU"}
+    [chosen] = providers.choose_providers("openvino")
+    assert (chosen.name, chosen.compute_precision()) == ("OpenVINOExecutionProvider", precision)
 
 
 def test_openvino_is_never_chosen_without_being_named(fresh):
-    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.OPENVINO, providers.CPU])
-    assert [chosen.provider for chosen in providers.choose_devices(None)] == [providers.CPU]
-
-
-def test_options_are_added_to_a_device():
-    cuda = providers.Device(providers.CUDA, {"device_id": 1})
-    assert cuda.with_options(use_tf32=0).options == {"device_id": 1, "use_tf32": 0}
-    assert cuda.options == {"device_id": 1}
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.OPENVINO.name, providers.CPU.name])
+    assert providers.choose_providers(None) == [providers.CPU]
 
 
 def test_anything_that_prints_as_a_name_is_taken(offers_cuda):
     import torch
 
-    [cuda] = providers.choose_devices(torch.device("cuda:1"))
-    assert cuda.options["device_id"] == 1
+    [cuda] = providers.choose_providers(torch.device("cuda:1"))
+    assert cuda.index == 1
 
 
 class FakeSession:
@@ -105,7 +100,7 @@ class FakeSession:
         self.falls_back = True
 
     def get_providers(self):
-        return [providers.CPU]
+        return [providers.CPU.name]
 
     def disable_fallback(self):
         self.falls_back = False
@@ -113,13 +108,13 @@ class FakeSession:
 
 def test_a_session_that_fell_back_to_the_cpu_is_not_taken(monkeypatch):
     monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
-    session, failure = providers.open_session("graph", None, providers.Device(providers.CUDA))
+    session, failure = open_session("graph", None, providers.CUDA)
     assert session is None
     assert "fell back to CPUExecutionProvider" in failure
 
 
 def test_a_session_may_not_move_to_the_cpu_later(monkeypatch):
     monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
-    session, _ = providers.open_session("graph", None, providers.Device(providers.CPU))
-    assert session.asked == [providers.CPU]
+    session, _ = open_session("graph", None, providers.CPU)
+    assert session.asked == [providers.CPU.name]
     assert not session.falls_back

@@ -2,14 +2,15 @@ import json
 import os
 import threading
 import time
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 import pytest
 
 from bertscore_onnx.bundle.opening import Bundle, open_bundle
-from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO, Device, open_session
-from bertscore_onnx.encoding.sessions import Sessions
+from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
+from bertscore_onnx.encoding.sessions import Sessions, open_session
 from bertscore_onnx.errors import ClosedError, DeviceError, GraphError
 from tests.support.processes import in_forked_child
 
@@ -26,24 +27,24 @@ def threads_of(session):
     return session.get_session_options().intra_op_num_threads
 
 
-def run_once(sessions, *, alone):
+def run_once(sessions, *, latency):
     """Run a session, so that its threads have begun; return it."""
-    session = sessions.get(alone=alone)
+    session = sessions.get(latency=latency)
     ids = np.full((8, 32), 5)
     session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
     return session
 
 
-def test_runs_side_by_side_have_one_thread_each_and_a_run_alone_has_all(bundle):
+def test_for_throughput_a_run_has_one_thread_and_for_latency_all(bundle):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
-    assert threads_of(sessions.get(alone=False)) == 1
-    assert threads_of(sessions.get(alone=True)) == 3
+    assert threads_of(sessions.get(latency=False)) == 1
+    assert threads_of(sessions.get(latency=True)) == 3
 
 
 def test_each_session_is_opened_once(bundle):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
-    for alone in (False, True):
-        assert sessions.get(alone=alone) is sessions.get(alone=alone)
+    for latency in (False, True):
+        assert sessions.get(latency=latency) is sessions.get(latency=latency)
 
 
 def test_many_threads_open_one_session(bundle, monkeypatch):
@@ -54,7 +55,7 @@ def test_many_threads_open_one_session(bundle, monkeypatch):
         return open_session(*arguments)
 
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", count)
-    threads = [threading.Thread(target=sessions.get, kwargs={"alone": True}) for _ in range(16)]
+    threads = [threading.Thread(target=sessions.get, kwargs={"latency": True}) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -82,10 +83,10 @@ def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
     assert overlaps == [False] * 6
 
 
-@pytest.mark.parametrize("alone", [False, True])
-def test_a_session_keeps_no_memory_for_every_shape(bundle, alone):
+@pytest.mark.parametrize("latency", [False, True])
+def test_a_session_keeps_no_memory_for_every_shape(bundle, latency):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
-    assert not sessions.get(alone=alone).get_session_options().enable_mem_pattern
+    assert not sessions.get(latency=latency).get_session_options().enable_mem_pattern
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, fail
 
 def test_with_one_thread_one_session_does_for_both(bundle):
     sessions = Sessions(bundle, device="cpu", num_threads=1)
-    assert sessions.get(alone=True) is sessions.get(alone=False)
+    assert sessions.get(latency=True) is sessions.get(latency=False)
 
 
 def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
@@ -112,46 +113,47 @@ def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
     assert Sessions(bundle, device="cpu").num_threads == 5
 
 
-@pytest.mark.parametrize("alone", [False, True])
-def test_closed_sessions_say_so(bundle, alone):
+@pytest.mark.parametrize("latency", [False, True])
+def test_closed_sessions_say_so(bundle, latency):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
     sessions.close()
     with pytest.raises(ClosedError, match="was closed"):
-        sessions.get(alone=alone)
+        sessions.get(latency=latency)
 
 
-def test_openvino_is_told_arithmetic_and_threads(bundle, opened_as_openvino):
+def test_openvino_is_told_precision_and_threads(bundle, opened_as_openvino):
     sessions = Sessions(bundle, device="openvino", num_threads=3)
-    sessions.get(alone=True)
-    assert [json.loads(device.options["load_config"]) for device in opened_as_openvino] == [
+    sessions.get(latency=True)
+    assert [json.loads(options["load_config"]) for options in opened_as_openvino] == [
         {"CPU": {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": "3", "NUM_STREAMS": streams}}
         for streams in ("3", "1")
     ]
-    assert [device.options["device_type"] for device in opened_as_openvino] == ["CPU", "CPU"]
+    assert [options["device_type"] for options in opened_as_openvino] == ["CPU", "CPU"]
 
 
 def test_openvino_computes_in_single_precision_where_nothing_else_is_said(bundle, opened_as_openvino, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(OPENVINO)])
+    provider = replace(OPENVINO, compute_precision=lambda: None)
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [provider])
     Sessions(bundle, device="openvino")
-    [device] = opened_as_openvino
-    assert json.loads(device.options["load_config"])["CPU"]["INFERENCE_PRECISION_HINT"] == "f32"
+    [options] = opened_as_openvino
+    assert json.loads(options["load_config"])["CPU"]["INFERENCE_PRECISION_HINT"] == "f32"
 
 
 def test_a_second_session_that_cannot_be_opened_is_told_of(bundle, monkeypatch):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "no room"))
     with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: no room"):
-        sessions.get(alone=True)
+        sessions.get(latency=True)
 
 
 @forks
 @in_threads
-@pytest.mark.parametrize("alone", [False, True])
-def test_a_forked_child_opens_sessions_of_its_own(bundle, alone):
+@pytest.mark.parametrize("latency", [False, True])
+def test_a_forked_child_opens_sessions_of_its_own(bundle, latency):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
-    parents = run_once(sessions, alone=alone)
-    assert in_forked_child(lambda: sessions.get(alone=alone) is not parents)
-    assert sessions.get(alone=alone) is parents
+    parents = run_once(sessions, latency=latency)
+    assert in_forked_child(lambda: sessions.get(latency=latency) is not parents)
+    assert sessions.get(latency=latency) is parents
 
 
 @forks
@@ -160,7 +162,7 @@ def test_a_forked_child_opens_sessions_of_its_own(bundle, alone):
 def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
     """ONNX Runtime would wait for the parent's threads, whose memory is not theirs any more, and crash."""
     held = [Sessions(bundle, device="cpu", num_threads=8)]
-    run_once(held[0], alone=True)
+    run_once(held[0], latency=True)
     assert in_forked_child(lambda: let_go(held)) is None
 
 
@@ -170,31 +172,31 @@ def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle)
     from bertscore_onnx.encoding import sessions as module
 
     sessions = Sessions(bundle, device="cpu", num_threads=3)
-    with module._creation:
-        assert in_forked_child(lambda: threads_of(sessions.get(alone=True))) == 3
+    with module._opening:
+        assert in_forked_child(lambda: threads_of(sessions.get(latency=True))) == 3
 
 
 @forks
 @in_threads
 def test_cuda_in_a_forked_child_is_refused(bundle):
     sessions = Sessions(bundle, device="cpu")
-    sessions.device = Device(CUDA)
+    sessions.provider = CUDA
     with pytest.raises(
         DeviceError, match='Make the scorer in the child process, or start that with the method "spawn"'
     ):
-        in_forked_child(lambda: sessions.get(alone=False))
+        in_forked_child(lambda: sessions.get(latency=False))
 
 
 def test_the_first_device_that_works_is_taken(bundle, monkeypatch, caplog):
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CUDA), Device(CPU)])
-    assert Sessions(bundle).device == Device(CPU)
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA, CPU])
+    assert Sessions(bundle).provider == CPU
     assert "CUDAExecutionProvider cannot be used, going on without it" in caplog.text
 
 
 def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
     whole = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, precision="int8"))
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CUDA), Device(CPU)])
-    assert Sessions(whole).device.provider == CPU
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_devices", lambda name: [Device(CUDA)])
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA, CPU])
+    assert Sessions(whole).provider == CPU
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA])
     with pytest.raises(DeviceError, match=r"'cuda' was asked for, and the bundle .* is in int8, which runs on the CPU"):
         Sessions(whole, device="cuda")

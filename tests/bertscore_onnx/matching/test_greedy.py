@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.matching.greedy import f_measure, greedy_match, match_all, match_in_blocks, weighted_mean
+from bertscore_onnx.matching.greedy import greedy_match, match_all, with_f_measure
 
 
 def one_pair(candidate, reference, candidate_weights=None, reference_weights=None):
@@ -47,15 +47,37 @@ def test_padding_never_wins_over_a_negative_similarity():
 
 
 def test_no_weight_at_all_gives_zero():
-    assert weighted_mean(np.float32([[1, 2]]), np.float32([[0, 0]])) == [0]
+    assert one_pair([[1, 0]], [[1, 0]], candidate_weights=[0]) == (0, 1)
+
+
+def completed(precision, recall, is_scorable=True):
+    """P, R and F of one pair, in one layer."""
+    scores = with_f_measure(np.float32([[precision]]), np.float32([[recall]]), np.array([is_scorable]))
+    return [float(values[0, 0]) for values in scores]
 
 
 def test_f_is_the_harmonic_mean():
-    assert f_measure(np.float32([1]), np.float32([0.5])) == pytest.approx([2 / 3])
+    assert completed(1, 0.5) == pytest.approx([1, 0.5, 2 / 3])
 
 
-def test_f_is_zero_where_precision_and_recall_cancel_out():
-    assert f_measure(np.float32([0, 0.5]), np.float32([0, -0.5])).tolist() == [0, 0]
+@pytest.mark.parametrize(("precision", "recall"), [(0, 0), (0.5, -0.5)])
+def test_f_is_zero_where_precision_and_recall_cancel_out(precision, recall):
+    assert completed(precision, recall)[2] == 0
+
+
+def test_what_rounding_adds_to_1_is_clipped():
+    assert completed(1.0000004, 1.0000001) == [1, 1, 1]
+    assert completed(-1.0000004, -1) == [-1, -1, -1]
+
+
+def test_a_pair_with_nothing_to_match_scores_plain_zeros():
+    assert [str(score) for score in completed(-0.5, -0.5, is_scorable=False)] == ["0.0"] * 3
+
+
+@given(st.floats(0, 1, width=32), st.floats(0, 1, width=32))
+def test_f_lies_between_precision_and_recall(precision, recall):
+    low, high = sorted((precision, recall))
+    assert low - 1e-6 <= completed(precision, recall)[2] <= min(high + 1e-6, 1)
 
 
 def in_float64(candidate, candidate_weights, reference, reference_weights):
@@ -118,10 +140,12 @@ def test_all_against_all_equals_pair_by_pair(seed, cand_lengths, ref_lengths):
         assert abs(recall[i, j] - expected[1][0]) <= 1e-6
 
 
-@given(seed=st.integers(0, 2**32 - 1), lengths=st.tuples(st.integers(1, 20), st.integers(1, 20)))
-def test_blocks_do_not_change_a_score(seed, lengths):
-    random = np.random.default_rng(seed)
-    candidate, reference = (random.normal(size=(length, 8)).astype(np.float32) for length in lengths)
-    weights, other_weights = (random.uniform(0.1, 3, size=length).astype(np.float32) for length in lengths)
-    expected = in_float64(candidate, weights, reference, other_weights)
-    assert match_in_blocks(candidate, weights, reference, other_weights, block=6) == pytest.approx(expected, abs=1e-5)
+def test_long_texts_are_matched_block_by_block(monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.matching.greedy.BLOCK_TOKENS", 6)
+    random = np.random.default_rng(0)
+    for lengths in ((20, 13), (6, 7), (1, 12), (5, 1)):
+        candidate, reference = (random.normal(size=(length, 8)).astype(np.float32) for length in lengths)
+        weights, other_weights = (random.uniform(0.1, 3, size=length).astype(np.float32) for length in lengths)
+        expected = in_float64(candidate, weights, reference, other_weights)
+        found = one_pair(candidate, reference, [*weights], [*other_weights])
+        assert found == pytest.approx(expected, abs=1e-5)

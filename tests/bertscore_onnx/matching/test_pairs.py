@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 
-from bertscore_onnx.concurrency.thread_pool import WorkerThreads
+from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.errors import IdfError
 from bertscore_onnx.matching.greedy import greedy_match
 from bertscore_onnx.matching.pairs import TokenPairs, match_pairs
 from bertscore_onnx.matching.weights import TokenWeights
-from bertscore_onnx.scoring.text_warnings import Notices
 
 FRAME, UNKNOWN = 0, 9
 """The id of a special token, which weighs nothing, and one that the table of weights lacks."""
@@ -18,7 +17,7 @@ WEIGHTS = TokenWeights(np.float32([0, 1, 2, 0.5, 1, 3, 0, 0, 1, np.nan]), IS_WOR
 
 @pytest.fixture
 def threads():
-    threads = WorkerThreads(2, "test")
+    threads = ThreadPool(2, "test")
     yield threads
     threads.close()
 
@@ -32,9 +31,9 @@ def table_of(*texts):
 
 
 def match(table, candidate, reference, threads):
-    notices = Notices()
-    pairs = TokenPairs(table, np.array(candidate), table, np.array(reference))
-    return np.array(match_pairs(pairs, WEIGHTS, threads, notices)), notices
+    """Return precision and recall, (2, layers, pairs), and all that was found."""
+    found = match_pairs(TokenPairs(table, np.array(candidate), table, np.array(reference)), WEIGHTS, threads)
+    return np.array([found.precision, found.recall]), found
 
 
 TABLE = table_of([0, 1, 2, 0], [0, 3, 0], [0, 4, 5, 8, 1, 0], [0, 5, 2, 0], [0, 1, 1, 8, 8, 3, 0])
@@ -62,13 +61,13 @@ def test_a_side_with_nothing_to_match_gives_plain_zeros_and_is_counted(threads, 
     table.vectors[:] = np.where(np.arange(len(table.ids)) < 4, -1, 1)[:, None] / np.sqrt(8)  # all similarities -1
     candidate, reference = [0, 0, 1, 2, 0], [1, 2, 0, 3, 3]
     if together:
-        scores, notices = match(table, candidate, reference, threads)
-        assert (notices.empty, notices.weightless) == (2, 2)
+        scores, found = match(table, candidate, reference, threads)
+        assert (found.num_empty, found.num_weightless) == (2, 2)
     else:
         singly = [match(table, [one], [other], threads) for one, other in zip(candidate, reference, strict=True)]
         scores = np.concatenate([scores for scores, _ in singly], axis=2)
-        assert [notices.empty for _, notices in singly] == [1, 0, 1, 0, 0]
-        assert [notices.weightless for _, notices in singly] == [0, 1, 0, 1, 0]
+        assert [found.num_empty for _, found in singly] == [1, 0, 1, 0, 0]
+        assert [found.num_weightless for _, found in singly] == [0, 1, 0, 1, 0]
     assert (scores[..., :4] == 0).all()
     assert not np.signbit(scores[..., :4]).any()
     assert scores[..., 4] == pytest.approx(-1)

@@ -1,59 +1,55 @@
+import json
+
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bertscore_onnx.bundle.baseline import Baseline
 from bertscore_onnx.bundle.opening import read_manifest
-from bertscore_onnx.errors import BaselineError, InputError
-from bertscore_onnx.matching.rescaling import choose_baselines, read_baseline_file, rescale_layers
+from bertscore_onnx.errors import BaselineError
+from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling, rescale
 from bertscore_onnx.scores import Scores
 
 
-@pytest.fixture
-def baseline_file(tmp_path):
-    """Return a function that writes a baseline file."""
-
-    def write(content):
-        path = tmp_path / "baseline.tsv"
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
+def test_the_baseline_becomes_zero_and_one_stays_one():
+    assert rescale(np.float32([0.8, 0.9, 1.0]), 0.8).tolist() == pytest.approx([0, 0.5, 1], abs=1e-6)
 
 
-def test_the_row_of_the_layer_is_read(baseline_file):
-    path = baseline_file("LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.4,0.5,0.6\n")
-    assert read_baseline_file(path, 1) == Baseline(0.4, 0.5, 0.6)
+def test_scores_below_the_baseline_become_negative():
+    assert rescale(np.float32([0]), 0.5).tolist() == [-1]
 
 
-def test_the_layer_is_found_by_its_number_wherever_it_stands(baseline_file):
-    assert read_baseline_file(baseline_file("LAYER,P,R,F\n7,0.1,0.2,0.3\n"), 7) == Baseline(0.1, 0.2, 0.3)
+def test_the_result_stays_single_precision():
+    assert rescale(np.float32([0.5]), 0.25).dtype == np.float32
 
 
-def test_a_missing_layer_names_those_that_exist(baseline_file):
-    path = baseline_file("LAYER,P,R,F\n0,0.1,0.2,0.3\n2,0.1,0.2,0.3\n")
-    with pytest.raises(BaselineError, match="no row for layer 5; it has: 0, 2"):
-        read_baseline_file(path, 5)
+# Raw and rescaled scores that bert-score's own tests expect of roberta-large at layer 17 (tests/test_score_function.py)
+# with the baselines of rescale_baseline/en/roberta-large.tsv.
+PUBLISHED = """
+[[0.9843302369117737, 0.83150584, 0.907000780105591],
+ [0.9832239747047424, 0.83150584, 0.900435566902161],
+ [0.9120386242866516, 0.83150584, 0.477955609560013],
+ [0.9823839068412781, 0.8314941, 0.895456790924072],
+ [0.9732863903045654, 0.8314941, 0.841467440128326],
+ [0.920428991317749, 0.8314941, 0.527785062789917],
+ [0.9833561182022095, 0.83122575, 0.901383399963379],
+ [0.9782299995422363, 0.83122575, 0.871010780334473],
+ [0.916214644908905, 0.83122575, 0.503565192222595]]
+"""
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["", "0,0.1,0.2,0.3\n", "LAYER,P,R\n1,0.1,0.2\n", "LAYER,P,R,F\n1,a,b,c\n", b"\xff\xfe\x00", "LAYER,P,R,F\n1,0.1"],
-)
-def test_other_content_is_refused(baseline_file, content):
-    with pytest.raises((InputError, BaselineError)):
-        read_baseline_file(baseline_file(content), 1)
+@pytest.mark.parametrize(("raw", "baseline", "rescaled"), json.loads(PUBLISHED))
+def test_published_scores_of_roberta_large_are_rescaled_as_published(raw, baseline, rescaled):
+    assert rescale(np.float32([raw]), baseline)[0] == pytest.approx(rescaled, abs=1e-5)
 
 
-@pytest.mark.parametrize("figure", ["1", "1.5", "nan", "inf"])
-def test_a_baseline_that_cannot_divide_is_refused(baseline_file, figure):
-    with pytest.raises(InputError, match="must be below 1"):
-        read_baseline_file(baseline_file(f"LAYER,P,R,F\n1,0.1,{figure},0.3\n"), 1)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"absent\.tsv"):
-        read_baseline_file(tmp_path / "absent.tsv", 1)
+@given(st.floats(-1, 1), st.floats(-0.9, 0.9), st.floats(-1, 1))
+def test_rescaling_keeps_the_order(one, baseline, other):
+    low, high = sorted((one, other))
+    rescaled = rescale(np.float32([low, high]), baseline)
+    assert rescaled[0] <= rescaled[1]
 
 
 @pytest.fixture
@@ -62,43 +58,53 @@ def manifest(tiny_bundle):
     return msgspec.structs.replace(read_manifest(tiny_bundle), baselines={"en": [Baseline(0.1, 0.2, 0.3)]})
 
 
-def test_a_baseline_that_nobody_wants_is_not_looked_for(manifest):
-    assert choose_baselines(manifest, "bf16", False, "xx", None) == (None, "no")
+def test_without_baselines_scores_stay_as_they_are():
+    raw = Scores(*np.float32([[0.1], [0.2], [0.3]]), np.array([0]))
+    assert Rescaling().apply(raw) is raw
+    assert Rescaling().name == "no"
 
 
 @pytest.mark.parametrize("lang", ["en", "EN"])
 def test_the_language_chooses_the_bundles_baseline(manifest, lang):
-    assert choose_baselines(manifest, "fp32", True, lang, None) == ([Baseline(0.1, 0.2, 0.3)], "en")
+    assert choose_rescaling(manifest, "fp32", lang) == Rescaling("en", (Baseline(0.1, 0.2, 0.3),))
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16", "int8"])
-def test_scores_of_another_arithmetic_are_not_rescaled_with_the_bundles_baseline(manifest, precision):
+def test_scores_of_another_precision_are_not_rescaled_with_the_bundles_baseline(manifest, precision):
     with pytest.raises(BaselineError, match=f"computed in fp32, and these scores are computed in {precision}"):
-        choose_baselines(manifest, precision, True, "en", None)
+        choose_rescaling(manifest, precision, "en")
 
 
-def test_whoever_insists_gets_the_bundles_baseline_for_another_arithmetic(manifest):
-    found, name = choose_baselines(manifest, "bf16", True, "en", None, allow_fp32=True)
-    assert (found, name) == ([Baseline(0.1, 0.2, 0.3)], "en")
+def test_the_bundles_baseline_is_allowed_for_another_precision_on_request(manifest):
+    found = choose_rescaling(manifest, "bf16", "en", allow_fp32_baseline=True)
+    assert found == Rescaling("en", (Baseline(0.1, 0.2, 0.3),))
 
 
-def test_a_file_rescales_scores_of_any_arithmetic(manifest, baseline_file):
-    path = baseline_file("LAYER,P,R,F\n2,0.4,0.5,0.6\n")
-    found, name = choose_baselines(manifest, "bf16", True, "en", path)
-    assert found == [Baseline(0.4, 0.5, 0.6)]
-    assert name.startswith("file-")
+def test_a_file_rescales_scores_of_any_precision(manifest, tmp_path):
+    path = tmp_path / "baseline.csv"
+    path.write_text("LAYER,P,R,F\n2,0.4,0.5,0.6\n")
+    found = choose_rescaling(manifest, "bf16", "en", path)
+    assert found.baselines == (Baseline(0.4, 0.5, 0.6),)
+    assert found.name.startswith("file-")
 
 
-def test_an_unknown_language_is_told_before_the_arithmetic(manifest):
+def test_an_unknown_language_is_told_before_the_precision(manifest):
     with pytest.raises(BaselineError, match="no baseline for 'xx', only for: en"):
-        choose_baselines(manifest, "bf16", True, "xx", None)
+        choose_rescaling(manifest, "bf16", "xx")
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4)])
 def test_every_layer_is_rescaled_by_its_own_baseline(shape):
     raw = np.full(shape, 0.5, dtype=np.float32)
-    scores = rescale_layers(Scores(raw, raw, raw, np.zeros(shape[:2])), [Baseline(0, 0.25, 0.5), Baseline(0.5, 0, 0)])
+    rescaling = Rescaling("made up", (Baseline(0, 0.25, 0.5), Baseline(0.5, 0, 0)))
+    scores = rescaling.apply(Scores(raw, raw, raw, np.zeros(shape[:2])))
     for array, first, second in zip(scores, (0.5, 1 / 3, 0), (0, 0.5, 0.5), strict=True):
         assert array.dtype == np.float32
         assert array[0] == pytest.approx(np.full(shape[1:], first), abs=1e-6)
         assert array[1] == pytest.approx(np.full(shape[1:], second), abs=1e-6)
+
+
+def test_the_axis_of_a_single_layer_may_be_missing():
+    raw = np.full(3, 0.5, dtype=np.float32)
+    scores = Rescaling("made up", (Baseline(0, 0.25, 0.5),)).apply(Scores(raw, raw, raw, np.zeros(3)))
+    assert [array.tolist() for array in scores] == [pytest.approx([value] * 3, abs=1e-6) for value in (0.5, 1 / 3, 0)]

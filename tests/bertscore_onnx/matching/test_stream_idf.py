@@ -17,11 +17,11 @@ def scorer(tiny_bundle):
         yield scorer
 
 
-def test_a_stream_that_starts_anew_takes_idf_from_its_references(scorer):
+def test_a_stream_that_can_be_read_again_takes_idf_from_its_references(scorer):
     expected, signature = scorer.score(CANDIDATES, REFERENCES, return_hash=True)
     streamed = list(scorer.stream(list(zip(CANDIDATES, REFERENCES, strict=True))))
     assert [score.F for score in streamed] == expected.F.tolist()
-    assert scorer.signature == signature
+    assert scorer.hash == signature
     assert "|idf:references|" in signature
 
 
@@ -29,7 +29,7 @@ def test_idf_of_a_stream_does_not_outlast_it(scorer):
     pairs = [("the cat", "a cat"), ("a dog", "the dog")]
     list(scorer.stream(pairs))
     assert len({score.F for score in scorer.stream([*pairs, ("the cat", "the cat sat")])}) == 3
-    assert "|idf:references|" in scorer.signature
+    assert scorer.signature.idf == "references"
 
 
 def test_an_iterator_cannot_give_idf(scorer):
@@ -45,7 +45,7 @@ def test_an_iterator_is_scored_with_idf_computed_before(scorer):
 
 
 def test_sentences_for_idf_are_read_a_few_at_a_time(scorer, monkeypatch):
-    tokenize = scorer._pipeline._tokenizer
+    tokenize = scorer._pipeline.tokenizer
     read, read_before = 0, []
 
     def watched(texts):
@@ -57,13 +57,13 @@ def test_sentences_for_idf_are_read_a_few_at_a_time(scorer, monkeypatch):
         for read in range(1, 3 * PAIRS_AT_ONCE + 1):
             yield "the cat" if read % 2 else "a dog"
 
-    monkeypatch.setattr(scorer._pipeline, "_tokenizer", watched)
+    monkeypatch.setattr(scorer._pipeline, "tokenizer", watched)
     scorer.compute_idf(sentences())
     assert read_before == [PAIRS_AT_ONCE, 2 * PAIRS_AT_ONCE, 3 * PAIRS_AT_ONCE]
 
 
 @pytest.mark.parametrize("as_iterable", [list, iter])
-def test_sentences_in_portions_weigh_like_all_at_once(tiny_bundle, scorer, as_iterable):
+def test_sentences_in_slices_weigh_like_all_at_once(tiny_bundle, scorer, as_iterable):
     sentences = ["the cat sat", "a dog", "a dog", "red house"] * PAIRS_AT_ONCE
     scorer.compute_idf(as_iterable(sentences))
     with BERTScorer(tiny_bundle, device="cpu", idf=True) as other:

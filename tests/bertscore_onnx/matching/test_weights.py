@@ -6,7 +6,7 @@ import pytest
 
 from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.errors import IdfError
-from bertscore_onnx.matching.weights import idf_of_documents, idf_of_mapping, no_idf
+from bertscore_onnx.matching.weights import idf_of_documents, idf_of_mapping, uniform
 
 DIFFERENT = [np.array([2, 5, 3]), np.array([2, 6, 3])]
 
@@ -17,7 +17,7 @@ def manifest(tiny_bundle):
 
 
 def test_without_idf_only_the_zero_ids_weigh_nothing(manifest):
-    table = no_idf(manifest).table
+    table = uniform(manifest).table
     assert np.flatnonzero(table == 0).tolist() == manifest.zero_weight_ids == [2, 3]
 
 

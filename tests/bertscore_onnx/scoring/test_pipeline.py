@@ -71,7 +71,7 @@ def test_equal_texts_of_a_window_are_encoded_once(scorer, monkeypatch):
 def test_documents_are_the_ids_of_each_text(scorer, small_chunks):
     pipeline = scorer._pipeline
     handle = scorer.encode(SEVERAL)
-    expected = [ids.tolist() for ids in pipeline._tokenizer([text for group in SEVERAL for text in group])[0]]
+    expected = [ids.tolist() for ids in pipeline.tokenizer([text for group in SEVERAL for text in group])[0]]
     slices = list(pipeline.documents(slices_of(handle)))
     assert len(slices) == 2
     assert [ids.tolist() for portion in slices for ids in portion] == expected

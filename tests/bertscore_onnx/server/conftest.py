@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from bertscore_onnx.bundle.baseline import Baseline
-from bertscore_onnx.bundle.opening import read_manifest, write_manifest
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.server import Limits, Models
 from tests.support.http_server import IDF_SENTENCES, FakeBatcher, make_scorer, serving
 

@@ -30,13 +30,14 @@ def test_scores_come_back_to_whom_they_belong(make_batcher, fake, held):
 
 
 def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, held):
-    layered = fake.score
+    one_layer = fake.score_pairs
 
-    def score(cands, refs):
-        scores = layered(cands, refs)
-        return type(scores)(*(np.stack([part, part + 1]) for part in scores), np.stack([scores.best_reference] * 2))
+    def score_pairs(pairs):
+        scores, counts = one_layer(pairs)
+        layers = (np.stack([part, part + 1]) for part in scores)
+        return type(scores)(*layers, np.stack([scores.best_reference] * 2)), counts
 
-    fake.score = score
+    fake.score_pairs = score_pairs
     batcher = make_batcher()
     held(batcher)
     futures = [batcher.submit([text], ["x"]) for text in ("a", "bb")]
@@ -104,7 +105,7 @@ def test_a_deadline_out_of_range_is_refused(make_batcher):
 
 def test_idf_from_the_references_of_each_call_is_refused():
     with pytest.raises(InputError, match="Give BERTScorer idf_sents"):
-        MicroBatcher(FakeScorer("fake|idf:references|x"))
+        MicroBatcher(FakeScorer(idf="references"))
 
 
 def test_a_scorer_that_cannot_score_is_refused(fake):

@@ -138,7 +138,7 @@ def test_a_fresh_scorer_is_awaited_without_being_ready(make_batcher, fake, until
 
 def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until, monkeypatch):
     monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
-    attempts = iter([RuntimeError("no memory"), FakeScorer("another|scorer"), FakeScorer()])
+    attempts = iter([RuntimeError("no memory"), FakeScorer("another"), FakeScorer()])
 
     def make_scorer():
         attempt = next(attempts)
@@ -232,14 +232,14 @@ def test_a_stalled_worker_is_replaced_with_a_fresh_scorer(make_batcher, fake, he
 
 def test_a_batcher_whose_replacements_stall_too_is_not_ready_and_leaves_few_threads(make_batcher, fake, held, until):
     gate = threading.Event()
-    healthy = fake.score
+    healthy = fake.score_pairs
 
-    def stall(cands, refs):
+    def stall(pairs):
         gate.wait(GUARD)
-        return healthy(cands, refs)
+        return healthy(pairs)
 
     batcher = make_batcher(max_stall=0.02)
-    fake.score = stall
+    fake.score_pairs = stall
     futures = [batcher.submit(["a"], ["x"], deadline=0.05)]
     until(lambda: batcher.stats().restarts == supervisor.MAX_STALLED)
     futures.append(batcher.submit(["b"], ["x"], deadline=0.05))

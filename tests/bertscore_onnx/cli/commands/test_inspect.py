@@ -5,7 +5,8 @@ import json
 import msgspec
 import pytest
 
-from bertscore_onnx.bundle.opening import read_manifest, write_manifest
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.opening import read_manifest
 
 
 def test_shows_the_manifest(run, tiny_bundle):
