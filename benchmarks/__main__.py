@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.cases import CASES
-from benchmarks.run import product_rate, run_cases
+from benchmarks.flops import product_rate
+from benchmarks.run import run_cases
 from benchmarks.settings import Settings, add_options, shared_settings
 
 PRODUCT_SIZES = [512, 1024, 2048]

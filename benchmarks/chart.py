@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from benchmarks.results import Case, Curve, Report
+from harness.results import Case, Curve, Report
 
 WIDTH, HEIGHT = 10.0, 2.2
 """Of one panel, in inches."""
@@ -19,7 +19,7 @@ WIDTH, HEIGHT = 10.0, 2.2
 
 def draw(report: Report, path: Path) -> None:
     """Write the chart of a report as a picture."""
-    panels: list[tuple[Case, Curve | None]] = [(case, None) for case in report.cases if case.contenders]
+    panels: list[tuple[Case, Curve | None]] = [(case, None) for case in report.cases if case.timings]
     panels += [(case, curve) for case in report.cases for curve in case.curves]
     if not panels:
         return
@@ -37,13 +37,13 @@ def draw(report: Report, path: Path) -> None:
 
 
 def _bars(case: Case, axis: Axes) -> None:
-    medians = [statistics.median(one.seconds) for one in case.contenders]
+    medians = [statistics.median(one.seconds) for one in case.timings]
     spread = [
-        [median - min(one.seconds) for median, one in zip(medians, case.contenders, strict=True)],
-        [max(one.seconds) - median for median, one in zip(medians, case.contenders, strict=True)],
+        [median - min(one.seconds) for median, one in zip(medians, case.timings, strict=True)],
+        [max(one.seconds) - median for median, one in zip(medians, case.timings, strict=True)],
     ]
-    colours = ["tab:orange" if one.label.startswith("bert-score") else "tab:blue" for one in case.contenders]
-    axis.barh([one.label for one in case.contenders], medians, xerr=spread, color=colours, capsize=3)
+    colours = ["tab:orange" if one.label.startswith("bert-score") else "tab:blue" for one in case.timings]
+    axis.barh([one.label for one in case.timings], medians, xerr=spread, color=colours, capsize=3)
     axis.invert_yaxis()
     axis.set_title(f"({case.letter}) {case.title}", fontsize="medium")
     axis.set_xlabel("seconds, median and spread of the rounds")

@@ -1,6 +1,29 @@
-"""How many floating-point operations a transformer takes, by formula; a multiplication and an addition are two."""
+"""Floating-point operations: how many a model takes, by formula, and how many a second this machine reaches.
 
-from collections.abc import Iterable
+A multiplication and an addition are two.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from harness.child import call_in_child
+from harness.models import Model
+
+PRODUCT_SECONDS = 600.0
+"""How long measuring the products may take."""
+
+
+def model_flops(model: Model, texts: list[str]) -> float:
+    """Return the operations that encoding texts takes, each distinct one once."""
+    config = json.loads((model.folder / "config.json").read_text(encoding="utf-8"))
+    return encode_flops(
+        model.token_counts(list(dict.fromkeys(texts))),
+        layers=model.num_layers,
+        hidden=config["hidden_size"],
+        intermediate=config["intermediate_size"],
+    )
 
 
 def encode_flops(lengths: Iterable[int], *, layers: int, hidden: int, intermediate: int) -> float:
@@ -16,3 +39,36 @@ def encode_flops(lengths: Iterable[int], *, layers: int, hidden: int, intermedia
     """
     projections = 2 * (4 * hidden**2 + 2 * hidden * intermediate)
     return float(sum(layers * length * (projections + 4 * length * hidden) for length in lengths))
+
+
+def product_rate(device: str, dtype: str, sizes: list[int]) -> float:
+    """Measure, in a process of its own, how many operations a second a product of square matrices reaches at best."""
+    rate: float = call_in_child(_product_rate, device, dtype, sizes, limit=PRODUCT_SECONDS)
+    return rate
+
+
+def _product_rate(device: str, dtype: str, sizes: list[int]) -> float:
+    import numpy as np
+    import torch
+
+    best = 0.0
+    for size in sizes:
+        left, right = torch.rand(2, size, size, device=device, dtype=getattr(torch, dtype))
+        products: list[Callable[[], object]] = [partial(torch.mm, left, right)]
+        if device == "cpu":
+            arrays = np.random.default_rng(0).random((2, size, size), dtype=np.float32)
+            products.append(partial(np.matmul, *arrays))
+        for product in products:
+            seconds = min(_seconds(product, device) for _ in range(5))
+            best = max(best, 2 * size**3 / seconds)
+    return best
+
+
+def _seconds(call: Callable[[], object], device: str) -> float:
+    import torch
+
+    begin = time.perf_counter()
+    call()
+    if device != "cpu":
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin

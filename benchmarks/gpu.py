@@ -7,10 +7,10 @@ ready-made bundle: `--bundle roberta-large-fp16=PATH`, and the folder of the sam
 import argparse
 from collections.abc import Sequence
 
-from benchmarks.results import Case
-from benchmarks.run import product_rate, run_cases
+from benchmarks.cases.on_gpu import on_gpu
+from benchmarks.flops import product_rate
+from benchmarks.run import run_cases
 from benchmarks.settings import Settings, add_options, shared_settings
-from benchmarks.throughput import OURS, PEER, Versus, compare_throughput, ours, peer
 
 PRODUCT_SIZE = 8192
 SHARE_GOAL = 40
@@ -29,24 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = Settings(**shared_settings(chosen), device=chosen.device, roberta_sizes=REHEARSAL if rehearsal else None)
     dtype, size = ("float32", 256) if rehearsal else ("float16", PRODUCT_SIZE)
     run_cases([on_gpu], settings, "gpu", lambda: product_rate(chosen.device, dtype, [size]), SHARE_GOAL, facts)
-
-
-def on_gpu(settings: Settings) -> Case:
-    """Score short texts with a large model on the GPU."""
-    model = settings.models.roberta_large
-    pairs = settings.some_pairs(3004)
-    size = f"{model.num_layers} layers, {len(pairs[0])} pairs, on {settings.device}"
-    case = Case("h", f"roberta-large's architecture, {size}")
-    if settings.roberta_folder is None:
-        case.note = "The weights are random; speed does not depend on their values, the difference in scores does."
-    precision = "fp32" if settings.device == "cpu" else "fp16"
-    entries = [
-        ours(model, label=f"ours, {precision}", precision=precision, device=settings.device),
-        peer(model, device=settings.device),
-        peer(model, "bert-score-fp16", "float16", settings.device),
-    ]
-    comparisons = [Versus(OURS, PEER, 8), Versus(OURS, "bert-score-fp16", 1.5)]
-    return compare_throughput(case, model, entries, pairs, settings, comparisons)
 
 
 def gpu_facts(device: str) -> dict[str, str]:

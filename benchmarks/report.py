@@ -1,21 +1,17 @@
 """Shows a report on the terminal, and writes its tables in Markdown."""
 
 import statistics
-from collections.abc import Sequence
 
-from benchmarks.results import Case, Contender, Figure, Report
+from harness.markdown import Row, preamble, table
+from harness.results import Case, Figure, Report, Timing
 
-Row = Sequence[str]
-CONTENDERS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
+TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
 
 
 def as_markdown(report: Report) -> str:
     """Return the machine and a section for each case."""
-    facts, settings = (
-        "; ".join(f"{name}: {value}" for name, value in some.items()) for some in (report.machine, report.settings)
-    )
-    parts = [f"Measured {report.made}.", f"Machine: {facts}.", f"Settings: {settings}."]
+    parts = [preamble(report)]
     if report.peak_rates:
         slowest, fastest = _scaled(min(report.peak_rates)), _scaled(max(report.peak_rates))
         parts.append(f"A matrix product reached {slowest} to {fastest}, measured before and after each case.")
@@ -33,7 +29,7 @@ def goals_as_markdown(report: Report) -> str:
 def case_as_markdown(case: Case) -> str:
     """Return the heading, the tables and the notes of a case."""
     parts = [f"### ({case.letter}) {case.title}", case.note]
-    parts.append(table(CONTENDERS, [_contender_row(one) for one in case.contenders]))
+    parts.append(table(TIMINGS, [_timing_row(one) for one in case.timings]))
     parts.append(table(FIGURES, [_figure_row(one) for one in case.figures]))
     if case.stages:
         shares = ", ".join(f"{stage} {100 * share:.1f} %" for stage, share in case.stages.items())
@@ -47,7 +43,7 @@ def case_as_markdown(case: Case) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _contender_row(one: Contender) -> Row:
+def _timing_row(one: Timing) -> Row:
     return (
         one.label,
         _seconds(statistics.median(one.seconds)),
@@ -65,16 +61,6 @@ def _figure_row(one: Figure) -> Row:
     spread = "-" if one.low == one.high else f"{_value(one.low, one.unit)} to {_value(one.high, one.unit)}"
     met = {None: "-", True: "yes", False: "no"}[one.met]
     return one.name, _value(one.median, one.unit), spread, goal, met
-
-
-def table(header: Row, rows: Sequence[Row]) -> str:
-    """Lay out a table so that it can be read as it stands; nothing where there are no rows."""
-    if not rows:
-        return ""
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    lines = [header, ["-" * width for width in widths], *rows]
-    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
 
 
 def _value(value: float, unit: str) -> str:

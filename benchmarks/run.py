@@ -5,11 +5,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from benchmarks.contest import build
-from benchmarks.machine import machine_facts
 from benchmarks.report import as_markdown, case_as_markdown, goals_as_markdown
-from benchmarks.results import Case, Goal, Report, figure, write_report
 from benchmarks.settings import Settings
+from harness.machine import machine_facts
+from harness.results import Case, Goal, Report, figure, write_report
 
 
 def run_cases(
@@ -58,9 +57,3 @@ def add_peak_share(case: Case, peak_rates: Sequence[float], goal: float | None =
         share = 100 * case.encode_rate / max(peak_rates)
         target = None if goal is None else Goal(goal)
         case.figures.append(figure("our rate in the model, of a matrix product's", "%", [share], target))
-
-
-def product_rate(device: str, dtype: str, sizes: list[int]) -> float:
-    """Measure the matrix-product rate in a process of its own."""
-    rate: float = build("product-rate", device=device, dtype=dtype, sizes=sizes)
-    return rate

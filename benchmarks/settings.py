@@ -8,14 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contest import ROOT
-from benchmarks.models import Models
-from benchmarks.texts import made_up_pairs, read_pairs
+from harness.checkout import ROOT
+from harness.models import Models
+from harness.texts import read_pairs, synthetic_pairs
 
 OPTIONAL = ("bert-score-bf16", "bert-score-fp16", "ours-int8", "ours-openvino")
 """Contestants that can be left out, by name."""
 
-MADE_UP = 3004
+SYNTHETIC_PAIRS = 3004
 """How many pairs are made up where no files are given."""
 
 
@@ -42,10 +42,10 @@ class Settings:
     @cached_property
     def all_pairs(self) -> tuple[list[str], list[str]]:
         """The candidates and the references."""
-        return read_pairs(*self.texts) if self.texts else made_up_pairs(MADE_UP)
+        return read_pairs(*self.texts) if self.texts else synthetic_pairs(SYNTHETIC_PAIRS)
 
     def some_pairs(self, count: int) -> tuple[list[str], list[str]]:
-        """Return the first pairs: so many, or fewer where fewer were asked for."""
+        """Return the first `count` pairs, or fewer where fewer were asked for."""
         count = self.limit(count)
         candidates, references = self.all_pairs
         return candidates[:count], references[:count]
@@ -65,7 +65,7 @@ class Settings:
         return {
             "rounds": str(self.rounds),
             "pairs": "as each case says" if self.pairs is None else f"at most {self.pairs}",
-            "texts": "made up" if self.texts is None else "from files",
+            "texts": "synthetic" if self.texts is None else "from files",
             "roberta-large": "random weights" if self.roberta_folder is None else "from a folder",
             "device": self.device,
         }
@@ -82,7 +82,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         metavar=("CANDIDATES", "REFERENCES"),
         default=[Path(one) for one in environment if one] if all(environment) else None,
-        help="files with one text a line (default: $BENCH_CANDIDATES and $BENCH_REFERENCES, else made-up texts)",
+        help="files with one text a line (default: $BENCH_CANDIDATES and $BENCH_REFERENCES, else synthetic texts)",
     )
     parser.add_argument("--output", type=Path, default=Settings.output, help="folder of the results and the models")
     parser.add_argument(

@@ -1,1 +1,1 @@
-"""Proves that the library holds out under load, faults and damage: `python -m reliability` (`make reliability`)."""
+"""Checks that the library withstands load, faults and damage: `python -m reliability` (`make reliability`)."""

@@ -1,11 +1,11 @@
-"""Proves reliability: `python -m reliability` (`make reliability`); the exit status is 1 where a bound is broken."""
+"""Checks reliability: `python -m reliability` (`make reliability`); the exit status is 1 where a bound is broken."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.contest import ROOT
-from benchmarks.models import Models
+from harness.checkout import ROOT
+from harness.models import Models
 from reliability.cases import CASES
 from reliability.run import run_cases
 from reliability.settings import Settings
@@ -17,8 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m reliability", description=__doc__)
     parser.add_argument("--long", action="store_true", help="the full numbers, for a release; takes half an hour")
     parser.add_argument("--case", action="append", choices=CASES, help="may be given several times (default: all)")
-    parser.add_argument("--tries", type=int, default=1, help="run a case that breaks a bound again, so often in all")
-    parser.add_argument("--busy", action="store_true", help="show broken bounds of speed, and do not fail of them")
+    parser.add_argument(
+        "--tries", type=int, default=1, help="run a case that breaks a bound again, up to this many times in all"
+    )
+    parser.add_argument("--busy", action="store_true", help="show broken bounds of speed without failing")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "reliability", help="folder of the results")
     parser.add_argument("--tiny", type=Path, metavar="BUNDLE", help="a bundle to take instead of a random BERT's")
     parser.add_argument("--minilm", type=Path, metavar="BUNDLE", help="a bundle to take instead of MiniLM's")
@@ -36,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         described,
         chosen.output,
         tries=chosen.tries,
-        whatever_speed=chosen.busy,
+        ignore_speed=chosen.busy,
     )
     if not held:
         raise SystemExit(1)

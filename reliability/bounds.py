@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks.results import Figure, Goal, figure
+from harness.results import Figure, Goal, figure
 
 NEVER = sys.float_info.max
 """What infinity is written as; JSON has none."""

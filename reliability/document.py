@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from benchmarks.contest import ROOT
-from benchmarks.document import with_figures
-from benchmarks.results import read_report
+from harness.checkout import ROOT
+from harness.document import with_figures
+from harness.results import read_report
 from reliability.report import as_markdown
 
 DOCUMENT = ROOT / "docs" / "reliability.md"

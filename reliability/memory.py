@@ -12,6 +12,6 @@ def resident_mb() -> float:
 
 
 def late_spread(samples: Sequence[float]) -> float:
-    """Judge a run by the spread of its second half, when everything that is kept for reuse is there."""
+    """Return the spread of the second half of a run, when everything that is kept for reuse is there."""
     late = samples[len(samples) // 2 :]
     return max(late) - min(late)

@@ -1,7 +1,7 @@
 """One table of all figures."""
 
-from benchmarks.report import table
-from benchmarks.results import Case, Figure, Report
+from harness.markdown import preamble, table
+from harness.results import Case, Figure, Report
 from reliability.bounds import NEVER
 
 HEADER = ("case", "measured", "figure", "bound", "held")
@@ -9,10 +9,7 @@ HEADER = ("case", "measured", "figure", "bound", "held")
 
 def as_markdown(report: Report) -> str:
     """Return the machine, the settings and the table."""
-    facts, settings = (
-        "; ".join(f"{name}: {value}" for name, value in some.items()) for some in (report.machine, report.settings)
-    )
-    return f"Run {report.made}.\n\nMachine: {facts}.\n\nSettings: {settings}.\n\n{cases_as_markdown(report.cases)}\n"
+    return f"{preamble(report)}\n\n{cases_as_markdown(report.cases)}\n"
 
 
 def cases_as_markdown(cases: list[Case]) -> str:
@@ -23,10 +20,10 @@ def cases_as_markdown(cases: list[Case]) -> str:
     )
 
 
-def is_held(report: Report, *, whatever_speed: bool = False) -> bool:
-    """Say whether every figure keeps to its bound; `whatever_speed` leaves out those that a busy machine can break."""
+def is_held(report: Report, *, ignore_speed: bool = False) -> bool:
+    """Say whether every figure keeps to its bound; `ignore_speed` leaves out those that a busy machine can break."""
     figures = [one for case in report.cases for one in case.figures]
-    return all(one.met or (whatever_speed and one.goal is not None and one.goal.of_speed) for one in figures)
+    return all(one.met or (ignore_speed and one.goal is not None and one.goal.of_speed) for one in figures)
 
 
 def _row(case: Case, one: Figure) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.machine import machine_facts
-from benchmarks.results import Case, Report, write_report
+from harness.child import Child, ChildError
+from harness.machine import machine_facts
+from harness.results import Case, Report, write_report
 from reliability.bounds import none_of
 from reliability.cases import CASES
-from reliability.child import Child, ChildError
 from reliability.report import as_markdown, cases_as_markdown, is_held
 from reliability.settings import Settings
 
@@ -21,7 +21,7 @@ def run_cases(
     output: Path,
     *,
     tries: int = 1,
-    whatever_speed: bool = False,
+    ignore_speed: bool = False,
 ) -> bool:
     """Run cases and write `reliability.json` and `reliability.md`.
 
@@ -31,7 +31,7 @@ def run_cases(
         described: what a reader has to know of the settings.
         output: the folder to write into.
         tries: how often a case is run at most, while it breaks a bound; the last run counts, and the report tells.
-        whatever_speed: show a broken bound of speed, and do not fail of it: the machine may be busy with other things.
+        ignore_speed: show a broken bound of speed without failing: the machine may be busy with other things.
 
     Returns:
         Whether every bound was held, as far as it counts.
@@ -45,7 +45,7 @@ def run_cases(
         write_report(report, output / "reliability.json")  # should a later case break the run, this much is there
     (output / "reliability.md").write_text(as_markdown(report), encoding="utf-8")
     print(cases_as_markdown(report.cases))
-    return is_held(report, whatever_speed=whatever_speed)
+    return is_held(report, ignore_speed=ignore_speed)
 
 
 def run_case(number: str, settings: Settings, tries: int = 1) -> Case:

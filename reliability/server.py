@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contest import environment
 from bertscore_onnx.concurrency.closeable import Closeable
+from harness.checkout import environment
 
 STARTING_SECONDS = 60
 ENDPOINT = "/v1/score"

@@ -4,7 +4,7 @@
 
 RESULTS is what `pytest --junitxml=RESULTS tests/parity/test_tiny_families.py` writes; the largest difference of each
 family goes from there into `models/bertscore_onnx_models/parity.csv`. Without it the figures there are kept, and only
-`docs/models.md` is written anew.
+`docs/models.md` is written.
 """
 
 import csv
@@ -42,14 +42,14 @@ HEADER = """# Models
 
 Written by `make docs` from the catalogue and from the results of the parity tests; do not edit.
 
-**How proved**: a tiny random model of the family, with a tokenizer trained for it, is exported by the command line, and
+**How tested**: a tiny random model of the family, with a tokenizer trained for it, is exported by the command line, and
 its scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared
 with those of bert-score 0.3.13 run live with a batch size of 1, with and without idf. *Largest difference* is that of
-any P, R or F. *Tokenizer* counts the export's awkward texts that get other ids than from the slow tokenizer; more is in
-[tokenizers.md](tokenizers.md). *fp16* and *int8* give the largest difference of F between the same pairs' scores in
-that precision, on a CPU, and in fp32; a dash means that it cannot be made. Random weights show that the arithmetic is
-right, not what it costs real ones: `benchmarks/precision_cost.py` measures that. A size is that of the weights in fp32
-when cut at the layer.
+any P, R or F. *Tokenizer* counts the export's edge-case texts that get other ids than from the slow tokenizer; more is
+in [tokenizers.md](tokenizers.md). *fp16* and *int8* give the largest difference of F between the same pairs' scores in
+that precision, on a CPU, and in fp32; a dash means that it cannot be made. Random weights show that the computation is
+right, not what it costs real ones: `benchmarks/studies/precision_cost.py` measures that. A size is that of the weights
+in fp32 when cut at the layer.
 
 Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on several
 shapes before it is accepted.
@@ -64,11 +64,11 @@ shapes before it is accepted.
 def main() -> None:
     """Write the figures, if there are new ones, and the document."""
     if len(sys.argv) > 1:
-        write_proofs(Path(sys.argv[1]))
+        write_parity(Path(sys.argv[1]))
     DOCUMENT.write_text(document(), encoding="utf-8")
 
 
-def write_proofs(results: Path) -> None:
+def write_parity(results: Path) -> None:
     """Take the largest figure of each family out of the results of the tests."""
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for case in ElementTree.parse(results).iter("testcase"):  # noqa: S314 -- our own file
@@ -91,12 +91,12 @@ def document() -> str:
     """Return the text of `docs/models.md`."""
     entries = list(catalogue.entries().values())
     lines = [HEADER]
-    for family, proof in catalogue.parity().items():
+    for family, parity in catalogue.parity().items():
         count = sum(entry.family == family for entry in entries)
-        costs = " | ".join(f"{proof.costs[name]:.1e}" if name in proof.costs else "-" for name in PRECISIONS)
+        costs = " | ".join(f"{parity.costs[name]:.1e}" if name in parity.costs else "-" for name in PRECISIONS)
         lines.append(
-            f"| {family} | {count or '-'} | {proof.reference} | {proof.largest_difference:.1e} | "
-            f"{proof.tokenizer_differences} | {costs} |\n"
+            f"| {family} | {count or '-'} | {parity.reference} | {parity.largest_difference:.1e} | "
+            f"{parity.tokenizer_differences} | {costs} |\n"
         )
     lines.append("\n## Models of the catalogue\n\n| model | family | layer | max length | size | baselines |\n")
     lines.append("|---|---|---|---|---|---|\n")

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 
 OVERLAP = 0.25
-"""How much of its text a passage shares with the next one, at least; `benchmarks/long_texts.py` measures what this is
-worth."""
+"""How much of its text a passage shares with the next one, at least; `benchmarks/studies/passages.py` measures what
+this is worth."""
 
 
 @dataclass(frozen=True, slots=True)

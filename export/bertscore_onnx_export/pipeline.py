@@ -26,7 +26,8 @@ from bertscore_onnx_export.model.load import count_layers, load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
 from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle
-from bertscore_onnx_export.verify.probe import max_tokens, takes_padding, verify_vectors
+from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
+from bertscore_onnx_export.verify.vectors import verify_vectors
 
 _log = logging.getLogger(__name__)
 _PACKAGES = ("bertscore-onnx", "onnx", "optimum-onnx", "tokenizers", "torch", "transformers")
@@ -56,9 +57,9 @@ def export_model(
             layer and the baselines. None for the folder's own name.
         num_layers: the layer to take tokens from; None for the one in the catalogue.
         all_layers: make a bundle that scores every layer, whatever `num_layers` is.
-        output: the bundle's own folder; None for its place under the home folder.
+        output: the bundle's own folder; None for its place in the store of this machine.
         tokenizer_mode: whose ids to reproduce, the slow tokenizer's (bert-score's default) or the fast one's.
-        precision: the arithmetic of the graph; "fp16" is meant for GPUs, "int8" for CPUs.
+        precision: the compute precision of the graph; "fp16" is meant for GPUs, "int8" for CPUs.
         revision: a branch, tag or commit of the Hub.
         force: replace a bundle that is there already.
         report: called with a sentence before each of the `STAGES` stages.
@@ -85,15 +86,15 @@ def export_model(
     _check_target(target, force=force)
     report(f"Loading the weights up to layer {num_layers}")
     model = load_cut(source, config, family, num_layers)
-    if not family.proved:
-        _warn_of_unproved(family)
+    if not family.is_tested:
+        _warn_of_untested(family)
     if all_layers:
         stack_hidden_states(model)
-    with _folder_to_be(target, force=force) as folder:
+    with _staging_folder(target, force=force) as folder:
         report("Writing the graph")
         inputs = write_graph(model, folder, all_layers=all_layers)
         padding = takes_padding(model, family)
-        if not family.proved:
+        if not family.is_tested:
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
         if precision == "fp16":
             fuse(folder, config)
@@ -165,18 +166,18 @@ def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:
     return {language: [row[language] for row in rows] for language in rows[0] if all(language in row for row in rows)}
 
 
-def _warn_of_unproved(family: Family) -> None:
+def _warn_of_untested(family: Family) -> None:
     warnings.warn(
         f"No test compares models of the type {family.name!r} with bert-score, and no layer was tuned for them. The "
-        "export is verified against PyTorch as ever; see that the scores make sense.",
+        "export is verified against PyTorch as always; check that the scores make sense.",
         UserWarning,
         stacklevel=3,
     )
 
 
 @contextlib.contextmanager
-def _folder_to_be(target: Path, *, force: bool) -> Iterator[Path]:
-    """Yield an empty folder that becomes `target` in one step when all went well, and goes otherwise."""
+def _staging_folder(target: Path, *, force: bool) -> Iterator[Path]:
+    """Yield an empty folder that becomes `target` in one step if all goes well, and is removed otherwise."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-", ignore_cleanup_errors=True) as outer:
         folder = Path(outer) / "new"

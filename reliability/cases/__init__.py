@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from benchmarks.results import Figure
-from reliability.cases import batched, damaged, faults, fuzzed, overload, processes, served, shapes, shared, stopping
+from harness.results import Figure
+from reliability.cases import batched, faults, fuzzed, overload, processes, served, shapes, shared, stopping
+from reliability.cases.damage import case as damage
 from reliability.settings import Settings
 
 CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
@@ -14,7 +15,7 @@ CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
     "5": ("threads", shared.measure),
     "6": ("stopping", stopping.measure),
     "7": ("processes", processes.measure),
-    "8": ("damage", damaged.measure),
+    "8": ("damage", damage.measure),
     "9": ("fuzzing", fuzzed.measure),
     "10": ("serving", served.measure),
 }

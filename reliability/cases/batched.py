@@ -8,10 +8,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.results import Figure
-from benchmarks.texts import made_up_pairs
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.serving import MicroBatcher
+from harness.results import Figure
+from harness.texts import synthetic_pairs
 from reliability.bounds import at_most, none_of
 from reliability.settings import Settings
 
@@ -54,7 +54,7 @@ def measure(settings: Settings) -> list[Figure]:
 
 def _requests() -> list[Request]:
     draw = random.Random(0)  # noqa: S311 -- nothing secret
-    pairs = iter(zip(*made_up_pairs(DISTINCT * LONGEST), strict=True))
+    pairs = iter(zip(*synthetic_pairs(DISTINCT * LONGEST), strict=True))
     groups = [list(islice(pairs, draw.randint(1, LONGEST))) for _ in range(DISTINCT)]
     return [([cand for cand, _ in group], [ref for _, ref in group]) for group in groups]
 

@@ -9,12 +9,12 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import Figure
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import OutOfMemoryError
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.serving import MicroBatcher
 from bertscore_onnx.serving.request import is_finite
+from harness.results import Figure
 from reliability.bounds import at_least, at_most, none_of
 from reliability.settings import Settings
 
@@ -25,7 +25,7 @@ LOADING = 0.1
 
 PROBE_SECONDS = 0.002
 WAITING = 4
-"""Requests that are handed in at each fault."""
+"""Requests that are submitted at each fault."""
 
 
 class Faults:
@@ -34,14 +34,14 @@ class Faults:
     def __init__(self) -> None:
         """Let nothing go wrong."""
         self.next: Callable[[], None] | None = None
-        self.struck = math.inf
+        self.injected_at = math.inf
         """By `time.monotonic()`."""
 
-    def strike(self) -> None:
-        """Let the fault happen that is due."""
+    def inject(self) -> None:
+        """Inject the fault that is due."""
         fault, self.next = self.next, None
         if fault is not None:
-            self.struck = time.monotonic()
+            self.injected_at = time.monotonic()
             fault()
 
 
@@ -58,7 +58,7 @@ class FaultyScorer(BERTScorer):
     def score_pairs(self, *arguments: Any, **named: Any) -> Any:
         """Score, unless a fault is due."""
         self.gives_nan = False
-        self.faults.strike()
+        self.faults.inject()
         if self.is_broken:
             raise RuntimeError("An injected fault that lasts.")
         scores, counts = super().score_pairs(*arguments, **named)
@@ -135,26 +135,26 @@ def measure(settings: Settings) -> list[Figure]:
     logging.getLogger("bertscore_onnx.serving").setLevel(logging.CRITICAL)  # breakdowns are what is asked for
     rig = Rig(settings.tiny)
     kinds = [*BREAKING, *PASSING]
-    hanging, undefined, slowest, unnoticed, recovery, struck = 0, 0, 0.0, 0.0, 0.0, 0
+    hanging, undefined, slowest, unnoticed, recovery, injected = 0, 0, 0.0, 0.0, 0.0, 0
     for number in range(settings.sizes.faults):
         kind = kinds[number % len(kinds)]
         begun = time.monotonic()
-        futures = _inject(rig, {**BREAKING, **PASSING}[kind])
+        futures = _submit_to(rig, {**BREAKING, **PASSING}[kind])
         unanswered = wait(futures, DEADLINE + 2).not_done
         hanging += len(unanswered)
         undefined += sum(map(_is_undefined, futures))
         slowest = max(slowest, time.monotonic() - begun)
         recovery = max(recovery, rig.await_ready(30))
-        struck += begun <= rig.faults.struck < math.inf
+        injected += begun <= rig.faults.injected_at < math.inf
         if kind in BREAKING:
-            seen = next((at for at in list(rig.unready) if at >= rig.faults.struck), math.inf)
-            unnoticed = max(unnoticed, seen - rig.faults.struck)
+            seen = next((at for at in list(rig.unready) if at >= rig.faults.injected_at), math.inf)
+            unnoticed = max(unnoticed, seen - rig.faults.injected_at)
     restarts = rig.batcher.stats().restarts
     rig.close()
     return [
         none_of(f"futures that hang after {settings.sizes.faults} faults", hanging),
         none_of("answers that are not numbers", undefined),
-        none_of("faults that did not come about", settings.sizes.faults - struck),
+        none_of("faults that were not injected", settings.sizes.faults - injected),
         at_most("longest wait for an answer or an error", slowest, "s", DEADLINE + 0.5),
         at_most("longest until a broken worker shows as not ready", unnoticed, "s", 2),
         at_most("longest until ready again", recovery, "s", 30),
@@ -162,10 +162,10 @@ def measure(settings: Settings) -> list[Figure]:
     ]
 
 
-def _inject(rig: Rig, fault: Callable[[FaultyScorer], None]) -> list["Future[Scores]"]:
-    """Arm a fault and hand in requests that meet it."""
+def _submit_to(rig: Rig, fault: Callable[[FaultyScorer], None]) -> list["Future[Scores]"]:
+    """Arm a fault and submit requests that meet it."""
     scorer = rig.scorer
-    rig.faults.struck = math.inf
+    rig.faults.injected_at = math.inf
     rig.faults.next = lambda: fault(scorer)
     return [rig.batcher.submit([f"a text {number}"], ["another text"]) for number in range(WAITING)]
 
@@ -176,6 +176,6 @@ def _is_undefined(future: "Future[Scores]") -> bool:
 
 
 def _broken(faults: int) -> int:
-    """Return how many of so many faults break a worker."""
+    """Return how many of the faults break a worker."""
     kinds = len(BREAKING) + len(PASSING)
     return sum(number % kinds < len(BREAKING) for number in range(faults))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.results import Figure
 from bertscore_onnx import BERTScorer
+from harness.results import Figure
 from reliability.bounds import at_most, none_of
 from reliability.memory import resident_mb
 from reliability.server import Client, Server
@@ -58,7 +58,7 @@ def _fuzz_scorer(settings: Settings) -> list[Figure]:
             samples.append(resident_mb())
     warm = samples[len(samples) // 5 :]
     return [
-        none_of(f"of {calls} calls with {calls * CALL:,} odd strings, failed", failed),
+        none_of(f"of {calls} calls with {calls * CALL:,} edge-case strings, failed", failed),
         none_of("scores that are not numbers", undefined),
         at_most("growth of memory after the first fifth", max(warm) - warm[0], "MB", GROWTH_MB),
     ]

@@ -8,8 +8,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from benchmarks.results import Figure, percentile
-from benchmarks.texts import made_up_pairs
+from harness.results import Figure, percentile
+from harness.texts import synthetic_pairs
 from reliability.bounds import at_least, at_most, none_of
 from reliability.server import Client, Server, body_of
 from reliability.settings import Settings
@@ -36,6 +36,9 @@ class Answers:
     refused_after: list[float] = field(default_factory=list)
     """The seconds from a request to its 429."""
 
+    sent_in: float = 0.0
+    """The seconds it took to send all requests."""
+
     deepest: float = 0.0
     """The deepest queue that was seen."""
 
@@ -43,7 +46,7 @@ class Answers:
 def measure(settings: Settings) -> list[Figure]:
     """Measure the throughput, overload the server, and measure the throughput again."""
     sizes = settings.sizes
-    body = body_of(*made_up_pairs(PAIRS))
+    body = body_of(*synthetic_pairs(PAIRS))
     with Server(settings.minilm, "--max-queue", str(MAX_QUEUE), "--max-batch-tokens", "1024") as server:
         _throughput(server.port, body, 1.0)
         calm = _throughput(server.port, body, sizes.calm_seconds)
@@ -52,13 +55,14 @@ def measure(settings: Settings) -> list[Figure]:
         alive = server.process.poll() is None
     others = sum(count for status, count in answers.statuses.items() if status not in (200, 429))
     asked = sum(answers.statuses.values())
-    offered = asked / (calm * sizes.overload_seconds)
+    offered = asked / answers.sent_in / calm
     slowest = 1000 * percentile(answers.refused_after or [math.inf], 99)
     return [
         at_least("requests offered, against those answered when calm", offered, "×", 4.5, of_speed=True),
         none_of(f"of {asked:,} answers, neither 200 nor 429", others),
         at_least("answers 429", answers.statuses[429], "", 1),
         at_least("answers 200", answers.statuses[200], "", 1),
+        at_least("deepest queue that was seen", answers.deepest, "", 1),
         at_most("deepest queue", answers.deepest, "", MAX_QUEUE),
         at_most("p99 of a 429", slowest, "ms", 100, of_speed=True),
         at_most("until 90 % of the throughput is back", recovered, "s", RECOVERY_SECONDS, of_speed=True),
@@ -85,7 +89,14 @@ def _throughput(port: int, body: bytes, seconds: float) -> float:
 
 
 def _overload(server: Server, body: bytes, rate: float, seconds: float) -> Answers:
-    """Send so many requests a second, whatever comes back, and look at the queue meanwhile."""
+    """Send requests at this rate, whatever comes back, and look at the queue meanwhile.
+
+    Args:
+        server: where to send them.
+        body: of each.
+        rate: requests a second.
+        seconds: how long to go on.
+    """
     answers = Answers()
     is_over = threading.Event()
 
@@ -119,6 +130,7 @@ async def _send_all(port: int, body: bytes, rate: float, seconds: float, answers
         for number in range(round(rate * seconds)):
             await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
             group.create_task(ask())
+        answers.sent_in = time.perf_counter() - begun
 
 
 async def _status_of(port: int, request: bytes) -> int:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.results import Figure
-from benchmarks.texts import made_up_pairs
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.serving import MicroBatcher
+from harness.results import Figure
+from harness.texts import synthetic_pairs
 from reliability.bounds import at_least, none_of
 from reliability.settings import Settings
 
@@ -34,8 +34,8 @@ def measure(settings: Settings) -> list[Figure]:
         expected = score_with(scorer)
         trials: list[Trial] = [
             ("fork", score_with, (scorer,)),
-            ("fork", hand_in, (batcher,)),
-            *((method, score_anew, (settings.minilm,)) for method in ("fork", "spawn", "forkserver")),
+            ("fork", submit_to, (batcher,)),
+            *((method, score_with_own, (settings.minilm,)) for method in ("fork", "spawn", "forkserver")),
             *((method, score_with, (scorer,)) for method in ("spawn", "forkserver")),
         ]
         for _ in range(settings.sizes.started_processes):
@@ -55,18 +55,18 @@ def measure(settings: Settings) -> list[Figure]:
 
 def score_with(scorer: BERTScorer) -> list[float]:
     """Score with a scorer that is there."""
-    return [float(value) for value in scorer.score(*made_up_pairs(PAIRS)).F]
+    return [float(value) for value in scorer.score(*synthetic_pairs(PAIRS)).F]
 
 
-def score_anew(bundle: Path) -> list[float]:
+def score_with_own(bundle: Path) -> list[float]:
     """Score with a scorer of one's own."""
     with BERTScorer(bundle, device="cpu") as scorer:
         return score_with(scorer)
 
 
-def hand_in(batcher: MicroBatcher) -> list[float]:
-    """Score by way of a batcher that is there."""
-    return [float(value) for value in batcher.submit(*made_up_pairs(PAIRS)).result().F]
+def submit_to(batcher: MicroBatcher) -> list[float]:
+    """Score by a batcher that is there."""
+    return [float(value) for value in batcher.submit(*synthetic_pairs(PAIRS)).result().F]
 
 
 def _outcome(trial: Trial, expected: list[float]) -> str:

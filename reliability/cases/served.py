@@ -4,9 +4,9 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from benchmarks.results import Figure
-from benchmarks.texts import made_up_pairs
 from bertscore_onnx import BERTScorer
+from harness.results import Figure
+from harness.texts import synthetic_pairs
 from reliability.bounds import at_most, none_of
 from reliability.server import Client, Server, body_of
 from reliability.settings import Settings
@@ -40,7 +40,7 @@ def measure(settings: Settings) -> list[Figure]:
 
 
 def _requests(count: int) -> list[tuple[list[str], list[str]]]:
-    candidates, references = made_up_pairs(PAIRS * count)
+    candidates, references = synthetic_pairs(PAIRS * count)
     parts = [slice(start, start + PAIRS) for start in range(0, len(candidates), PAIRS)]
     return [(candidates[part], references[part]) for part in parts]
 

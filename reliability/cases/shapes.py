@@ -1,12 +1,12 @@
-"""The graph runs on random shapes: memory settles, and the same judge notices a planted leak."""
+"""The graph runs on random shapes: memory settles, and the same check finds a planted leak."""
 
 import random
 
 import numpy as np
 
-from benchmarks.results import Figure
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.model import OnnxModel
+from harness.results import Figure
 from reliability.bounds import at_least, at_most
 from reliability.memory import late_spread, resident_mb
 from reliability.settings import Settings
@@ -22,25 +22,25 @@ MOST_TOKENS = 1024
 
 def measure(settings: Settings) -> list[Figure]:
     """Run sound, then with a leak."""
-    runner = OnnxModel(open_bundle(settings.minilm), device="cpu")
+    model = OnnxModel(open_bundle(settings.minilm), device="cpu")
     runs = settings.sizes.shapes
-    sound = late_spread(_memory_over_runs(runner, runs, leak_mb=0))
-    leaking = late_spread(_memory_over_runs(runner, LEAKING_RUNS, leak_mb=2 * PLANTED_MB / LEAKING_RUNS))
-    runner.close()
+    sound = late_spread(_memory_over_runs(model, runs, leak_mb=0))
+    leaking = late_spread(_memory_over_runs(model, LEAKING_RUNS, leak_mb=2 * PLANTED_MB / LEAKING_RUNS))
+    model.close()
     return [
         at_most(f"spread of memory in the second half of {runs:,} runs", sound, "MB", BOUND_MB),
         at_least("the same with a planted leak", leaking, "MB", BOUND_MB),
     ]
 
 
-def _memory_over_runs(runner: OnnxModel, runs: int, leak_mb: float) -> list[float]:
+def _memory_over_runs(model: OnnxModel, runs: int, leak_mb: float) -> list[float]:
     draw = random.Random(0)  # noqa: S311 -- nothing secret
     lost, samples = [], []
     for _ in range(runs):
         tokens = round(2 ** draw.uniform(1, 9))
         batch = draw.randint(1, max(1, MOST_TOKENS // tokens))
         mask = np.ones((batch, tokens), dtype=np.bool_)
-        runner.run(np.full(mask.shape, 5, dtype=np.int64), mask, latency=draw.random() < 0.5)
+        model.run(np.full(mask.shape, 5, dtype=np.int64), mask, latency=draw.random() < 0.5)
         lost.append(np.ones(int(leak_mb * 1e6), dtype=np.uint8))
         samples.append(resident_mb())
     return samples

@@ -6,9 +6,9 @@ from threading import Barrier
 
 import numpy as np
 
-from benchmarks.results import Figure
-from benchmarks.texts import made_up_pairs
 from bertscore_onnx import BERTScorer
+from harness.results import Figure
+from harness.texts import synthetic_pairs
 from reliability.bounds import at_most, none_of
 from reliability.settings import Settings
 
@@ -19,7 +19,7 @@ PAIRS = 3
 def measure(settings: Settings) -> list[Figure]:
     """Score the same texts in all threads; then open and close in all threads."""
     sizes = settings.sizes
-    candidates, references = made_up_pairs(PAIRS)
+    candidates, references = synthetic_pairs(PAIRS)
     with BERTScorer(settings.minilm, device="cpu") as scorer:
         expected = np.stack(list(scorer.score(candidates, references)))
         differences: list[float] = []
@@ -44,7 +44,7 @@ def measure(settings: Settings) -> list[Figure]:
 
 
 def _in_threads(work: Callable[[], None], threads: int, times: int) -> int:
-    """Do a work so many times in each of so many threads, all at once; return how often it failed."""
+    """Call `work` `times` times in each of `threads` threads, all at once; return how often it failed."""
     barrier = Barrier(threads)
 
     def repeat() -> int:

@@ -1,8 +1,7 @@
-import pytest
-
-from benchmarks.document import BEGIN, DOCUMENT, END, with_figures
+from benchmarks.document import DOCUMENT
 from benchmarks.report import as_markdown, case_as_markdown, goals_as_markdown
-from tests.benchmarks.test_results import REPORT
+from harness.document import BEGIN, END
+from tests.harness.test_results import REPORT
 
 
 def cells(table_line):
@@ -29,19 +28,6 @@ def test_a_report_says_where_it_was_made():
     assert as_markdown(REPORT).startswith(
         "Measured 2030-01-02 03:04.\n\nMachine: processor: one.\n\nSettings: rounds: 2."
     )
-
-
-def test_figures_are_written_between_the_marks_only():
-    document = with_figures(f"before\n{BEGIN}\nold\n{END}\nafter\n", [REPORT])
-    assert document.startswith(f"before\n{BEGIN}\n\nMeasured")
-    assert document.endswith(f"\n{END}\nafter\n")
-    assert "old" not in document
-    assert with_figures(document, [REPORT]) == document
-
-
-def test_a_document_without_marks_is_refused():
-    with pytest.raises(SystemExit, match="no lines"):
-        with_figures("nothing here", [REPORT])
 
 
 def test_the_document_has_the_marks():

@@ -2,15 +2,15 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.gpu import main as gpu_main
-from benchmarks.results import Case, Contender, Curve, read_report
 from benchmarks.run import run_cases
 from benchmarks.settings import Settings
+from harness.results import Case, Curve, Timing, read_report
 
 
 def one_case(settings):
     """Measure nothing."""
-    contenders = [Contender("ours", [1.0, 1.5]), Contender("bert-score", [2.0])]
-    return Case("z", "nothing", contenders=contenders, encode_rate=3e9, curves=[Curve("pairs", [(1.0, 2.0)])])
+    timings = [Timing("ours", [1.0, 1.5]), Timing("bert-score", [2.0])]
+    return Case("z", "nothing", timings=timings, encode_rate=3e9, curves=[Curve("pairs", [(1.0, 2.0)])])
 
 
 def test_a_run_writes_its_results_and_shows_them(tmp_path, capsys):

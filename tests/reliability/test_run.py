@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from benchmarks.document import BEGIN, END, with_figures
-from benchmarks.results import read_report
+from harness.document import BEGIN, END, with_figures
+from harness.results import read_report
 from reliability import __main__ as command
 from reliability.bounds import at_least, at_most, none_of
 from reliability.cases import CASES
@@ -76,9 +76,9 @@ def test_a_broken_bound_fails_the_run(monkeypatch, settings, tmp_path, capsys):
 
 def test_broken_bounds_of_speed_are_shown_and_fail_the_run_unless_told(monkeypatch, settings, tmp_path, capsys):
     assert not run(monkeypatch, settings, tmp_path, hold, be_slow)
-    assert run(monkeypatch, settings, tmp_path, hold, be_slow, whatever_speed=True)
+    assert run(monkeypatch, settings, tmp_path, hold, be_slow, ignore_speed=True)
     assert capsys.readouterr().out.count("NO") == 4
-    assert not run(monkeypatch, settings, tmp_path, be_slow, break_a_bound, whatever_speed=True)
+    assert not run(monkeypatch, settings, tmp_path, be_slow, break_a_bound, ignore_speed=True)
 
 
 def hold_from_the_second_run_on(settings):

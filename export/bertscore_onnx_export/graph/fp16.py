@@ -54,7 +54,7 @@ class _Fp16Conversion:
 
         self.nodes: list[NodeProto] = []
         self.copies: dict[tuple[str, int], str] = {}
-        """The names of values that are had in the other precision too, or of constants in either."""
+        """By value and precision, the name of its copy in that precision."""
 
         self.new_constants: list[TensorProto] = []
 
@@ -64,24 +64,24 @@ class _Fp16Conversion:
             if node.op_type not in _SHAPE_ONLY:
                 node.input[:] = [self._as(name, kind) for name in node.input]
             if kind == _HALF:
-                _halve_attributes(node)
+                _attributes_to_fp16(node)
             self.nodes.append(node)
         used = {name for node in self.nodes for name in node.input}
-        halved = {name for name, _ in self.copies} - used
-        kept = [tensor for tensor in self.graph.initializer if tensor.name not in halved]
+        replaced = {name for name, _ in self.copies} - used
+        kept = [tensor for tensor in self.graph.initializer if tensor.name not in replaced]
         del self.graph.node[:], self.graph.initializer[:], self.graph.value_info[:]
         self.graph.node.extend(self.nodes)
         self.graph.initializer.extend([*kept, *self.new_constants])
 
     def _as(self, name: str, kind: int) -> str:
-        """Return the name under which a value is had in a precision; one that is no fp32 number has only its own."""
+        """Return the name of a value in a precision; one that is not a float keeps its own."""
         here = _FLOAT if name in self.single or name in self.constants else _HALF
         if not name or self.types.get(name, _FLOAT) != _FLOAT or here == kind:
             return name
         if (name, kind) not in self.copies:
             copy = self.copies[name, kind] = f"{name}_{'fp16' if kind == _HALF else 'fp32'}"
             if name in self.constants:
-                self.new_constants.append(_half_tensor(self.constants[name], copy))
+                self.new_constants.append(_fp16_tensor(self.constants[name], copy))
             else:
                 self.nodes.append(make_node("Cast", [name], [copy], to=kind))
         return self.copies[name, kind]
@@ -114,21 +114,21 @@ def _values_to_keep(graph: GraphProto) -> set[str]:
     return kept | {OUTPUT, *NORMS}
 
 
-def _halve_attributes(node: NodeProto) -> None:
+def _attributes_to_fp16(node: NodeProto) -> None:
     for attribute in node.attribute:
         if node.op_type == "Cast" and attribute.i == _FLOAT:
             attribute.i = _HALF
         if attribute.type == AttributeProto.TENSOR and attribute.t.data_type == _FLOAT:
-            attribute.t.CopyFrom(_half_tensor(attribute.t, attribute.t.name))
+            attribute.t.CopyFrom(_fp16_tensor(attribute.t, attribute.t.name))
         for inner in attribute.g.node:  # a branch of a condition
-            _halve_attributes(inner)
+            _attributes_to_fp16(inner)
         for output in attribute.g.output:
             if output.type.tensor_type.elem_type == _FLOAT:
                 output.type.tensor_type.elem_type = _HALF
 
 
-def _half_tensor(tensor: TensorProto, name: str) -> TensorProto:
+def _fp16_tensor(tensor: TensorProto, name: str) -> TensorProto:
     """Return a copy in fp16; the masks' largest negative number becomes fp16's own, and not infinity."""
     array = to_array(tensor)
-    halved = np.where(np.isfinite(array), np.clip(array, -_LARGEST, _LARGEST), array)
-    return from_array(halved.astype(np.float16), name)
+    clipped = np.where(np.isfinite(array), np.clip(array, -_LARGEST, _LARGEST), array)
+    return from_array(clipped.astype(np.float16), name)

@@ -1,7 +1,7 @@
-"""int8: products with weights are computed in whole numbers, each token with a scale of its own.
+"""int8: products with weights are computed in 8-bit integers, each token with a scale of its own.
 
 A product X W becomes (A B) s t, where A is X / s rounded to 8 bits, with a scale s for each row of X, which is a token,
-and B is W / t rounded to 7 bits, with a scale t for each column of W. The usual dynamic quantisation has one scale for
+and B is W / t rounded to 7 bits, with a scale t for each column of W. The usual dynamic quantization has one scale for
 a whole batch instead: there a score depends on the other texts of its batch, and vectors move further (MiniLM at layer
 4: 1 - cos is 0.008 on average, and 0.002 here).
 """
@@ -36,12 +36,12 @@ def quantize_to_int8(folder: Path) -> None:
         UnsupportedFamilyError: there is no such product.
     """
     model = load_graph(folder)
-    if not _quantise_products(model.graph):
+    if not _quantize_products(model.graph):
         raise UnsupportedFamilyError("Nothing in the graph can be computed in int8. Export it with --precision fp32.")
     replace_graph(model, folder)
 
 
-def _quantise_products(graph: GraphProto) -> int:
+def _quantize_products(graph: GraphProto) -> int:
     """Replace the products of a graph; return how many there were."""
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     nodes: list[NodeProto] = []
@@ -54,10 +54,10 @@ def _quantise_products(graph: GraphProto) -> int:
             nodes.append(node)
             continue
         if weight.name not in matrices:  # layers may share it
-            matrices[weight.name] = _quantised_matrix(weight)
+            matrices[weight.name] = _quantized_matrix(weight)
         if node.input[0] not in rows:  # query, key and value share it
             rows.add(node.input[0])
-            nodes += _quantising_rows(node.input[0])
+            nodes += _quantize_rows(node.input[0])
         nodes += _integer_product(node)
         products += 1
     used = {name for node in nodes for name in node.input}
@@ -69,14 +69,14 @@ def _quantise_products(graph: GraphProto) -> int:
     return products
 
 
-def _quantised_matrix(weight: TensorProto) -> list[TensorProto]:
+def _quantized_matrix(weight: TensorProto) -> list[TensorProto]:
     matrix: NDArray[np.float32] = to_array(weight)  # (rows, columns)
     scales = np.abs(matrix).max(axis=0) / WEIGHT_LIMIT  # (columns,)
     whole = np.rint(matrix / np.where(scales > 0, scales, 1)).astype(np.int8)
     return [from_array(whole, f"{weight.name}_int8"), from_array(scales, f"{weight.name}_scale")]
 
 
-def _quantising_rows(value: str) -> list[NodeProto]:
+def _quantize_rows(value: str) -> list[NodeProto]:
     return [
         make_node("Abs", [value], [f"{value}_abs"]),
         make_node("ReduceMax", [f"{value}_abs"], [f"{value}_largest"], axes=[-1], keepdims=1),

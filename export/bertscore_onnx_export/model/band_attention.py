@@ -1,7 +1,7 @@
 """Longformer's sliding-window attention in a form that exports: dense, with a band for a mask.
 
 The original (Beltagy et al., 2020, section 3) cuts the sequence into chunks, whose number a trace would fix. Without
-global tokens, which nobody asks for here, it is ordinary attention in which a token sees those at most half a window
+global tokens, which are not used here, it is ordinary attention in which a token sees those at most half a window
 away. Dense costs memory in the square of the length, as every other family does.
 """
 

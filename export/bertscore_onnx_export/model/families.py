@@ -69,7 +69,7 @@ class Family:
     also: tuple[str, ...] = ()
     """Other names that the catalogue has for models of this architecture."""
 
-    proved: bool = True
+    is_tested: bool = True
     """Whether tests hold it to bert-score's own vectors."""
 
 
@@ -105,7 +105,7 @@ FAMILIES: Mapping[str, Family] = {
     "roberta": Family("roberta", after_padding, _NO_POOLER, also=("bertweet",)),
     "squeezebert": Family("squeezebert"),
     "t5": _T5,
-    "umt5": replace(_T5, name="umt5", also=(), proved=False),  # bert-score loads it as a T5, which it is not
+    "umt5": replace(_T5, name="umt5", also=(), is_tested=False),  # bert-score loads it as a T5, which it is not
     "xlm": Family("xlm"),
     "xlm-prophetnet": Family("xlm-prophetnet", _unbounded),  # as prophetnet
     "xlm-roberta": Family("xlm-roberta", after_padding, _NO_POOLER),
@@ -113,9 +113,9 @@ FAMILIES: Mapping[str, Family] = {
 }
 """By the `model_type` of a configuration of transformers."""
 
-_UNKNOWN = Family("", proved=False)
+_UNKNOWN = Family("", is_tested=False)
 
 
 def family_of(config: Any) -> Family:
-    """Return the row for a configuration of transformers, or an unproved one that assumes nothing special."""
+    """Return the row for a configuration of transformers, or an untested one that assumes nothing special."""
     return FAMILIES.get(config.model_type) or replace(_UNKNOWN, name=config.model_type)

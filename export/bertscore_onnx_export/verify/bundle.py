@@ -1,4 +1,4 @@
-"""Proves a bundle: PyTorch and the runtime must give the golden pairs the same scores."""
+"""Verifies a bundle: PyTorch and the runtime must give the golden pairs the same scores."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from bertscore_onnx.errors import EncodingError, VerificationError
 from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids
 from bertscore_onnx_export.verify.sample_texts import GOLDEN_PAIRS
+from bertscore_onnx_export.verify.vectors import unit_vectors
 
 
 def score_golden_pairs(
@@ -19,21 +20,19 @@ def score_golden_pairs(
 
     def embed(text: str) -> tuple[torch.Tensor, torch.Tensor]:
         ids = torch.tensor([original_ids(tokenizer, text, facts.max_length)])
-        states = model(ids, attention_mask=torch.ones_like(ids)).last_hidden_state
-        vectors = states.reshape(-1, *states.shape[-2:])  # (layers, tokens, hidden)
+        vectors = unit_vectors(model, ids, torch.ones_like(ids))
         weights = (~torch.isin(ids[0], torch.tensor(facts.zero_weight_ids))).float()  # (tokens,)
-        return vectors / vectors.norm(dim=-1, keepdim=True), weights / weights.sum()
+        return vectors.reshape(-1, *vectors.shape[-2:]), weights / weights.sum()  # (layers, tokens, hidden), (tokens,)
 
     pairs = []
-    with torch.no_grad():
-        for candidate, reference in GOLDEN_PAIRS:
-            candidate_vectors, candidate_weights = embed(candidate)
-            reference_vectors, reference_weights = embed(reference)
-            similarity = candidate_vectors @ reference_vectors.transpose(1, 2)  # (layers, cand_tokens, ref_tokens)
-            precision = similarity.amax(dim=2) @ candidate_weights  # (layers,)
-            recall = similarity.amax(dim=1) @ reference_weights  # (layers,)
-            f1 = 2 * precision * recall / (precision + recall)
-            pairs.append(GoldenPair(candidate, reference, precision.tolist(), recall.tolist(), f1.tolist()))
+    for candidate, reference in GOLDEN_PAIRS:
+        candidate_vectors, candidate_weights = embed(candidate)
+        reference_vectors, reference_weights = embed(reference)
+        similarity = candidate_vectors @ reference_vectors.transpose(1, 2)  # (layers, cand_tokens, ref_tokens)
+        precision = similarity.amax(dim=2) @ candidate_weights  # (layers,)
+        recall = similarity.amax(dim=1) @ reference_weights  # (layers,)
+        f1 = 2 * precision * recall / (precision + recall)
+        pairs.append(GoldenPair(candidate, reference, precision.tolist(), recall.tolist(), f1.tolist()))
     return pairs
 
 

@@ -1,20 +1,11 @@
-"""Learns by running a model what the table says of the families in it, and proves the graphs of all others."""
+"""Learns by running a model what the table of families says of the tested ones."""
 
-from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.nn.functional import pad
 from transformers import PreTrainedModel
 
-from bertscore_onnx.encoding.providers import load_onnxruntime
-from bertscore_onnx.errors import VerificationError
 from bertscore_onnx_export.model.families import Family, after_padding
-from bertscore_onnx_export.model.source import first_line
-
-HARMLESS = 1e-4
-"""What moves a coordinate of a unit vector by less leaves the vector alone."""
+from bertscore_onnx_export.verify.vectors import HARMLESS, sample_ids, unit_vectors
 
 
 def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | None:
@@ -24,10 +15,10 @@ def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | Non
     RoBERTa's way of counting leaves of it.
     """
     longest = family.max_tokens(config)
-    if family.proved or longest is None:
+    if family.is_tested or longest is None:
         return longest
     try:
-        encode(model, *_tokens(model, longest))
+        unit_vectors(model, *sample_ids(model, longest))
     except (IndexError, RuntimeError):
         return after_padding(config)
     return longest
@@ -35,48 +26,7 @@ def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | Non
 
 def takes_padding(model: PreTrainedModel, family: Family) -> bool:
     """Return whether padding leaves the vectors of the real tokens alone."""
-    if family.proved:
+    if family.is_tested:
         return family.padding
-    alone, padded = encode(model, *_tokens(model, 9)), encode(model, *_tokens(model, 9, padding=7))
+    alone, padded = unit_vectors(model, *sample_ids(model, 9)), unit_vectors(model, *sample_ids(model, 9, padding=7))
     return bool((alone - padded[..., :9, :]).abs().max() < HARMLESS)
-
-
-def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> None:
-    """Compare a graph with its model on batches of several shapes, any of which a trace may have fixed.
-
-    Raises:
-        VerificationError: the vectors differ, or the graph does not run.
-    """
-    session = load_onnxruntime().InferenceSession(graph)
-    for batch, tokens, padded in ((1, 1, 0), (1, 17, 0), (3, 9, 7 if padding else 0)):
-        ids, mask = (row.repeat(batch, 1) for row in _tokens(model, tokens, padding=padded))
-        values = {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
-        feed = {node.name: values[node.name] for node in session.get_inputs()}
-        try:
-            vectors = torch.from_numpy(session.run(None, feed)[0])  # (batch, tokens, hidden)
-            difference = float((vectors - encode(model, ids, mask))[..., :tokens, :].abs().max())
-        except Exception as error:  # ONNX Runtime's own are untyped; shapes that differ raise RuntimeError
-            raise VerificationError(
-                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: "
-                f"{first_line(error)}"
-            ) from error
-        if difference > HARMLESS:
-            raise VerificationError(
-                f"The graph of a model of the type {model.config.model_type!r} differs from PyTorch by "
-                f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted."
-            )
-
-
-def encode(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
-    """Return the unit vectors of ids, (batch, tokens), as (batch, tokens, hidden), or with the layers before these."""
-    with torch.no_grad():
-        vectors: Tensor = model(ids, attention_mask=mask).last_hidden_state
-    norms: Tensor = vectors.norm(dim=-1, keepdim=True)
-    return vectors / norms
-
-
-def _tokens(model: PreTrainedModel, tokens: int, *, padding: int = 0) -> tuple[Tensor, Tensor]:
-    """Return ids of some tokens with so much padding behind them, and their mask, (1, tokens + padding) each."""
-    middle = model.config.vocab_size // 2  # away from special tokens; RoBERTa does not count padding as positions
-    ids = middle + torch.arange(tokens)[None] % 5
-    return pad(ids, (0, padding)), pad(torch.ones_like(ids), (0, padding))

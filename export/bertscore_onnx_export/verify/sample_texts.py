@@ -1,4 +1,4 @@
-"""Texts that every export is tried on: plain ones, awkward ones, and the golden pairs that go into the bundle."""
+"""Texts that every export is tried on: plain ones, edge cases, and the golden pairs that go into the bundle."""
 
 GOLDEN_PAIRS: tuple[tuple[str, str], ...] = (
     ("The cat sat on the mat.", "A cat was sitting on the mat."),

@@ -38,7 +38,7 @@ def precision(request):
 
 @pytest.fixture(scope="module")
 def lowered(precision, tiny_model, tmp_path_factory):
-    """The bundle of the tiny model at layer 2 in fewer bits."""
+    """The bundle of the tiny model at layer 2 in reduced precision."""
     output = tmp_path_factory.mktemp("lowered") / precision
     return export_model(str(tiny_model), num_layers=2, output=output, precision=precision)
 

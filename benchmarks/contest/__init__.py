@@ -1,0 +1,1 @@
+"""Contestants that do the same work in turn, each in a process of its own."""

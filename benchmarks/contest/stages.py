@@ -1,0 +1,129 @@
+"""Where the time of a call goes: times the stations of the library from outside, in a run made for that alone."""
+
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from pkgutil import resolve_name
+from types import GeneratorType
+from typing import Any
+from unittest import mock
+
+STATIONS = {
+    "tokenise": ["bertscore_onnx.text.tokenizer.TextTokenizer.__call__"],
+    "plan": ["bertscore_onnx.encoding.encoder.plan_runs"],
+    "encode": ["onnxruntime.InferenceSession.run", "onnxruntime.InferenceSession.run_with_iobinding"],
+    "match": ["bertscore_onnx.matching.pairs.Matching.match"],
+}
+"""The functions whose time is that of each stage, by the names under which their callers look them up."""
+
+OTHER = "other"
+"""The stage of the time in which no station is at work."""
+
+Span = tuple[float, float, str]
+"""Begin, end and stage of a piece of one thread's work."""
+
+
+class StageClock:
+    """Records which stage each thread is at; inside a station another one stops its clock."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self._thread = threading.local()
+
+    def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a function, or a generator function, so that its time counts for a stage."""
+
+        def station(*arguments: Any, **named: Any) -> Any:
+            with self._at(stage):
+                result = function(*arguments, **named)
+            return self._each(stage, result) if isinstance(result, GeneratorType) else result
+
+        return station
+
+    def _each(self, stage: str, items: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            with self._at(stage):
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+            yield item
+
+    @contextlib.contextmanager
+    def _at(self, stage: str) -> Iterator[None]:
+        stack: list[str] = self._thread.__dict__.setdefault("stack", [])
+        self._close(stack)
+        stack.append(stage)
+        try:
+            yield
+        finally:
+            self._close(stack)
+            stack.pop()
+
+    def _close(self, stack: list[str]) -> None:
+        """End the span of the innermost station, if there is one, and begin the next."""
+        now = time.perf_counter()
+        if stack:
+            self.spans.append((self._thread.since, now, stack[-1]))
+        self._thread.since = now
+
+
+def replaced(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> AbstractContextManager[Any]:
+    """Put a wrapped function into the place of one of `STATIONS`, for a while.
+
+    Raises:
+        RuntimeError: there is no such function.
+    """
+    try:
+        function = resolve_name(name)
+    except (AttributeError, ImportError) as error:
+        raise RuntimeError(f"There is no function {name}. Adjust STATIONS in {__file__}.") from error
+    return mock.patch(name, wrap(function))
+
+
+def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
+    """Time a call and its stages.
+
+    Returns:
+        The seconds it took, and the share of each stage.
+
+    Raises:
+        RuntimeError: it ran no model.
+    """
+    clock = StageClock()
+    with contextlib.ExitStack() as patches:
+        for stage, names in STATIONS.items():
+            for name in names:
+                patches.enter_context(replaced(name, partial(clock.timed, stage)))
+        begin = time.perf_counter()
+        call()
+        end = time.perf_counter()
+    shares = stage_shares(clock.spans, begin, end)
+    if not shares["encode"]:
+        raise RuntimeError(f"The call never came to {' or '.join(STATIONS['encode'])}. Adjust STATIONS in {__file__}.")
+    return end - begin, shares
+
+
+def stage_shares(spans: list[Span], begin: float, end: float) -> dict[str, float]:
+    """Share out the time from begin to end; threads at work at the same moment share that moment equally.
+
+    Returns:
+        The share of each stage, `OTHER` included; together 1.
+    """
+    changes = sorted([(at, stage, 1) for at, _, stage in spans] + [(at, stage, -1) for _, at, stage in spans])
+    active: Counter[str] = Counter()
+    seconds = dict.fromkeys([*STATIONS, OTHER], 0.0)
+    before = begin
+    for at, stage, change in [*changes, (end, OTHER, 0)]:
+        threads = active.total()
+        for busy, count in active.items():
+            seconds[busy] += (at - before) * count / max(threads, 1)
+        if not threads:
+            seconds[OTHER] += at - before
+        active[stage] += change
+        before = at
+    return {stage: spent / (end - begin) for stage, spent in seconds.items()}

@@ -1,0 +1,55 @@
+"""The work that is measured, the same for every engine.
+
+Each function does its work once and returns the seconds of every timed call, and the F of every pair.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from harness.texts import distinct_pairs
+
+Outcome = tuple[list[float], list[float]]
+
+
+def score_together(scorer: Any, candidates: list[str], references: list[Any]) -> Outcome:
+    """Score all pairs in one call."""
+    begin = time.perf_counter()
+    _, _, f = scorer.score(candidates, references)
+    return [time.perf_counter() - begin], [float(one) for one in f]
+
+
+def score_singly(scorer: Any, candidates: list[str], references: list[str]) -> Outcome:
+    """Score one pair a call."""
+    seconds, scores = [], []
+    for candidate, reference in zip(candidates, references, strict=True):
+        begin = time.perf_counter()
+        _, _, f = scorer.score([candidate], [reference])
+        seconds.append(time.perf_counter() - begin)
+        scores.append(float(f[0]))
+    return seconds, scores
+
+
+def score_systems(scorer: Any, systems: list[list[str]], references: list[str], *, encode_once: bool) -> Outcome:
+    """Score the outputs of several systems against the same references."""
+    begin = time.perf_counter()
+    against = scorer.encode(references) if encode_once else references
+    results = [scorer.score(candidates, against) for candidates in systems]
+    return [time.perf_counter() - begin], [float(one) for _, _, f in results for one in f]
+
+
+def stream(scorer: Any, count: int) -> Outcome:
+    """Score pairs that are made up as they are asked for, and keep none of the scores."""
+    begin = time.perf_counter()
+    scored = sum(1 for _ in scorer.stream(distinct_pairs(count)))
+    if scored != count:
+        raise RuntimeError(f"The stream gave {scored} scores for {count} pairs.")
+    return [time.perf_counter() - begin], []
+
+
+WORKLOADS: dict[str, Callable[..., Outcome]] = {
+    "together": score_together,
+    "singly": score_singly,
+    "systems": score_systems,
+    "stream": stream,
+}

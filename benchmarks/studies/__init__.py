@@ -1,0 +1,1 @@
+"""Studies behind a default: scripts, each run by itself."""

@@ -1,0 +1,56 @@
+"""The unit vectors that a model gives, and the check that its graph gives the same."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+from transformers import PreTrainedModel
+
+from bertscore_onnx.encoding.providers import load_onnxruntime
+from bertscore_onnx.errors import VerificationError
+from bertscore_onnx_export.model.source import first_line
+
+HARMLESS = 1e-4
+"""What moves a coordinate of a unit vector by less leaves the vector alone."""
+
+
+def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
+    """Return the unit vectors of ids, (batch, tokens), as (batch, tokens, hidden), or with the layers before these."""
+    with torch.no_grad():
+        vectors: Tensor = model(ids, attention_mask=mask).last_hidden_state
+    norms: Tensor = vectors.norm(dim=-1, keepdim=True)
+    return vectors / norms
+
+
+def sample_ids(model: PreTrainedModel, tokens: int, *, padding: int = 0) -> tuple[Tensor, Tensor]:
+    """Return ids of some tokens followed by padding, and their mask, (1, tokens + padding) each."""
+    middle = model.config.vocab_size // 2  # away from special tokens; RoBERTa does not count padding as positions
+    ids = middle + torch.arange(tokens)[None] % 5
+    return pad(ids, (0, padding)), pad(torch.ones_like(ids), (0, padding))
+
+
+def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> None:
+    """Compare a graph with its model on batches of several shapes, any of which a trace may have fixed.
+
+    Raises:
+        VerificationError: the vectors differ, or the graph does not run.
+    """
+    session = load_onnxruntime().InferenceSession(graph)
+    for batch, tokens, padded in ((1, 1, 0), (1, 17, 0), (3, 9, 7 if padding else 0)):
+        ids, mask = (row.repeat(batch, 1) for row in sample_ids(model, tokens, padding=padded))
+        values = {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
+        feed = {node.name: values[node.name] for node in session.get_inputs()}
+        try:
+            vectors = torch.from_numpy(session.run(None, feed)[0])  # (batch, tokens, hidden)
+            difference = float((vectors - unit_vectors(model, ids, mask))[..., :tokens, :].abs().max())
+        except Exception as error:  # ONNX Runtime's own are untyped; shapes that differ raise RuntimeError
+            raise VerificationError(
+                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: "
+                f"{first_line(error)}"
+            ) from error
+        if not difference <= HARMLESS:
+            raise VerificationError(
+                f"The graph of a model of the type {model.config.model_type!r} differs from PyTorch by "
+                f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted."
+            )
