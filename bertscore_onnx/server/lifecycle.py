@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 _BACKLOG = 2048
 
 _LAST_SECONDS = 5
-"""What answers get to leave the building, when all scoring is over."""
+"""Seconds for answers to be sent, when all scoring is over."""
 
 
 class _Server(uvicorn.Server):
@@ -54,7 +54,7 @@ def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int)
 
 
 def make_server(app: Starlette) -> uvicorn.Server:
-    """Return a server that does not touch signals, and logs what goes wrong only: the gate writes the access lines."""
+    """Return a server that leaves signals alone and logs errors only: the middleware writes the access lines."""
     config = uvicorn.Config(
         app,
         http=TimedConnection,

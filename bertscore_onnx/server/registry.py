@@ -19,7 +19,7 @@ from bertscore_onnx.matching.rescaling import Rescaling
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.requests.errors import Problem
+from bertscore_onnx.server.requests.errors import ApiError
 from bertscore_onnx.server.requests.schemas import ModelInfo
 from bertscore_onnx.serving import MicroBatcher
 from bertscore_onnx.similarity import TokenNames
@@ -28,7 +28,7 @@ MakeScorer = Callable[[Bundle, Sequence[str] | None], BERTScorer]
 """Makes a scorer of a bundle, with idf weights from these sentences, or without."""
 
 
-class Weighting:
+class ScorerSlot:
     """One model with one idf table, or none: a scorer and the batcher in front of it."""
 
     def __init__(self, make: Callable[[], BERTScorer], limits: Limits) -> None:
@@ -62,7 +62,7 @@ class Model:
         self,
         name: str,
         bundle: Bundle,
-        weightings: Mapping[str | None, Weighting],
+        slots: Mapping[str | None, ScorerSlot],
         *,
         allow_fp32_baseline: bool = False,
     ) -> None:
@@ -71,15 +71,15 @@ class Model:
         Args:
             name: what requests call it.
             bundle: where it comes from.
-            weightings: the weighting of each idf table, and under None the one without idf.
+            slots: the slot of each idf table, and under None the one without idf.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
         """
         self.name = name
         self.manifest = bundle.manifest
         """What the bundle says of the model."""
         self.token_names = TokenNames(bundle)
-        self.weightings = weightings
-        signature = weightings[None].scorer.signature
+        self.slots = slots
+        signature = slots[None].scorer.signature
         self.precision = signature.precision
         """The arithmetic in use, which on some devices is not that of the bundle."""
         self.cut_at = None if signature.long_text == "window" else bundle.manifest.max_length
@@ -92,22 +92,22 @@ class Model:
     @property
     def idf_tables(self) -> list[str]:
         """The names of the idf tables."""
-        return [name for name in self.weightings if name is not None]
+        return [name for name in self.slots if name is not None]
 
-    def weighting(self, idf: str | None) -> Weighting:
-        """Return the weighting with an idf table.
+    def slot(self, idf: str | None) -> ScorerSlot:
+        """Return the slot with an idf table.
 
         Raises:
-            Problem: 422: there is no such table.
+            ApiError: 422: there is no such table.
         """
-        if idf not in self.weightings:
+        if idf not in self.slots:
             known = ", ".join(self.idf_tables) or "none"
-            raise Problem(422, "unknown_idf", f"There is no idf table {idf!r}; the server has: {known}.")
-        return self.weightings[idf]
+            raise ApiError(422, "unknown_idf", f"There is no idf table {idf!r}; the server has: {known}.")
+        return self.slots[idf]
 
     def info(self) -> ModelInfo:
         """Describe the model."""
-        scorer, manifest = self.weightings[None].scorer, self.manifest
+        scorer, manifest = self.slots[None].scorer, self.manifest
         return ModelInfo(
             self.name,
             manifest.num_layers,
@@ -120,34 +120,34 @@ class Model:
         )
 
 
-class Choice:
+class Selection:
     """The model, the idf table and the rescaling that one request asks for."""
 
     def __init__(self, model: Model, idf: str | None, rescale: str | bool | None) -> None:
         """Find what a request asks for.
 
         Raises:
-            Problem: 422: the model does not have it.
+            ApiError: 422: the model does not have it.
         """
         if rescale is True:
-            raise Problem(422, "invalid", '`rescale` is true; expected a language, such as "en", or false.')
+            raise ApiError(422, "invalid", '`rescale` is true; expected a language, such as "en", or false.')
         language = rescale.lower() if rescale else "no"
         if rescale and language not in model.baselines:
             known = ", ".join(sorted(model.baselines)) or "none"
-            raise Problem(422, "unknown_baseline", f"{model.name} has no baseline for {rescale!r}; it has: {known}.")
+            raise ApiError(422, "unknown_baseline", f"{model.name} has no baseline for {rescale!r}; it has: {known}.")
         self.model = model
-        self.weighting = model.weighting(idf)
+        self.slot = model.slot(idf)
         self._rescaling = Rescaling(language, tuple(model.baselines.get(language, ())))
-        self.signature = str(replace(self.weighting.scorer.signature, rescale=language))
+        self.signature = str(replace(self.slot.scorer.signature, rescale=language))
         """That of a `BERTScorer` with the same settings."""
 
     async def score(self, cands: Sequence[str], refs: Sequence[Sequence[str]], deadline: float) -> Scores:
-        """Score candidates against their references, in the company of other requests' texts.
+        """Score candidates against their references, in batches with other requests' texts.
 
         Raises:
             BertScoreOnnxError: as `MicroBatcher.score` says.
         """
-        raw = await self.weighting.batcher.score(cands, refs, deadline=deadline)
+        raw = await self.slot.batcher.score(cands, refs, deadline=deadline)
         return self._rescaling.apply(raw)
 
 
@@ -188,28 +188,28 @@ class Models(Closeable):
             for spec in models:
                 alias, _, source = spec.rpartition("=")
                 bundle = resolve_bundle(source, precision=precision)
-                weightings: dict[str | None, Weighting] = {}
+                slots: dict[str | None, ScorerSlot] = {}
                 for idf, sentences in [(None, None), *idf_sentences.items()]:
-                    weightings[idf] = Weighting(partial(make, bundle, sentences), limits)
-                    opened.callback(weightings[idf].close)
+                    slots[idf] = ScorerSlot(partial(make, bundle, sentences), limits)
+                    opened.callback(slots[idf].close)
                 name = alias or bundle.manifest.model_id
                 if any(name == other.name for other in loaded):
                     raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
-                loaded.append(Model(name, bundle, weightings, allow_fp32_baseline=allow_fp32_baseline))
+                loaded.append(Model(name, bundle, slots, allow_fp32_baseline=allow_fp32_baseline))
             opened.pop_all()
         return cls(loaded)
 
-    def choose(self, name: str | None) -> Model:
+    def model(self, name: str | None) -> Model:
         """Return the model of a name, or the only one.
 
         Raises:
-            Problem: 422: there is no such model, or none was named where there are several.
+            ApiError: 422: there is no such model, or none was named where there are several.
         """
         known = ", ".join(self._models)
         if name is None and len(self._models) > 1:
-            raise Problem(422, "model_missing", f"Name a `model`; the server has: {known}.")
+            raise ApiError(422, "model_missing", f"Name a `model`; the server has: {known}.")
         if name is not None and name not in self._models:
-            raise Problem(422, "unknown_model", f"There is no model {name!r}; the server has: {known}.")
+            raise ApiError(422, "unknown_model", f"There is no model {name!r}; the server has: {known}.")
         return next(iter(self._models.values())) if name is None else self._models[name]
 
     def check_room(self) -> None:
@@ -219,9 +219,9 @@ class Models(Closeable):
             QueueFullError: as `MicroBatcher.check_room` says.
         """
         refusal = None
-        for _, _, weighting in self.weightings():
+        for _, _, slot in self.slots():
             try:
-                weighting.batcher.check_room()
+                slot.batcher.check_room()
             except QueueFullError as error:
                 refusal = error
             else:
@@ -233,13 +233,13 @@ class Models(Closeable):
         """Go through the models."""
         return iter(self._models.values())
 
-    def weightings(self) -> Iterator[tuple[Model, str | None, Weighting]]:
-        """Go through the weightings of all models, with their idf tables."""
-        return ((model, idf, one) for model in self for idf, one in model.weightings.items())
+    def slots(self) -> Iterator[tuple[Model, str | None, ScorerSlot]]:
+        """Go through the slots of all models, with their idf tables."""
+        return ((model, idf, one) for model in self for idf, one in model.slots.items())
 
     def close(self) -> None:
         """Stop all batchers, so that nobody waits any longer, and release all models."""
-        for _, _, weighting in self.weightings():
-            weighting.batcher.close()
-        for _, _, weighting in self.weightings():
-            weighting.close()
+        for _, _, slot in self.slots():
+            slot.batcher.close()
+        for _, _, slot in self.slots():
+            slot.close()

@@ -22,7 +22,7 @@ RUN_TOKENS = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Item:
+class Request:
     """Candidates and references that are answered together."""
 
     cands: list[str]
@@ -34,7 +34,7 @@ class Item:
     """Of all texts, as estimated."""
 
     padded_tokens: int
-    """The same with the padding that the scorer would add for this item alone."""
+    """The same with the padding that the scorer would add for this request alone."""
 
     seconds: float
     """How long the caller waits."""
@@ -49,7 +49,7 @@ class Item:
         return self.submitted + self.seconds
 
 
-def make_item(cands: Iterable[str], refs: Iterable[Reference], seconds: float) -> Item:
+def make_request(cands: Iterable[str], refs: Iterable[Reference], seconds: float) -> Request:
     """Check what a caller hands in.
 
     Raises:
@@ -64,23 +64,23 @@ def make_item(cands: Iterable[str], refs: Iterable[Reference], seconds: float) -
     singles = pairs.candidates.texts
     lengths = np.array([estimate_tokens(text) for text in (*singles, *texts)], dtype=np.int64)  # (texts,)
     padded = sum(len(run) * int(lengths[run[0]]) for run in plan_batches(lengths, RUN_TOKENS))
-    return Item(singles, groups, int(lengths.sum()), padded, seconds)
+    return Request(singles, groups, int(lengths.sum()), padded, seconds)
 
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text by its bytes.
 
-    The true number would need the text tokenised here and again by the scorer. Nothing hangs on it but how many items
-    share a batch: the scorer caps its own runs by true counts.
+    The true number would need the text tokenised here and again by the scorer. Only how many requests share a batch
+    depends on it: the scorer caps its own runs by true counts.
     """
     return SPECIAL_TOKENS + len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN
 
 
-def split_scores(scores: Scores, items: Sequence[Item]) -> Iterator[Scores | EncodingError]:
-    """Yield each item its part of a batch's scores, or an error where that is not finite."""
+def split_scores(scores: Scores, requests: Sequence[Request]) -> Iterator[Scores | EncodingError]:
+    """Yield each request its part of a batch's scores, or an error where that is not finite."""
     end = 0
-    for item in items:
-        start, end = end, end + len(item.cands)
+    for request in requests:
+        start, end = end, end + len(request.cands)
         precision, recall, f1 = (part[..., start:end].copy() for part in scores)  # a view would keep the whole batch
         if is_finite(part := Scores(precision, recall, f1, scores.best_reference[..., start:end].copy())):
             yield part

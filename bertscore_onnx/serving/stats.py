@@ -10,33 +10,33 @@ from bertscore_onnx.serving.durations import Durations
 class BatcherStats:
     """Counts since the batcher was made, all of one moment.
 
-    An item is what one call of `submit` hands in. `submitted` is the sum of `completed`, all of `failed`, `cancelled`,
-    `expired`, `waiting` and `in_flight`.
+    A request is what one call of `submit` hands in. `submitted` is the sum of `completed`, all of `failed`,
+    `cancelled`, `expired`, `waiting` and `in_flight`.
     """
 
     submitted: int
-    """Items that were admitted."""
+    """Requests that were admitted."""
 
     completed: int
-    """Items that were scored."""
+    """Requests that were scored."""
 
     failed: Mapping[str, int]
-    """Items that got an error other than a `DeadlineError`, by the name of its class."""
+    """Requests that got an error other than a `DeadlineError`, by the name of its class."""
 
     cancelled: int
-    """Items whose caller cancelled them before they were scored."""
+    """Requests whose caller cancelled them before they were scored."""
 
     expired: int
-    """Items that got a `DeadlineError`."""
+    """Requests that got a `DeadlineError`."""
 
     rejected: int
-    """Items that were not admitted because too many were waiting."""
+    """Requests that were not admitted because too many were waiting."""
 
     waiting: int
-    """Items in the queue."""
+    """Requests in the queue."""
 
     in_flight: int
-    """Items being scored."""
+    """Requests being scored."""
 
     batches: int
     """Calls of the scorer."""
@@ -54,7 +54,7 @@ class BatcherStats:
     """Warnings of the scorer, which are logged instead of shown."""
 
     waits: Durations = field(compare=False)
-    """How long items waited, from `submit` to the call of the scorer."""
+    """How long requests waited, from `submit` to the call of the scorer."""
 
     runs: Durations = field(compare=False)
     """How long calls of the scorer took."""

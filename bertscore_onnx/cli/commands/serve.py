@@ -70,7 +70,7 @@ def serve(
         bool, typer.Option("--allow-fp32-baseline", help="Rescale fp16 and int8 scores with baselines of fp32.")
     ] = False,
     max_requests: Annotated[int, typer.Option(metavar="N", min=1, help="Requests in progress at a time.")] = 512,
-    max_queue: Annotated[int, typer.Option(metavar="N", min=1, help="Pieces of requests waiting for a model.")] = 512,
+    max_queue: Annotated[int, typer.Option(metavar="N", min=1, help="Chunks of requests waiting for a model.")] = 512,
     max_batch_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens scored together.")] = 16_384,
     max_pairs: Annotated[int, typer.Option(metavar="N", min=1, help="Pairs in a body.")] = 1024,
     max_body: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Size of a body, or of a streamed line.")] = (

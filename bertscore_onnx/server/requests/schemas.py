@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from bertscore_onnx.server.requests.errors import Problem
+from bertscore_onnx.server.requests.errors import ApiError
 from bertscore_onnx.server.requests.strict_json import parse
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -145,7 +145,7 @@ def read_score_body(content: bytes, max_pairs: int) -> ScoreBody:
     """Read the body of `POST /v1/score`.
 
     Raises:
-        Problem: 400: it is not JSON; 422: it is not a `ScoreBody`, or has too many pairs.
+        ApiError: 400: it is not JSON; 422: it is not a `ScoreBody`, or has too many pairs.
     """
     envelope = convert(parse(content), _Envelope)
     pairs = []
@@ -162,11 +162,11 @@ def read_pair(value: Any, max_pairs: int, position: int | None = None) -> PairBo
     """Read one pair of a parsed body, or of a line of a stream, which has no position.
 
     Raises:
-        Problem: 422: it is not a `PairBody`, or has too many references.
+        ApiError: 422: it is not a `PairBody`, or has too many references.
     """
     pair = convert(value, PairBody, position)
     if (pair.reference is None) == (pair.references is None):
-        raise Problem(422, "invalid", "A pair needs either `reference` or `references`.", pair=position)
+        raise ApiError(422, "invalid", "A pair needs either `reference` or `references`.", pair=position)
     if len(pair.all_references) > max_pairs:
         raise _too_many(max_pairs, position)
     return pair
@@ -176,16 +176,16 @@ def convert(value: Any, form: type[T], pair: int | None = None) -> T:
     """Take a parsed body as a struct.
 
     Raises:
-        Problem: 422: it is not one; says which field is wrong, and how.
+        ApiError: 422: it is not one; says which field is wrong, and how.
     """
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError as error:
-        raise Problem(422, "invalid", f"{error}.", pair=pair) from error
+        raise ApiError(422, "invalid", f"{error}.", pair=pair) from error
 
 
-def _too_many(max_pairs: int, position: int | None) -> Problem:
-    return Problem(
+def _too_many(max_pairs: int, position: int | None) -> ApiError:
+    return ApiError(
         422,
         "too_many_pairs",
         f"There are more than the {max_pairs:,} pairs of a candidate and a reference that are allowed. Send fewer at a "

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from bertscore_onnx.server.requests.errors import Problem
+from bertscore_onnx.server.requests.errors import ApiError
 
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -16,7 +16,7 @@ def parse(content: bytes | bytearray) -> Any:
         content: the text in UTF-8.
 
     Raises:
-        Problem: 400: it is not UTF-8 or not JSON, is nested too deeply, or has a key twice in one object, a number
+        ApiError: 400: it is not UTF-8 or not JSON, is nested too deeply, or has a key twice in one object, a number
             beyond reason, NaN, Infinity or half a surrogate pair.
     """
     try:
@@ -51,5 +51,5 @@ def _refuse_constant(name: str) -> NoReturn:
     raise _malformed(f"{name} is not JSON")
 
 
-def _malformed(what: str) -> Problem:
-    return Problem(400, "malformed_json", f"The body is not JSON: {what}.")
+def _malformed(what: str) -> ApiError:
+    return ApiError(400, "malformed_json", f"The body is not JSON: {what}.")

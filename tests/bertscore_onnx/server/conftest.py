@@ -41,9 +41,9 @@ def fake_batcher(models, monkeypatch):
     """Put a `FakeBatcher` in the place of the model's batcher."""
 
     def put(error=None):
-        weighting = models.choose(None).weighting(None)
-        fake = FakeBatcher(weighting.batcher, error)
-        monkeypatch.setattr(weighting, "batcher", fake)
+        slot = models.model(None).slot(None)
+        fake = FakeBatcher(slot.batcher, error)
+        monkeypatch.setattr(slot, "batcher", fake)
         return fake
 
     return put

@@ -60,7 +60,7 @@ def test_a_batch_holds_no_more_than_the_limit(make_batcher, fake, held):
     assert [len(call) for call in fake.batches] == [1, 2, 2, 1, 1, 1]
 
 
-def test_an_item_waits_for_company_where_there_was_some(make_batcher, fake, held):
+def test_a_request_waits_for_batch_mates_where_there_were_some(make_batcher, fake, held):
     batcher = make_batcher(max_delay=GUARD, max_batch_tokens=4 * 2 * estimate_tokens("b"))
     held(batcher)
     futures = [batcher.submit(["b"], ["x"]) for _ in range(2)]
@@ -70,7 +70,7 @@ def test_an_item_waits_for_company_where_there_was_some(make_batcher, fake, held
     assert [len(call) for call in fake.batches] == [1, 4]
 
 
-def test_an_item_that_comes_to_an_idle_batcher_does_not_wait(make_batcher):
+def test_a_request_that_comes_to_an_idle_batcher_does_not_wait(make_batcher):
     batcher = make_batcher(max_delay=GUARD * 10)
     for _ in range(3):
         assert batcher.submit(["a"], ["x"]).result(GUARD)
@@ -124,10 +124,10 @@ def test_a_full_queue_admits_nothing_and_says_when_to_try_again(make_batcher, fa
     held(batcher)
     waiting = [batcher.submit(["a"], ["x"]) for _ in range(2)]
     assert batcher.queue_depth == 2
-    with pytest.raises(QueueFullError, match="2 items are waiting") as caught:
+    with pytest.raises(QueueFullError, match="2 requests are waiting") as caught:
         batcher.submit(["b"], ["x"])
     assert 0 < caught.value.retry_after < GUARD
-    with pytest.raises(QueueFullError, match="2 items are waiting"):
+    with pytest.raises(QueueFullError, match="2 requests are waiting"):
         batcher.check_room()
     assert batcher.stats().rejected == 2
     fake.gate.set()
@@ -136,7 +136,7 @@ def test_a_full_queue_admits_nothing_and_says_when_to_try_again(make_batcher, fa
     assert batcher.submit(["b"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
-def test_a_cancelled_item_costs_nothing_and_makes_room(make_batcher, fake, held):
+def test_a_cancelled_request_costs_nothing_and_makes_room(make_batcher, fake, held):
     batcher = make_batcher(max_queue=1)
     held(batcher)
     cancelled = batcher.submit(["never"], ["x"])
@@ -157,7 +157,7 @@ def test_scores_are_awaited_in_asyncio(make_batcher):
     assert [scores.P.tolist() for scores in asyncio.run(many())] == [[n] for n in range(20)]
 
 
-def test_cancelling_a_task_cancels_its_item(make_batcher, fake, held):
+def test_cancelling_a_task_cancels_its_request(make_batcher, fake, held):
     async def cancel():
         batcher = make_batcher()
         held(batcher)
@@ -232,7 +232,7 @@ def test_a_signal_handler_may_drain(make_batcher, fake, held, monkeypatch):
     drained = []
     previous = signal.signal(signal.SIGUSR1, lambda *_: drained.append(batcher.drain(GUARD)))
     try:
-        with batcher._book._changed:  # as it is where the signal interrupts `submit`
+        with batcher._queue._changed:  # as it is where the signal interrupts `submit`
             fake.gate.set()
             signal.raise_signal(signal.SIGUSR1)
     finally:
@@ -262,7 +262,7 @@ def test_the_counts_add_up(make_batcher, fake, held):
         rejected=0,
         waiting=0,
         in_flight=0,
-        batches=5,  # the first, the one that failed, and its three items one by one
+        batches=5,  # the first, the one that failed, and its three requests one by one
         batch_tokens=5 + 2 * (5 + 5 + 4),
         padded_tokens=6 + 2 * (6 + 6 + 4),
         restarts=0,
@@ -287,7 +287,7 @@ from bertscore_onnx.serving import MicroBatcher
 from tests.support.fake_scorer import FakeScorer
 
 batcher = MicroBatcher(FakeScorer())
-batcher._book._changed.acquire()  # a lock held at the fork stays held in the child
+batcher._queue._changed.acquire()  # a lock held at the fork stays held in the child
 child = os.fork()
 if child == 0:
     for use in (lambda: batcher.submit(["a"], ["x"]), batcher.drain, batcher.stats):
@@ -297,7 +297,7 @@ if child == 0:
             print(error)
     print("ready:", batcher.ready)
     raise SystemExit(7)  # through the exit handlers
-batcher._book._changed.release()
+batcher._queue._changed.release()
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
 

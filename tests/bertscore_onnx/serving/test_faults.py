@@ -19,7 +19,7 @@ from tests.support.fake_scorer import GUARD, FakeScorer
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("poison"), MemoryError(), IdfError("no weight")])
-def test_one_poisonous_item_fails_alone(make_batcher, fake, held, fault):
+def test_one_poisonous_request_fails_alone(make_batcher, fake, held, fault):
     fake.faults["poison"] = fault
     batcher = make_batcher()
     held(batcher)
@@ -32,13 +32,13 @@ def test_one_poisonous_item_fails_alone(make_batcher, fake, held, fault):
     assert batcher.ready
 
 
-def test_a_lone_item_that_fails_is_not_scored_again(make_batcher, fake):
+def test_a_lone_request_that_fails_is_not_scored_again(make_batcher, fake):
     fake.faults["poison"] = RuntimeError("poison")
     assert make_batcher().submit(["poison"], ["x"]).exception(GUARD) is fake.faults["poison"]
     assert fake.batches == [["poison"]]
 
 
-def test_undefined_scores_become_an_error_of_their_item(make_batcher, fake, held):
+def test_undefined_scores_become_an_error_of_their_request(make_batcher, fake, held):
     batcher = make_batcher()
     held(batcher)
     futures = [batcher.submit([text], ["x"]) for text in ("a", "nan")]
@@ -171,7 +171,7 @@ def test_a_thread_that_cannot_be_started_is_tried_again(make_batcher, fake, unti
     assert batcher.stats().restarts == 2
 
 
-def test_waiting_items_get_their_deadline_while_the_worker_is_busy(make_batcher, fake, held):
+def test_waiting_requests_get_their_deadline_while_the_worker_is_busy(make_batcher, fake, held):
     batcher = make_batcher()
     busy = held(batcher)
     late = batcher.submit(["late"], ["x"], deadline=0.01)
@@ -184,18 +184,18 @@ def test_waiting_items_get_their_deadline_while_the_worker_is_busy(make_batcher,
     assert batcher.stats().expired == 1
 
 
-def test_a_running_item_gets_its_deadline(make_batcher, held):
+def test_a_running_request_gets_its_deadline(make_batcher, held):
     batcher = make_batcher(deadline=0.01)
     assert isinstance(held(batcher).exception(GUARD), DeadlineError)
 
 
-def test_an_item_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fake, held):
+def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fake, held):
     batcher = make_batcher()
     held(batcher)
-    with batcher._supervisor.alarm._changed:  # the supervisor cannot wake, so that the worker comes first
+    with batcher._supervisor.timer._changed:  # the supervisor cannot wake, so that the worker comes first
         late = batcher.submit(["late"], ["x"], deadline=0.001)
         after = batcher.submit(["after"], ["x"])
-        while time.monotonic() < batcher._book._waiting[late].deadline:
+        while time.monotonic() < batcher._queue._waiting[late].deadline:
             threading.Event().wait(0.001)
     fake.gate.set()
     assert isinstance(late.exception(GUARD), DeadlineError)

@@ -43,9 +43,9 @@ def test_weighted_scores_are_those_of_a_weighing_scorer(client, rescaled_bundle)
         assert_equal(post(client, idf="zoo", rescale="en"), scorer)
 
 
-def test_a_request_of_many_tokens_is_scored_in_pieces(models, rescaled_bundle, monkeypatch):
+def test_a_request_of_many_tokens_is_scored_in_chunks(models, rescaled_bundle, monkeypatch):
     sizes = []
-    batcher = models.choose(None).weighting(None).batcher
+    batcher = models.model(None).slot(None).batcher
     score = batcher.score
 
     async def noted(cands, refs, *, deadline):
@@ -104,7 +104,7 @@ def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
         BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer,
     ):
         answer = client.post("/v1/score", json={"pairs": [{"candidate": cand, "reference": ref}]}).json()
-        assert models.choose(None).cut_at is None
+        assert models.model(None).cut_at is None
         assert "|long_text:window|" in answer["signature"]
         assert answer["scores"][0]["f1"] == pytest.approx(scorer.score([cand], [ref]).F[0], abs=1e-6)
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from bertscore_onnx.server.requests.errors import Problem
+from bertscore_onnx.server.requests.errors import ApiError
 from bertscore_onnx.server.requests.strict_json import parse
 from tests.support.http_server import error_of
 
@@ -136,7 +136,7 @@ def test_a_message_repeats_little_of_the_body(client):
     ],
 )
 def test_parse_says_what_is_wrong(content, told):
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(ApiError) as caught:
         parse(content)
     assert (caught.value.status, str(caught.value)) == (400, f"The body is not JSON: {told}.")
 

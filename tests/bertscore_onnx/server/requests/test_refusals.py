@@ -201,9 +201,9 @@ def test_429_before_the_body_is_read_where_too_many_are_in_progress(models, fake
 def test_429_before_the_body_is_read_where_no_batcher_has_room(models, monkeypatch):
     unread = head(100).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     error = QueueFullError("Full.", retry_after=2.2)
-    first, second = (FakeBatcher(weighting.batcher, error) for _, _, weighting in models.weightings())
-    for (_, _, weighting), fake in zip(models.weightings(), (first, second), strict=True):
-        monkeypatch.setattr(weighting, "batcher", fake)
+    first, second = (FakeBatcher(slot.batcher, error) for _, _, slot in models.slots())
+    for (_, _, slot), fake in zip(models.slots(), (first, second), strict=True):
+        monkeypatch.setattr(slot, "batcher", fake)
     with serving(models) as client:
         first.is_full = True
         assert client.post("/v1/score", json=BODY).status_code == 429
@@ -220,7 +220,7 @@ def test_an_overloaded_server_refuses_without_another_thread(models):
     assert all(map(inspect.iscoroutinefunction, handlers))
 
 
-def test_a_client_that_goes_away_cancels_its_item(models, fake_batcher, caplog):
+def test_a_client_that_goes_away_cancels_its_request(models, fake_batcher, caplog):
     caplog.set_level(logging.INFO)
     batcher = fake_batcher()
     with serving(models) as client:
