@@ -1,4 +1,4 @@
-"""The queue of a batcher: every request from its admission to its answer, and the counts.
+"""The queue of a batcher: every request from its admission to its answer.
 
 The first to claim a request answers it: the worker with its scores, the supervisor at its deadline, or a batcher that
 closes; the others come too late and do nothing. All of it is behind one lock, and futures are answered outside of it,
@@ -8,30 +8,14 @@ since that runs their callers' callbacks.
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from enum import Enum
-from types import MappingProxyType
 
-from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, QueueFullError
+from bertscore_onnx.errors import ClosedError, DrainingError, QueueFullError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.serving.durations import DurationCounter
 from bertscore_onnx.serving.request import Request
-from bertscore_onnx.serving.stats import BatcherStats
-
-_COUNTED = (
-    "submitted",
-    "completed",
-    "cancelled",
-    "expired",
-    "rejected",
-    "batches",
-    "batch_tokens",
-    "padded_tokens",
-    "restarts",
-    "warnings",
-)
+from bertscore_onnx.serving.stats import BatcherStats, StatsCounter
 
 
 class _Phase(Enum):
@@ -55,10 +39,7 @@ class RequestQueue:
         self._worker: object = None
         self._last_size = 0
         self._last_scored = 0.0
-        self._seconds_per_token = 0.0
-        self._counts: Counter[str] = Counter()
-        self._failed: Counter[str] = Counter()
-        self._waits, self._runs = DurationCounter(), DurationCounter()
+        self._stats = StatsCounter()
 
     @property
     def is_open(self) -> bool:
@@ -79,8 +60,8 @@ class RequestQueue:
         with self._changed:
             if len(self._waiting) < self._max_waiting:
                 return
-            self._counts["rejected"] += 1
-            retry_after = self._waiting_tokens * self._seconds_per_token or 1.0
+            self._stats.count("rejected")
+            retry_after = self._waiting_tokens * self._stats.seconds_per_token or 1.0
             raise QueueFullError(
                 f"{len(self._waiting)} requests are waiting, as many as max_queue allows. Try again in about "
                 f"{retry_after:.2g} s.",
@@ -101,7 +82,7 @@ class RequestQueue:
             if self._phase is _Phase.CLOSED:
                 raise ClosedError("The batcher was closed. Make a new one.")
             self.check_room()
-            self._counts["submitted"] += 1
+            self._stats.count("submitted")
             self._waiting[request.future] = request
             self._waiting_tokens += request.padded_tokens
             self._changed.notify_all()
@@ -146,31 +127,22 @@ class RequestQueue:
                     return batch
 
     def count_batch(self, requests: Sequence[Request], started: float) -> None:
-        """Count a call of the scorer that is just over, and learn from it how fast work goes."""
-        now = time.monotonic()
+        """Count a call of the scorer that is just over."""
         with self._changed:
-            self._runs.add(now - started)
-            for request in requests:
-                self._waits.add(started - request.submitted)
-            padded = sum(request.padded_tokens for request in requests)
-            self._counts["batches"] += 1
-            self._counts["batch_tokens"] += sum(request.tokens for request in requests)
-            self._counts["padded_tokens"] += padded
-            self._last_scored = now
-            pace = (now - started) / max(padded, 1)
-            self._seconds_per_token = 0.8 * self._seconds_per_token + 0.2 * pace if self._seconds_per_token else pace
+            self._last_scored = time.monotonic()
+            self._stats.count_batch(requests, started, self._last_scored)
 
     def count(self, name: str) -> None:
         """Count a restart or a warning."""
         with self._changed:
-            self._counts[name] += 1
+            self._stats.count(name)
 
     def answer(self, request: Request, answer: Scores | BaseException) -> None:
         """Give a request its scores or its error; do nothing where it has been answered or cancelled."""
         with self._changed:
             if not self._claim(request.future):
                 return
-            self._count_answer(answer)
+            self._stats.count_answer(answer)
             self._being_answered += 1
         try:
             if isinstance(answer, BaseException):
@@ -197,7 +169,7 @@ class RequestQueue:
         """Give every request whose deadline has passed a DeadlineError."""
         with self._changed:
             late = [request for request in self._unanswered() if request.deadline <= now]
-        self.fail(late, deadline_error)
+        self.fail(late, Request.deadline_error)
 
     def next_deadline(self) -> float:
         """Return the earliest deadline of all requests, by `time.monotonic()`; infinity where there are none."""
@@ -229,14 +201,7 @@ class RequestQueue:
     def stats(self) -> BatcherStats:
         """Return all counts as they are at this moment."""
         with self._changed:
-            return BatcherStats(
-                failed=MappingProxyType(dict(self._failed)),
-                waiting=len(self._waiting),
-                in_flight=len(self._running),
-                waits=self._waits.durations(),
-                runs=self._runs.durations(),
-                **{name: self._counts[name] for name in _COUNTED},
-            )
+            return self._stats.stats(waiting=len(self._waiting), in_flight=len(self._running))
 
     def _should_wait(self) -> bool:
         first = next(iter(self._waiting.values()))
@@ -264,7 +229,7 @@ class RequestQueue:
         self._waiting_tokens -= request.padded_tokens
         if future.set_running_or_notify_cancel():
             return True
-        self._counts["cancelled"] += 1
+        self._stats.count("cancelled")
         return False
 
     def _forget_cancelled(self, future: "Future[Scores]") -> None:
@@ -274,21 +239,5 @@ class RequestQueue:
                 self._claim(future)
                 self._changed.notify_all()
 
-    def _count_answer(self, answer: Scores | BaseException) -> None:
-        if isinstance(answer, DeadlineError):
-            self._counts["expired"] += 1
-        elif isinstance(answer, BaseException):
-            self._failed[type(answer).__name__] += 1
-        else:
-            self._counts["completed"] += 1
-
     def _unanswered(self) -> list[Request]:
         return [*self._running.values(), *self._waiting.values()]
-
-
-def deadline_error(request: Request) -> DeadlineError:
-    """Say that a request came to its deadline."""
-    return DeadlineError(
-        f"There was no score within {request.seconds:g} s. Allow more time, or hand in less at once: the request has "
-        f"{len(request.cands)} candidates."
-    )

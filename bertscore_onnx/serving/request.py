@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bertscore_onnx.encoding.batching import plan_batches
-from bertscore_onnx.errors import EncodingError, InputTypeError
+from bertscore_onnx.errors import DeadlineError, EncodingError, InputTypeError
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Reference, Texts, collect_pairs
 
@@ -47,6 +47,13 @@ class Request:
     def deadline(self) -> float:
         """When the caller stops waiting, by `time.monotonic()`."""
         return self.submitted + self.seconds
+
+    def deadline_error(self) -> DeadlineError:
+        """Return the error of a request that came to its deadline."""
+        return DeadlineError(
+            f"There was no score within {self.seconds:g} s. Allow more time, or hand in less at once: the request has "
+            f"{len(self.cands)} candidates."
+        )
 
 
 def make_request(cands: Iterable[str], refs: Iterable[Reference], seconds: float) -> Request:

@@ -11,7 +11,7 @@ from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.serving.limits import BatcherLimits
-from bertscore_onnx.serving.queue import RequestQueue, deadline_error
+from bertscore_onnx.serving.queue import RequestQueue
 from bertscore_onnx.serving.request import Request, is_finite, split_scores
 from bertscore_onnx.serving.timer import Timer
 
@@ -176,7 +176,7 @@ class Worker:
     def _is_late(self, request: Request) -> bool:
         if request.deadline > time.monotonic():
             return False
-        self._queue.answer(request, deadline_error(request))
+        self._queue.answer(request, request.deadline_error())
         return True
 
     def _hear(self, message: str) -> None:
