@@ -18,6 +18,7 @@ from bertscore_onnx.errors import InputError, QueueFullError
 from bertscore_onnx.matching.rescaling import Rescaling
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.requests.errors import ApiError
 from bertscore_onnx.server.requests.schemas import ModelInfo
@@ -141,13 +142,13 @@ class Selection:
         self.signature = str(replace(self.slot.scorer.signature, rescale=language))
         """That of a `BERTScorer` with the same settings."""
 
-    async def score(self, cands: Sequence[str], refs: Sequence[Sequence[str]], deadline: float) -> Scores:
-        """Score candidates against their references, in batches with other requests' texts.
+    async def score(self, pairs: Pairs, deadline: float) -> Scores:
+        """Score pairs, in batches with those of other requests.
 
         Raises:
-            BertScoreOnnxError: as `MicroBatcher.score` says.
+            BertScoreOnnxError: as `MicroBatcher.score_pairs` says.
         """
-        raw = await self.slot.batcher.score(cands, refs, deadline=deadline)
+        raw = await self.slot.batcher.score_pairs(pairs, deadline=deadline)
         return self._rescaling.apply(raw)
 
 

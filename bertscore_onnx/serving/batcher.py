@@ -10,7 +10,7 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Reference
+from bertscore_onnx.scoring.inputs import Pairs, Reference, collect_pairs
 from bertscore_onnx.serving.limits import BatcherLimits, check_seconds
 from bertscore_onnx.serving.queue import RequestQueue
 from bertscore_onnx.serving.request import make_request
@@ -90,10 +90,14 @@ class MicroBatcher(Closeable):
             DrainingError, ClosedError: nothing is admitted any more.
             ForkError: this process is a fork of the one that made the batcher.
         """
+        return self.submit_pairs(collect_pairs(cands, refs), deadline=deadline)
+
+    def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None) -> "Future[Scores]":
+        """Hand in pairs that were checked already; otherwise as `submit`."""
         self._check_process()
         if deadline is not None:
             check_seconds("deadline", deadline)
-        request = make_request(cands, refs, self._limits.deadline if deadline is None else deadline)
+        request = make_request(pairs, self._limits.deadline if deadline is None else deadline)
         self._supervisor.timer.set(request.deadline)
         self._queue.admit(request)
         return request.future
@@ -101,6 +105,10 @@ class MicroBatcher(Closeable):
     async def score(self, cands: Sequence[str], refs: Sequence[Reference], *, deadline: float | None = None) -> Scores:
         """Score in asyncio; as `submit`, and cancelling the task cancels the request."""
         return await asyncio.wrap_future(self.submit(cands, refs, deadline=deadline))
+
+    async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None) -> Scores:
+        """Score in asyncio; as `submit_pairs`, and cancelling the task cancels the request."""
+        return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline))
 
     def check_room(self) -> None:
         """Refuse a request before it is made, where `submit` would refuse it now; it counts as one that was.

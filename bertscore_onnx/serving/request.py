@@ -1,7 +1,7 @@
 """What one caller hands in, and how the scores of a batch come apart again."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ import numpy as np
 from bertscore_onnx.encoding.batching import plan_batches
 from bertscore_onnx.errors import DeadlineError, EncodingError, InputTypeError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Reference, Texts, collect_pairs
+from bertscore_onnx.scoring.inputs import Pairs, Texts
 
 BYTES_PER_TOKEN = 3
 """Measured with BERT's and RoBERTa's tokenizers: 3 to 5 for English and German prose, 1 to 3 for Chinese."""
@@ -25,10 +25,7 @@ RUN_TOKENS = 1024
 class Request:
     """Candidates and references that are answered together."""
 
-    cands: list[str]
-
-    refs: list[list[str]]
-    """The references of each candidate."""
+    pairs: Pairs
 
     tokens: int
     """Of all texts, as estimated."""
@@ -52,26 +49,22 @@ class Request:
         """Return the error of a request that came to its deadline."""
         return DeadlineError(
             f"There was no score within {self.seconds:g} s. Allow more time, or hand in less at once: the request has "
-            f"{len(self.cands)} candidates."
+            f"{len(self.pairs.candidates)} candidates."
         )
 
 
-def make_request(cands: Iterable[str], refs: Iterable[Reference], seconds: float) -> Request:
-    """Check what a caller hands in.
+def make_request(pairs: Pairs, seconds: float) -> Request:
+    """Estimate the tokens of pairs that a caller waits for.
 
     Raises:
-        InputError: as `collect_pairs` says.
+        InputTypeError: the texts are encoded already.
     """
-    pairs = collect_pairs(cands, refs)
     if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
         raise InputTypeError("A batcher scores the texts of many callers together; hand in strings, not encoded texts.")
-    texts, counts = pairs.references.texts, pairs.references.counts
-    ends = np.cumsum(counts)  # (candidates,)
-    groups = [texts[start:end] for start, end in zip(ends - counts, ends, strict=True)]
-    singles = pairs.candidates.texts
-    lengths = np.array([estimate_tokens(text) for text in (*singles, *texts)], dtype=np.int64)  # (texts,)
+    texts = pairs.candidates.texts + pairs.references.texts
+    lengths = np.array([estimate_tokens(text) for text in texts], dtype=np.int64)  # (texts,)
     padded = sum(len(run) * int(lengths[run[0]]) for run in plan_batches(lengths, RUN_TOKENS))
-    return Request(singles, groups, int(lengths.sum()), padded, seconds)
+    return Request(pairs, int(lengths.sum()), padded, seconds)
 
 
 def estimate_tokens(text: str) -> int:
@@ -87,7 +80,7 @@ def split_scores(scores: Scores, requests: Sequence[Request]) -> Iterator[Scores
     """Yield each request its part of a batch's scores, or an error where that is not finite."""
     end = 0
     for request in requests:
-        start, end = end, end + len(request.cands)
+        start, end = end, end + len(request.pairs.candidates)
         precision, recall, f1 = (part[..., start:end].copy() for part in scores)  # a view would keep the whole batch
         if is_finite(part := Scores(precision, recall, f1, scores.best_reference[..., start:end].copy())):
             yield part

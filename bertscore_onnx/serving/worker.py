@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from bertscore_onnx.errors import EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.scoring.inputs import Pairs, collect_pairs, join_pairs
 from bertscore_onnx.serving.limits import BatcherLimits
 from bertscore_onnx.serving.queue import RequestQueue
 from bertscore_onnx.serving.request import Request, is_finite, split_scores
@@ -161,27 +161,24 @@ class Worker:
         self._start_clock()
         started = time.monotonic()
         try:
-            scores, counts = self.scorer.score_pairs(
-                collect_pairs(
-                    [cand for request in requests for cand in request.cands],
-                    [group for request in requests for group in request.refs],
-                )
-            )
-            for message in counts.messages(self.scorer.max_length):
-                self._hear(message)
+            scores = self._score_pairs(join_pairs([request.pairs for request in requests]))
         finally:
             self._queue.count_batch(requests, started)
         return list(split_scores(scores, requests))
+
+    def _score_pairs(self, pairs: Pairs) -> Scores:
+        """Score pairs; what a caller should know of their texts is counted and logged."""
+        scores, counts = self.scorer.score_pairs(pairs)
+        for message in counts.messages(self.scorer.max_length):
+            self._queue.count("warnings")
+            _log.debug("%s", message)
+        return scores
 
     def _is_late(self, request: Request) -> bool:
         if request.deadline > time.monotonic():
             return False
         self._queue.answer(request, request.deadline_error())
         return True
-
-    def _hear(self, message: str) -> None:
-        self._queue.count("warnings")
-        _log.debug("%s", message)
 
     def _start_clock(self) -> None:
         self._busy_since = time.monotonic()

@@ -52,7 +52,7 @@ class FakeBatcher:
         if self.is_full:
             raise self._error
 
-    async def score(self, cands, refs, *, deadline=None):
+    async def score_pairs(self, pairs, *, deadline=None):
         self.calls += 1
         if self._error is not None:
             raise self._error
@@ -62,7 +62,7 @@ class FakeBatcher:
         except asyncio.CancelledError:
             self.cancelled.set()
             raise
-        return await self._real.score(cands, refs, deadline=deadline)
+        return await self._real.score_pairs(pairs, deadline=deadline)
 
     def stats(self):
         return self._real.stats()

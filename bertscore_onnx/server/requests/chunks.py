@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from bertscore_onnx.errors import QueueFullError
 from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.inputs import Pairs, Texts
 from bertscore_onnx.server.registry import Selection
 from bertscore_onnx.server.requests.errors import ApiError
 from bertscore_onnx.server.requests.schemas import PairBody, ScoreValue
@@ -64,17 +67,27 @@ async def score_chunk(
             all, so that no work is thrown away.
 
     Raises:
-        BertScoreOnnxError: as `MicroBatcher.score` says.
+        BertScoreOnnxError: as `MicroBatcher.score_pairs` says.
     """
-    cands, refs = [pair.candidate for pair in pairs], [pair.all_references for pair in pairs]
+    checked = pairs_of(pairs)
     now = asyncio.get_running_loop().time
     while True:
         try:
-            return score_values(await selection.score(cands, refs, max(until - now(), 0.001)))
+            return score_values(await selection.score(checked, max(until - now(), 0.001)))
         except QueueFullError as error:
             if not patient or now() + error.retry_after > until:
                 raise
             await asyncio.sleep(error.retry_after)
+
+
+def pairs_of(bodies: Sequence[PairBody]) -> Pairs:
+    """Return what a scorer takes; reading the bodies has checked them."""
+    candidates = [body.candidate for body in bodies]
+    references = [body.all_references for body in bodies]
+    return Pairs(
+        Texts(candidates, np.ones(len(candidates), dtype=np.int64)),
+        Texts([text for group in references for text in group], np.array([*map(len, references)], dtype=np.int64)),
+    )
 
 
 def score_values(scores: Scores) -> list[ScoreValue]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import ClosedError, DrainingError, InputError, InputTypeError, QueueFullError
+from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.serving import BatcherStats, MicroBatcher
 from bertscore_onnx.serving.request import estimate_tokens
 from tests.support.fake_scorer import GUARD, FakeScorer
@@ -43,6 +44,14 @@ def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, held):
     futures = [batcher.submit([text], ["x"]) for text in ("a", "bb")]
     fake.gate.set()
     assert [future.result(GUARD).P.tolist() for future in futures] == [[[1], [2]], [[2], [3]]]
+
+
+def test_pairs_that_were_checked_are_scored_as_they_are(make_batcher):
+    pairs = collect_pairs(["a", "bb"], ["x", ["y", "z"]])
+    batcher = make_batcher()
+    scores = batcher.submit_pairs(pairs).result(GUARD)
+    assert scores.P.tolist() == asyncio.run(batcher.score_pairs(pairs)).P.tolist() == [1, 2]
+    assert scores.best_reference.tolist() == [0, 1]
 
 
 def test_nothing_to_score_gets_nothing(make_batcher):

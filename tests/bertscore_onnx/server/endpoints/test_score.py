@@ -46,13 +46,13 @@ def test_weighted_scores_are_those_of_a_weighing_scorer(client, rescaled_bundle)
 def test_a_request_of_many_tokens_is_scored_in_chunks(models, rescaled_bundle, monkeypatch):
     sizes = []
     batcher = models.model(None).slot(None).batcher
-    score = batcher.score
+    score_pairs = batcher.score_pairs
 
-    async def noted(cands, refs, *, deadline):
-        sizes.append(len(cands))
-        return await score(cands, refs, deadline=deadline)
+    async def noted(pairs, *, deadline):
+        sizes.append(len(pairs.candidates))
+        return await score_pairs(pairs, deadline=deadline)
 
-    monkeypatch.setattr(batcher, "score", noted)
+    monkeypatch.setattr(batcher, "score_pairs", noted)
     with serving(models, Limits(max_batch_tokens=40)) as client, BERTScorer(rescaled_bundle, device="cpu") as scorer:
         assert_equal(post(client), scorer)
     assert sizes == [2, 1]

@@ -83,7 +83,7 @@ class _Selection:
         self.times = times
         self.calls = 0
 
-    async def score(self, cands, refs, deadline):
+    async def score(self, pairs, deadline):
         self.calls += 1
         if self.calls <= self.times:
             raise QueueFullError("Full.", retry_after=0.01)
