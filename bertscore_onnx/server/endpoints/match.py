@@ -12,11 +12,11 @@ from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.registry import Models, Selection
 from bertscore_onnx.server.requests.body import RequestBody
 from bertscore_onnx.server.requests.chunks import score_chunk
+from bertscore_onnx.server.requests.decoding import decode
 from bertscore_onnx.server.requests.errors import ApiError, json_response
 from bertscore_onnx.server.requests.media_type import JSON, media_type
 from bertscore_onnx.server.requests.record import record_of
-from bertscore_onnx.server.requests.schemas import MatchAnswer, MatchBody, PairBody, convert
-from bertscore_onnx.server.requests.strict_json import parse
+from bertscore_onnx.server.requests.schemas import MatchAnswer, MatchBody, PairBody
 from bertscore_onnx.similarity import TokenSimilarity, token_similarity
 
 MAX_TOKENS = 128
@@ -43,7 +43,7 @@ class MatchEndpoint:
         body = RequestBody(request, self._limits)
         with record.stage("read"):
             content = await body.whole()
-        asked = convert(parse(content), MatchBody)
+        asked = decode(content, MatchBody)
         selection = Selection(self._models.model(asked.model), None, asked.rescale)
         record.model = selection.model.name
         with record.stage("score"):

@@ -12,10 +12,11 @@ from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.registry import Models, Selection
 from bertscore_onnx.server.requests.body import RequestBody
 from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_chunk
+from bertscore_onnx.server.requests.decoding import decode_score_body
 from bertscore_onnx.server.requests.errors import ApiError, json_response
 from bertscore_onnx.server.requests.media_type import JSON, NDJSON, media_type
 from bertscore_onnx.server.requests.record import record_of
-from bertscore_onnx.server.requests.schemas import PairBody, ScoreAnswer, ScoreValue, read_score_body
+from bertscore_onnx.server.requests.schemas import PairBody, ScoreAnswer, ScoreValue
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ class ScoreEndpoint:
         body = RequestBody(request, self._limits)
         with record.stage("read"):
             content = await body.whole()
-        asked = read_score_body(content, self._limits.max_pairs)
+        asked = decode_score_body(content, self._limits.max_pairs)
         model = self._models.model(asked.model)
         record.model = model.name
         selection = Selection(model, asked.idf, asked.rescale)

@@ -24,11 +24,11 @@ from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.registry import Models, Selection
 from bertscore_onnx.server.requests.body import RequestBody
 from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_chunk
+from bertscore_onnx.server.requests.decoding import decode_line
 from bertscore_onnx.server.requests.errors import ApiError, ClientGoneError, api_error_of, unexpected
 from bertscore_onnx.server.requests.media_type import NDJSON
 from bertscore_onnx.server.requests.record import record_of
-from bertscore_onnx.server.requests.schemas import PairBody, StreamEnd, read_pair
-from bertscore_onnx.server.requests.strict_json import parse
+from bertscore_onnx.server.requests.schemas import PairBody, StreamEnd
 
 _log = logging.getLogger(__name__)
 _SETTINGS = {"model", "rescale", "idf"}
@@ -123,7 +123,7 @@ class ScoreStream(Response):
             return None
         limits = self._limits
         try:
-            pair = read_pair(parse(content), limits.max_pairs)
+            pair = decode_line(content, limits.max_pairs)
             tokens = pair_tokens(pair, self._selection.model.cut_at, limits.max_batch_tokens)
         except ApiError as error:
             return _Line(self._lines, error, 0)

@@ -59,7 +59,7 @@ def test_400_tells_the_place(client):
     assert response.status_code == 400
     assert error_of(response) == {
         "code": "malformed_json",
-        "message": "The body is not JSON: Expecting value at line 2, column 3.",
+        "message": "The body is not JSON. JSON is malformed: invalid character (byte 12).",
     }
 
 
