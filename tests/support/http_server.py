@@ -18,10 +18,10 @@ def make_scorer(bundle, sentences):
 
 
 @contextmanager
-def serving(models, limits=None, keys=None):
-    """Serve in a thread; yields a client."""
+def serving(models, limits=None, keys=None, **options):
+    """Serve in a thread, with options of `make_server`; yields a client."""
     app = create_app(models, limits or Limits(), keys=keys)
-    server = make_server(app)
+    server = make_server(app, **options)
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
     thread.start()
