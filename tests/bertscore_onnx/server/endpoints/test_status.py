@@ -73,8 +73,10 @@ def test_the_openapi_document_has_every_route_and_no_other(models):
 
 def test_every_reference_of_the_openapi_document_leads_somewhere(client):
     text = client.get("/openapi.json").text
-    schemas = json.loads(text)["components"]["schemas"]
-    assert {*re.findall(r'"\$ref":"#/components/schemas/(\w+)"', text)} <= schemas.keys()
+    components = json.loads(text)["components"]
+    schemas = components["schemas"]
+    for kind in ("schemas", "responses"):
+        assert {*re.findall(rf'"\$ref":"#/components/{kind}/(\w+)"', text)} == components[kind].keys()
     assert {"ScoreBody", "PairBody", "ScoreAnswer", "MatchAnswer", "ErrorBody", "ErrorDetail"} <= schemas.keys()
 
 
