@@ -7,8 +7,9 @@ from contextlib import contextmanager
 import httpx
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.server import Limits, create_app
+from bertscore_onnx.server.app import create_app
 from bertscore_onnx.server.lifecycle import listen, make_server
+from bertscore_onnx.server.limits import Limits
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 

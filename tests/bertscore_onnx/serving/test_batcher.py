@@ -1,6 +1,8 @@
 import asyncio
+import inspect
 import math
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -105,6 +107,14 @@ def test_wrong_input_is_refused_in_the_caller(make_batcher, cands, refs, error):
 def test_a_limit_out_of_range_is_refused_by_its_name(fake, limit):
     with pytest.raises(InputError, match=next(iter(limit))):
         MicroBatcher(fake, **limit)
+
+
+def test_the_document_names_the_defaults(pytestconfig):
+    text = (pytestconfig.rootpath / "docs" / "serving.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.,]+)", text, re.MULTILINE)
+    options = inspect.signature(MicroBatcher).parameters.values()
+    defaults = {option.name: option.default for option in options if isinstance(option.default, int | float)}
+    assert {name: float(number.replace(",", "")) for name, number in rows} == defaults
 
 
 def test_a_deadline_out_of_range_is_refused(make_batcher):

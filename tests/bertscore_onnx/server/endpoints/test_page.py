@@ -5,8 +5,9 @@ import shutil
 
 import pytest
 
-from bertscore_onnx.server import Limits, Models
 from bertscore_onnx.server.api_keys import ApiKeys
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.registry import Models
 from tests.support.http_server import make_scorer, serving
 
 KEY = "correct-horse-battery"

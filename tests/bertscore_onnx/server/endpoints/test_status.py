@@ -8,9 +8,10 @@ import sys
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bertscore_onnx.server import Limits, create_app
 from bertscore_onnx.server.access_log import JsonLines
+from bertscore_onnx.server.app import create_app
 from bertscore_onnx.server.endpoints.openapi import openapi_document
+from bertscore_onnx.server.limits import Limits
 from tests.support.http_server import access_lines, serving
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}, {"candidate": "a", "reference": "b"}]}

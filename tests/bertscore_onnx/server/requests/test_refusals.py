@@ -14,8 +14,9 @@ from bertscore_onnx.errors import (
     QueueFullError,
     WorkerError,
 )
-from bertscore_onnx.server import Limits, create_app
 from bertscore_onnx.server.api_keys import ApiKeys
+from bertscore_onnx.server.app import create_app
+from bertscore_onnx.server.limits import Limits
 from tests.support.http_server import FakeBatcher, access_lines, error_of, serving, wait_until
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
