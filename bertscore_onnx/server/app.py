@@ -15,8 +15,8 @@ from bertscore_onnx.server.endpoints.status import StatusEndpoints
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import Metrics
 from bertscore_onnx.server.middleware import RequestMiddleware, answer_error
+from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.page import PageEndpoint
-from bertscore_onnx.server.registry import Models
 from bertscore_onnx.server.requests.errors import ApiError
 
 

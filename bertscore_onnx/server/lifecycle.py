@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.models.registry import Models
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from prometheus_client.utils import floatToGoString
 
 from bertscore_onnx import __version__
 from bertscore_onnx.server.admission import Admission
-from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.requests.record import RequestRecord
 from bertscore_onnx.serving.durations import BOUNDS, Durations
 

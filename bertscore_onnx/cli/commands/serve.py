@@ -109,7 +109,7 @@ def serve(
         from bertscore_onnx.server.api_keys import ApiKeys
         from bertscore_onnx.server.app import create_app
         from bertscore_onnx.server.lifecycle import run
-        from bertscore_onnx.server.registry import Models
+        from bertscore_onnx.server.models.registry import Models
     except ModuleNotFoundError as error:
         if (package := (error.name or "").partition(".")[0]) not in _EXTRA:
             raise

@@ -9,7 +9,8 @@ from starlette.responses import Response
 
 from bertscore_onnx.server.endpoints.stream import ScoreStream
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.registry import Models, Selection
+from bertscore_onnx.server.models.registry import Models
+from bertscore_onnx.server.models.selection import Selection
 from bertscore_onnx.server.requests.body import RequestBody
 from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_chunk
 from bertscore_onnx.server.requests.decoding import decode_score_body

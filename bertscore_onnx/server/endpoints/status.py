@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.metrics import CONTENT_TYPE, Metrics
-from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.requests.errors import json_response
 from bertscore_onnx.server.requests.schemas import Health, ModelList
 

@@ -9,7 +9,7 @@ import numpy as np
 from bertscore_onnx.errors import QueueFullError
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs, Texts
-from bertscore_onnx.server.registry import Selection
+from bertscore_onnx.server.models.selection import Selection
 from bertscore_onnx.server.requests.errors import ApiError
 from bertscore_onnx.server.requests.schemas import PairBody, ScoreValue
 from bertscore_onnx.serving.request import estimate_tokens

@@ -9,7 +9,7 @@ from bertscore_onnx.bundle.baseline import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.models.registry import Models
 from tests.support.http_server import IDF_SENTENCES, FakeBatcher, make_scorer, serving
 
 

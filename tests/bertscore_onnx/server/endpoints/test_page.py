@@ -7,7 +7,7 @@ import pytest
 
 from bertscore_onnx.server.api_keys import ApiKeys
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.models.registry import Models
 from tests.support.http_server import make_scorer, serving
 
 KEY = "correct-horse-battery"

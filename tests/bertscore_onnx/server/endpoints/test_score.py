@@ -3,7 +3,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.requests.schemas import ModelList, ScoreAnswer
 from tests.support.http_server import IDF_SENTENCES, error_of, make_scorer, serving
 
