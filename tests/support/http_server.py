@@ -14,8 +14,8 @@ from bertscore_onnx.server.limits import Limits
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 
 
-def make_scorer(bundle, sentences):
-    return BERTScorer(bundle.path, idf=sentences is not None, idf_sents=sentences, device="cpu")
+def load_scorer(bundle):
+    return BERTScorer(bundle.path, device="cpu")
 
 
 @contextmanager

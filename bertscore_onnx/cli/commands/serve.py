@@ -48,7 +48,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME=FILE",
-            help="An idf table, from sentences one a line; loads every model once more. Repeatable.",
+            help="An idf table, from sentences one a line. Repeatable.",
         ),
     ] = None,
     device: Annotated[
@@ -131,21 +131,14 @@ def serve(
     )
     keys = None if api_key_file is None else ApiKeys.read(api_key_file)
 
-    def make_scorer(bundle: "Bundle", sentences: Sequence[str] | None) -> "BERTScorer":
+    def load(bundle: "Bundle") -> "BERTScorer":
         from bertscore_onnx.scorer import BERTScorer
 
-        return BERTScorer(
-            bundle.path,
-            idf=sentences is not None,
-            idf_sents=sentences,
-            device=device,
-            nthreads=nthreads,
-            long_text=long_text,
-        )
+        return BERTScorer(bundle.path, device=device, nthreads=nthreads, long_text=long_text)
 
     tables = _read_idf(idf or [])
     with Models.load(
-        model, tables, limits, make_scorer, precision=precision, allow_fp32_baseline=allow_fp32_baseline
+        model, tables, limits, load, precision=precision, allow_fp32_baseline=allow_fp32_baseline
     ) as models:
         run(create_app(models, limits, keys=keys), models, limits, host=host, port=port)
 

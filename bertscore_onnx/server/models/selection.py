@@ -5,7 +5,7 @@ from dataclasses import replace
 from bertscore_onnx.matching.rescaling import Rescaling
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.server.models.registry import Model
+from bertscore_onnx.server.models.model import Model
 from bertscore_onnx.server.requests.errors import ApiError
 
 

@@ -5,7 +5,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.requests.schemas import ModelList, ScoreAnswer
-from tests.support.http_server import IDF_SENTENCES, error_of, make_scorer, serving
+from tests.support.http_server import IDF_SENTENCES, error_of, load_scorer, serving
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
 REFERENCES = [["a cat sits on a mat.", "the cat sat"], ["the dog runs"], ["the tree is blue!", "a house", "red house"]]
@@ -83,7 +83,7 @@ def test_models_lists_what_a_request_may_ask_for(client):
 
 def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
     with (
-        Models.load([f"one={tiny_bundle}", f"two={rescaled_bundle}"], {}, Limits(), make_scorer) as models,
+        Models.load([f"one={tiny_bundle}", f"two={rescaled_bundle}"], {}, Limits(), load_scorer) as models,
         serving(models) as client,
     ):
         assert post(client, model="two", rescale="en").status_code == 200
@@ -95,12 +95,12 @@ def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
 
 
 def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
-    def make_window_scorer(bundle, sentences):
+    def load_window_scorer(bundle):
         return BERTScorer(bundle.path, device="cpu", long_text="window")
 
     cand, ref = "the cat sat on the mat " * 20, "a dog ran " * 40  # the model takes 32 tokens
     with (
-        Models.load([str(tiny_bundle)], {}, Limits(), make_window_scorer) as models,
+        Models.load([str(tiny_bundle)], {}, Limits(), load_window_scorer) as models,
         serving(models) as client,
         BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer,
     ):
