@@ -41,7 +41,7 @@ class FakeBatcher:
 
     def __init__(self, real, error=None):
         self._real = real
-        self._error = error
+        self.error = error
         self.released = threading.Event()
         self.calls = 0
         self.cancelled = threading.Event()
@@ -51,12 +51,12 @@ class FakeBatcher:
     def check_room(self):
         """Admit whatever comes, or raise the error where that is of a full queue."""
         if self.is_full:
-            raise self._error
+            raise self.error
 
     async def score_pairs(self, pairs, *, deadline=None):
         self.calls += 1
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         try:
             while not self.released.is_set():
                 await asyncio.sleep(0.01)

@@ -245,15 +245,28 @@ def test_a_callback_may_close_the_batcher(make_batcher):
     assert not batcher.ready
 
 
-def test_a_signal_handler_may_drain(make_batcher, fake, held, monkeypatch):
+def test_a_signal_handler_may_use_the_batcher_whatever_it_interrupts(make_batcher):
+    batcher = make_batcher(max_queue=1000)
+    seen = []
+    previous = signal.signal(signal.SIGALRM, lambda *_: seen.append(batcher.stats().submitted))
+    signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+    try:
+        futures = [batcher.submit(["a"], ["x"]) for _ in range(500)]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert len(seen) > 10
+    assert all(future.result(GUARD) for future in futures)
+
+
+def test_a_signal_handler_may_drain(make_batcher, fake, held):
     batcher = make_batcher()
     future = held(batcher)
     drained = []
     previous = signal.signal(signal.SIGUSR1, lambda *_: drained.append(batcher.drain(GUARD)))
     try:
-        with batcher._queue._changed:  # as it is where the signal interrupts `submit`
-            fake.gate.set()
-            signal.raise_signal(signal.SIGUSR1)
+        fake.gate.set()
+        signal.raise_signal(signal.SIGUSR1)
     finally:
         signal.signal(signal.SIGUSR1, previous)
     assert drained == [True]
@@ -301,12 +314,16 @@ def test_a_batcher_is_not_pickled(make_batcher):
 
 FORK = """
 import os
+import threading
 from bertscore_onnx.errors import ForkError
 from bertscore_onnx.serving import MicroBatcher
 from tests.support.fake_scorer import FakeScorer
 
 batcher = MicroBatcher(FakeScorer())
-batcher._queue._changed.acquire()  # a lock held at the fork stays held in the child
+def ask():
+    while True:
+        batcher.stats()
+threading.Thread(target=ask, daemon=True).start()  # a lock that is held at the fork stays held in the child
 child = os.fork()
 if child == 0:
     for use in (lambda: batcher.submit(["a"], ["x"]), batcher.drain, batcher.stats):
@@ -316,7 +333,6 @@ if child == 0:
             print(error)
     print("ready:", batcher.ready)
     raise SystemExit(7)  # through the exit handlers
-batcher._queue._changed.release()
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
 

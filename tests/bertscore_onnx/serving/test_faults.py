@@ -85,9 +85,7 @@ def test_a_callback_that_ends_its_thread_costs_no_answer(make_batcher, fake, hel
     until(lambda: batcher.stats().restarts == 1 and batcher.ready)
 
 
-def test_callbacks_that_fail_do_not_end_the_supervisor(make_batcher, held, monkeypatch):
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
-
+def test_callbacks_that_fail_do_not_end_the_supervisor(make_batcher, held):
     def leave(future):
         raise SystemExit
 
@@ -136,8 +134,7 @@ def test_a_fresh_scorer_is_awaited_without_being_ready(make_batcher, fake, until
     assert batcher.ready
 
 
-def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until, monkeypatch):
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
+def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until):
     attempts = iter([RuntimeError("no memory"), FakeScorer("another"), FakeScorer()])
 
     def make_scorer():
@@ -153,18 +150,17 @@ def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until, m
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
-def test_a_thread_that_cannot_be_started_is_tried_again(make_batcher, fake, until, monkeypatch):
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
+def test_a_thread_that_cannot_be_started_is_tried_again(make_batcher, fake, monkeypatch):
     batcher = make_batcher()
     failures = iter([RuntimeError("can't start new thread")])
-    start = supervisor.Worker.start
+    start = threading.Thread.start
 
-    def fail_once(worker):
+    def fail_once(thread):
         for failure in failures:
             raise failure
-        start(worker)
+        start(thread)
 
-    monkeypatch.setattr(supervisor.Worker, "start", fail_once)
+    monkeypatch.setattr(threading.Thread, "start", fail_once)
     fake.faults["death"] = SystemExit()
     assert isinstance(batcher.submit(["death"], ["x"]).exception(GUARD), WorkerError)
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
@@ -189,17 +185,25 @@ def test_a_running_request_gets_its_deadline(make_batcher, held):
     assert isinstance(held(batcher).exception(GUARD), DeadlineError)
 
 
-def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fake, held):
+def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fake, held, until):
     batcher = make_batcher()
     held(batcher)
-    with batcher._supervisor.timer._changed:  # the supervisor cannot wake, so that the worker comes first
-        late = batcher.submit(["late"], ["x"], deadline=0.001)
-        after = batcher.submit(["after"], ["x"])
-        while time.monotonic() < batcher._queue._waiting[late].deadline:
-            threading.Event().wait(0.001)
+    entered, let = threading.Event(), threading.Event()
+
+    def keep_the_supervisor_busy(future):
+        entered.set()
+        let.wait(GUARD)
+
+    batcher.submit(["first"], ["x"], deadline=0.01).add_done_callback(keep_the_supervisor_busy)
+    assert entered.wait(GUARD)
+    late = batcher.submit(["late"], ["x"], deadline=0.001)
+    after = batcher.submit(["after"], ["x"])
+    due = time.monotonic() + 0.001
+    until(lambda: time.monotonic() > due)
     fake.gate.set()
     assert isinstance(late.exception(GUARD), DeadlineError)
     assert after.result(GUARD).P.tolist() == [5]
+    let.set()
     assert fake.batches == [["hold"], ["after"]]
 
 
@@ -252,8 +256,7 @@ def test_a_batcher_whose_replacements_stall_too_is_not_ready_and_leaves_few_thre
     assert batcher.submit(["c"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
-def test_no_future_ever_hangs(make_batcher, fake, monkeypatch):
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
+def test_no_future_ever_hangs(make_batcher, fake):
     fake.faults = {"poison": RuntimeError("poison"), "death": SystemExit(), "memory": MemoryError()}
     batcher = make_batcher(max_queue=40, max_batch_tokens=40, deadline=1.0)
     futures, refused = [], []

@@ -105,7 +105,7 @@ def test_no_more_is_read_than_can_be_scored(models, fake_batcher):
         assert sent < 1000
         assert batcher.calls == 3
         client.app.state.admission.is_draining = True
-        batcher._error = RuntimeError("enough")
+        batcher.error = RuntimeError("enough")
         batcher.released.set()
         thread.join(20)
     assert b'"internal"' in answers[-1]

@@ -1,6 +1,5 @@
 """Every answer that is not a success."""
 
-import inspect
 import logging
 import socket
 import threading
@@ -15,7 +14,6 @@ from bertscore_onnx.errors import (
     WorkerError,
 )
 from bertscore_onnx.server.api_keys import ApiKeys
-from bertscore_onnx.server.app import create_app
 from bertscore_onnx.server.limits import Limits
 from tests.support.http_server import FakeBatcher, access_lines, error_of, serving, wait_until
 
@@ -214,11 +212,6 @@ def test_429_before_the_body_is_read_where_no_batcher_has_room(models, monkeypat
     assert answer.startswith(b"HTTP/1.1 429 ")
     assert b"retry-after: 3\r\n" in answer.lower()
     assert (first.calls, second.calls) == (1, 0)
-
-
-def test_an_overloaded_server_refuses_without_another_thread(models):
-    handlers = create_app(models, Limits()).exception_handlers.values()
-    assert all(map(inspect.iscoroutinefunction, handlers))
 
 
 def test_a_client_that_goes_away_cancels_its_request(models, fake_batcher, caplog):
