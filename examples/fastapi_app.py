@@ -35,13 +35,13 @@ app = FastAPI(lifespan=lifespan)
 
 @app.post("/score")
 async def score(texts: Texts, request: Request) -> dict[str, list[float]]:
-    """Score; a client that goes away cancels its item where the server cancels its task."""
+    """Score; a client that goes away cancels its request where the server cancels its task."""
     try:
         scores = await request.app.state.batcher.score(texts.candidates, texts.references)
     except InputError as error:
         raise HTTPException(422, str(error)) from error
     except QueueFullError as error:
-        raise HTTPException(503, str(error), {"Retry-After": str(math.ceil(error.retry_after))}) from error
+        raise HTTPException(429, str(error), {"Retry-After": str(math.ceil(error.retry_after))}) from error
     except DeadlineError as error:
         raise HTTPException(504, str(error)) from error
     return {"P": scores.P.tolist(), "R": scores.R.tolist(), "F": scores.F.tolist()}

@@ -5,6 +5,7 @@ Run it without `--preload`, so that each process loads this module after it was 
 """
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,16 +16,24 @@ from bertscore_onnx.serving import MicroBatcher
 
 batcher = MicroBatcher(BERTScorer(os.environ["BERTSCORE_BUNDLE"]))  # closes itself when the process ends
 
-STATUS = {InputError: "422 Unprocessable Content", QueueFullError: "503 Service Unavailable", DeadlineError: "504 Late"}
+STATUS: dict[type[Exception], str] = {
+    InputError: "422 Unprocessable Content",
+    QueueFullError: "429 Too Many Requests",
+    DeadlineError: "504 Gateway Timeout",
+    ValueError: "400 Bad Request",  # of json: the body is not JSON
+}
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
     """Score the body, `{"candidates": […], "references": […]}`."""
+    headers = [("Content-Type", "application/json")]
     try:
         texts = json.load(environ["wsgi.input"])
         scores = batcher.submit(texts["candidates"], texts["references"]).result()
         status, answer = "200 OK", {"F": scores.F.tolist(), "process": os.getpid()}
     except tuple(STATUS) as error:
         status, answer = next(STATUS[kind] for kind in STATUS if isinstance(error, kind)), {"error": str(error)}
-    start_response(status, [("Content-Type", "application/json")])
+        if isinstance(error, QueueFullError):
+            headers.append(("Retry-After", str(math.ceil(error.retry_after))))
+    start_response(status, headers)
     return [json.dumps(answer).encode()]

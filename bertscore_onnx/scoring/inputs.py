@@ -72,6 +72,22 @@ class Pairs:
             yield from map(Pairs, slices_of(self.candidates, size), slices_of(self.references, size))
 
 
+def join_pairs(parts: Sequence[Pairs]) -> Pairs:
+    """Put pairs of texts one after the other.
+
+    Args:
+        parts: one or more of them, none of them encoded.
+    """
+    return Pairs(_join_sides([part.candidates for part in parts]), _join_sides([part.references for part in parts]))
+
+
+def _join_sides(sides: Sequence[Side]) -> Texts:
+    texts = [side for side in sides if isinstance(side, Texts)]
+    if len(texts) < len(sides):
+        raise InputTypeError("Encoded texts cannot be joined; give strings.")
+    return Texts([text for side in texts for text in side.texts], np.concatenate([side.counts for side in texts]))
+
+
 def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:
     """Check candidates and references and pair them up.
 

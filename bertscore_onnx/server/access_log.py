@@ -8,27 +8,27 @@ from typing import Literal
 
 from starlette.types import Scope
 
-from bertscore_onnx.server.requests.record import Visit
+from bertscore_onnx.server.requests.record import RequestRecord
 
 LogFormat = Literal["text", "json"]
 
 _access = logging.getLogger("bertscore_onnx.server.access_log")
 
 
-def log_access(scope: Scope, visit: Visit) -> None:
+def log_access(scope: Scope, record: RequestRecord) -> None:
     """Write the line of one request."""
     fields: dict[str, object] = {
-        "request": visit.id,
+        "request": record.id,
         "client": (scope.get("client") or ["-"])[0],
         "method": scope["method"],
         "path": scope["raw_path"].decode("ascii", "backslashreplace"),  # as sent: escaped, without the query
-        "status": visit.status,
-        "seconds": round(visit.seconds, 4),
+        "status": record.status,
+        "seconds": round(record.seconds, 4),
     }
-    if visit.model:
-        fields |= {"model": visit.model, "pairs": visit.pairs}
-    if visit.reason:
-        fields["reason"] = visit.reason
+    if record.model:
+        fields |= {"model": record.model, "pairs": record.pairs}
+    if record.reason:
+        fields["reason"] = record.reason
     _access.info(" ".join(f"{name}={value}" for name, value in fields.items()), extra={"fields": fields})
 
 

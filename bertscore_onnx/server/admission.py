@@ -10,7 +10,7 @@ class Admission:
     """Counts the requests that score, and lets no more in than allowed, or none when the server is to stop."""
 
     def __init__(self, max_requests: int) -> None:
-        """Open."""
+        """Let requests in."""
         self._max_requests = max_requests
         self._idle = asyncio.Event()
         self._idle.set()
@@ -23,7 +23,7 @@ class Admission:
         """Let a request in.
 
         Raises:
-            Problem: 429: there are too many; 503: the server is to stop.
+            ApiError: 429: there are too many; 503: the server is to stop.
         """
         if self.is_draining:
             raise draining()
@@ -39,7 +39,7 @@ class Admission:
             self._idle.set()
 
     async def drain(self, timeout: float) -> bool:
-        """Let nobody in any more, and wait for those who are; return whether all came to their end."""
+        """Let no more requests in, and wait for those in progress; return whether all ended in time."""
         self.is_draining = True
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):

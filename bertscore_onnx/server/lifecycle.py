@@ -11,19 +11,48 @@ from contextlib import ExitStack
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.server.admission import Admission
-from bertscore_onnx.server.connection import TimedConnection
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.models.registry import Models
 
 _log = logging.getLogger(__name__)
 
 _BACKLOG = 2048
 
 _LAST_SECONDS = 5
-"""What answers get to leave the building, when all scoring is over."""
+"""Seconds for answers to be sent, when all scoring is over."""
+
+_IDLE_SECONDS = 15
+
+
+class _Connection(H11Protocol):
+    """A connection that `timeout_keep_alive` bounds from its beginning, and not only after an answer.
+
+    uvicorn has no limit for a request head that never comes whole, nor for a finished answer that the client does not
+    take: such clients could hold all the connections that the system allows.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to look whether anything happens."""
+        super().connection_made(transport)
+        self._next_look = self.loop.call_later(self.timeout_keep_alive, self._look, None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop looking."""
+        self._next_look.cancel()
+        super().connection_lost(exc)
+
+    def _look(self, before: object) -> None:
+        """Break the connection off where it has had nothing to answer, or has been closing, since the last look."""
+        is_idle = self.cycle is None or self.cycle.response_complete
+        now = (self.transport.is_closing(), self.cycle)
+        if now == before and (is_idle or self.transport.is_closing()):
+            self.transport.abort()
+            return
+        self._next_look = self.loop.call_later(self.timeout_keep_alive, self._look, now)
 
 
 class _Server(uvicorn.Server):
@@ -53,11 +82,17 @@ def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int)
     asyncio.run(_run(app, models, limits, listen(host, port)))
 
 
-def make_server(app: Starlette) -> uvicorn.Server:
-    """Return a server that does not touch signals, and logs what goes wrong only: the gate writes the access lines."""
+def make_server(app: Starlette, *, idle_seconds: int = _IDLE_SECONDS) -> uvicorn.Server:
+    """Return a server that leaves signals alone and logs errors only: the middleware writes the access lines.
+
+    Args:
+        app: the application.
+        idle_seconds: how long a connection may have nothing to answer. It is closed after at most twice that time.
+    """
     config = uvicorn.Config(
         app,
-        http=TimedConnection,
+        http=_Connection,
+        timeout_keep_alive=idle_seconds,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -1,4 +1,4 @@
-"""What one server lets itself be asked, and how long anything may take."""
+"""The limits of a server, with their defaults: how much may be asked, and how long anything may take."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -8,16 +8,16 @@ from bertscore_onnx.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The bounds of a server; each is 1 or more, or for a time above 0 and finite."""
+    """How much, and how long. Numbers are 1 or more, times in seconds above 0 and finite."""
 
     max_requests: int = 512
     """Requests being read, scored or answered at a time; more are answered 429."""
 
     max_queue: int = 512
-    """Pieces of requests that wait for one model; a request that finds as many is answered 429."""
+    """Chunks of requests that wait for one model; a request that finds as many is answered 429."""
 
     max_batch_tokens: int = 16_384
-    """Tokens scored together. A request of more characters than that is scored in pieces."""
+    """Tokens scored together. A request of more characters than that is scored in chunks."""
 
     max_pairs: int = 1024
     """Pairs of one candidate and one reference in a body, or in one line of a stream."""
@@ -29,7 +29,7 @@ class Limits:
     """Seconds for the client to send its body, or the next line of a stream, or to take in an answer."""
 
     deadline: float = 30.0
-    """Seconds for the scores of a body, or of one piece of a stream, waiting included."""
+    """Seconds for the scores of a body, or of one chunk of a stream, waiting included."""
 
     drain: float = 30.0
     """Seconds that requests in progress are given when the server is told to stop."""

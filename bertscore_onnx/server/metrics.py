@@ -16,8 +16,8 @@ from prometheus_client.utils import floatToGoString
 
 from bertscore_onnx import __version__
 from bertscore_onnx.server.admission import Admission
-from bertscore_onnx.server.registry import Models
-from bertscore_onnx.server.requests.record import Visit
+from bertscore_onnx.server.models.registry import Models
+from bertscore_onnx.server.requests.record import RequestRecord
 from bertscore_onnx.serving.durations import BOUNDS, Durations
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -53,14 +53,14 @@ class Metrics:
         self._registry.register(_BatcherCollector(models))
         ProcessCollector(registry=self._registry)
 
-    def note(self, endpoint: str, visit: Visit) -> None:
+    def note(self, endpoint: str, record: RequestRecord) -> None:
         """Count a request that is over, under the path of its endpoint."""
-        self._requests.labels(endpoint, visit.status).inc()
-        if visit.reason:
-            self._failures.labels(endpoint, visit.reason).inc()
-        if visit.pairs:
-            self._pairs.labels(visit.model).inc(visit.pairs)
-        for stage, seconds in {**visit.stages, "total": visit.seconds}.items():
+        self._requests.labels(endpoint, record.status).inc()
+        if record.reason:
+            self._failures.labels(endpoint, record.reason).inc()
+        if record.pairs:
+            self._pairs.labels(record.model).inc(record.pairs)
+        for stage, seconds in {**record.stages, "total": record.seconds}.items():
             self._stages.labels(endpoint, stage).observe(seconds)
 
     def text(self) -> bytes:
@@ -69,11 +69,11 @@ class Metrics:
 
 
 _COUNTERS = {
-    "submitted": "Pieces of requests taken in.",
-    "completed": "Pieces scored.",
-    "cancelled": "Pieces whose client went away.",
-    "expired": "Pieces that came to their deadline.",
-    "rejected": "Pieces refused because the queue was full.",
+    "submitted": "Chunks of requests taken in.",
+    "completed": "Chunks scored.",
+    "cancelled": "Chunks whose client went away.",
+    "expired": "Chunks that came to their deadline.",
+    "rejected": "Chunks refused because the queue was full.",
     "batches": "Batches scored.",
     "batch_tokens": "Tokens in all batches, as estimated.",
     "padded_tokens": "Tokens in all batches, padding included, as estimated.",
@@ -91,34 +91,31 @@ class _BatcherCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics of all batchers."""
         names = ["model", "idf"]
-        rows = [
-            ([model.name, idf or ""], weighting, weighting.batcher.stats())
-            for model, idf, weighting in self._models.weightings()
-        ]
+        rows = [([model.name, idf or ""], slot, slot.batcher.stats()) for model, idf, slot in self._models.slots()]
         for field, help_text in _COUNTERS.items():
             counter = CounterMetricFamily(f"bertscore_batcher_{field}", help_text, labels=names)
             for labels, _, stats in rows:
                 counter.add_metric(labels, getattr(stats, field))
             yield counter
-        failed = CounterMetricFamily("bertscore_batcher_failed", "Pieces that failed.", labels=[*names, "error"])
-        waiting = GaugeMetricFamily("bertscore_queue_depth", "Pieces waiting.", labels=names)
+        failed = CounterMetricFamily("bertscore_batcher_failed", "Chunks that failed.", labels=[*names, "error"])
+        waiting = GaugeMetricFamily("bertscore_queue_depth", "Chunks waiting.", labels=names)
         padding = GaugeMetricFamily("bertscore_padding_ratio", "Padding in all tokens so far, 0 to 1.", labels=names)
         ready = GaugeMetricFamily("bertscore_ready", "Whether a worker is ready.", labels=names)
         waits = HistogramMetricFamily(
-            "bertscore_batcher_wait_seconds", "Seconds that a piece waited to be scored.", labels=names
+            "bertscore_batcher_wait_seconds", "Seconds that a chunk waited to be scored.", labels=names
         )
         runs = HistogramMetricFamily("bertscore_batcher_run_seconds", "Seconds that a batch took.", labels=names)
         info = InfoMetricFamily("bertscore_model", "What scores.", labels=names)
-        for labels, weighting, stats in rows:
+        for labels, slot, stats in rows:
             for error, count in stats.failed.items():
                 failed.add_metric([*labels, error], count)
             waiting.add_metric(labels, stats.waiting)
             share = 1 - stats.batch_tokens / stats.padded_tokens if stats.padded_tokens else 0.0
             padding.add_metric(labels, share)
-            ready.add_metric(labels, weighting.batcher.ready)
+            ready.add_metric(labels, slot.batcher.ready)
             for family, durations in ((waits, stats.waits), (runs, stats.runs)):
                 family.add_metric(labels, _buckets(durations), durations.total)
-            scorer = weighting.scorer
+            scorer = slot.scorer
             info.add_metric(labels, {"provider": scorer.provider, "signature": scorer.hash, "version": __version__})
         yield from (failed, waiting, padding, waits, runs, ready, info)
 

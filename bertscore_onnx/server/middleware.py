@@ -17,8 +17,8 @@ from bertscore_onnx.server.access_log import log_access
 from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.api_keys import ApiKeys
 from bertscore_onnx.server.metrics import Metrics
-from bertscore_onnx.server.requests.errors import ClientGoneError, Problem, problem_of, unexpected
-from bertscore_onnx.server.requests.record import Visit, visit_of
+from bertscore_onnx.server.requests.errors import ApiError, ClientGoneError, api_error_of, unexpected
+from bertscore_onnx.server.requests.record import RequestRecord, record_of
 
 _log = logging.getLogger(__name__)
 
@@ -28,19 +28,19 @@ OPEN_PATHS = ("/", "/openapi.json", "/health/live", "/health/ready")
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
-class Gate:
+class RequestMiddleware:
     """The middleware around all endpoints."""
 
     def __init__(
         self, app: ASGIApp, *, admission: Admission, keys: ApiKeys | None, metrics: Metrics, paths: Iterable[str]
     ) -> None:
-        """Stand before an application.
+        """Wrap an application.
 
         Args:
-            app: what to stand before.
-            admission: counts who is in.
-            keys: who may come in; None for everybody.
-            metrics: told of every request.
+            app: the application.
+            admission: limits the requests in progress.
+            keys: those that requests may give; None where none is needed.
+            metrics: counts every request.
             paths: those of the endpoints; any other counts as "other".
         """
         self._app = app
@@ -54,29 +54,29 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        visit = scope["visit"] = Visit()
+        record = scope["record"] = RequestRecord()
 
         async def noted_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                visit.status = message["status"]
+                record.status = message["status"]
                 headers = MutableHeaders(scope=message)
-                headers["X-Request-Id"] = visit.id
+                headers["X-Request-Id"] = record.id
                 headers["X-Content-Type-Options"] = "nosniff"
             await send(message)
 
         try:
             await self._answer(scope, receive, noted_send)
         except ClientGoneError:
-            visit.status, visit.reason = 499, "client_gone"
+            record.status, record.reason = 499, "client_gone"
         except Exception as error:
-            _log.error("Request %s failed.", visit.id, exc_info=error)
-            has_begun, visit.reason = visit.status > 0, "internal"
+            _log.error("Request %s failed.", record.id, exc_info=error)
+            has_begun, record.reason = record.status > 0, "internal"
             if has_begun:  # the server breaks the connection off, so that the client does not take it for an answer
                 return
-            await unexpected(visit.id).response()(scope, receive, noted_send)
+            await unexpected(record.id).response()(scope, receive, noted_send)
         finally:
-            self._metrics.note(scope["path"] if scope["path"] in self._paths else "other", visit)
-            log_access(scope, visit)
+            self._metrics.note(scope["path"] if scope["path"] in self._paths else "other", record)
+            log_access(scope, record)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         needs_room = scope["method"] == "POST"
@@ -84,8 +84,8 @@ class Gate:
             self._check_key(scope)
             if needs_room:
                 self._admission.enter()
-        except Problem as problem:
-            response = await answer_error(Request(scope), problem)
+        except ApiError as error:
+            response = await answer_error(Request(scope), error)
             await response(scope, receive, send)
             return
         try:
@@ -98,7 +98,7 @@ class Gate:
         if self._keys is None or scope["path"] in OPEN_PATHS:
             return
         if not self._keys.accept(Headers(scope=scope).get("authorization")):
-            raise Problem(
+            raise ApiError(
                 401,
                 "unauthorized",
                 "This needs a key: the header `Authorization: Bearer KEY`.",
@@ -114,13 +114,13 @@ async def answer_error(request: HTTPConnection, error: Exception) -> Response:
     Raises:
         Exception: it is none of these.
     """
-    problem = error if isinstance(error, Problem) else None
+    api_error = error if isinstance(error, ApiError) else None
     if isinstance(error, HTTPException):
         code = _CODES.get(error.status_code, "refused")
-        problem = Problem(error.status_code, code, f"{error.detail}.", headers=error.headers)
+        api_error = ApiError(error.status_code, code, f"{error.detail}.", headers=error.headers)
     elif isinstance(error, BertScoreOnnxError):
-        problem = problem_of(error)
-    if problem is None:
+        api_error = api_error_of(error)
+    if api_error is None:
         raise error
-    visit_of(request).reason = problem.detail.code
-    return problem.response()
+    record_of(request).reason = api_error.detail.code
+    return api_error.response()

@@ -10,20 +10,20 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Reference
-from bertscore_onnx.serving.limits import Limits, check_seconds
-from bertscore_onnx.serving.queue import Book
-from bertscore_onnx.serving.request import make_item
+from bertscore_onnx.scoring.inputs import Pairs, Reference, collect_pairs
+from bertscore_onnx.serving.limits import BatcherLimits, check_seconds
+from bertscore_onnx.serving.queue import RequestQueue
+from bertscore_onnx.serving.request import make_request
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.supervisor import Supervisor
-from bertscore_onnx.serving.worker import prove
+from bertscore_onnx.serving.worker import probe
 
 
 class MicroBatcher(Closeable):
     """Scores what many threads or tasks hand in, in batches, on one worker thread.
 
-    What one call hands in is an item: it is admitted, scored and answered as a whole, and every item is answered, by
-    its deadline at the latest. Its scores are those it would get alone, within 1e-5. Callbacks of futures run on the
+    What one call hands in is a request: it is admitted, scored and answered as a whole, and every request is answered,
+    by its deadline at the latest. Its scores are those it would get alone, within 1e-5. Callbacks of futures run on the
     batcher's own threads and must not block.
     """
 
@@ -43,11 +43,11 @@ class MicroBatcher(Closeable):
         Args:
             scorer: stays the caller's to close, after the batcher; but where `make_scorer` is given, it is closed when
                 it is replaced.
-            max_batch_tokens: the most padded tokens in a batch, estimated at three bytes a token; a larger item makes
-                a batch of its own.
-            max_delay: how many seconds to wait for more items. An item that comes to an idle batcher does not wait.
-            max_queue: the most items that wait.
-            deadline: how many seconds an item has, from its submission to its scores, unless its caller says else.
+            max_batch_tokens: the most padded tokens in a batch, estimated at three bytes a token; a larger request
+                makes a batch of its own.
+            max_delay: how many seconds to wait for more requests. One that comes to an idle batcher does not wait.
+            max_queue: the most requests that wait.
+            deadline: how many seconds a request has, from its submission to its scores, unless its caller says else.
             max_stall: how many seconds a run may take before its worker is given up and replaced; `make_scorer` has
                 as long.
             make_scorer: makes a scorer to go on with after a worker broke down or stalled. Where there is none, the
@@ -58,16 +58,16 @@ class MicroBatcher(Closeable):
                 that scores would depend on who else is in the batch.
             BertScoreOnnxError: the scorer cannot score; other errors of its runtime come as they are.
         """
-        self._limits = Limits(max_batch_tokens, max_delay, max_queue, deadline, max_stall)
+        self._limits = BatcherLimits(max_batch_tokens, max_delay, max_queue, deadline, max_stall)
         if scorer.signature.idf == "references":
             raise InputError(
                 "This scorer takes its idf weights from the references of each call, so that scores would depend on "
-                "the other items of a batch. Give BERTScorer idf_sents, or call compute_idf first."
+                "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
             )
-        prove(scorer)
+        probe(scorer)
         self._pid = os.getpid()
-        self._book = Book(max_queue)
-        self._supervisor = Supervisor(scorer, self._book, self._limits, make_scorer)
+        self._queue = RequestQueue(max_queue)
+        self._supervisor = Supervisor(scorer, self._queue, self._limits, make_scorer)
         atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
 
     def submit(
@@ -80,50 +80,58 @@ class MicroBatcher(Closeable):
             deadline: how many seconds to wait for the scores; None for the batcher's own.
 
         Returns:
-            A future of the scores. It can be cancelled until the item is being scored. Its error is one of
+            A future of the scores. It can be cancelled until the request is being scored. Its error is one of
             DeadlineError, WorkerError, ClosedError (the batcher was closed first), or what the scorer raised for this
-            item alone.
+            request alone.
 
         Raises:
             InputError: these cannot be scored.
-            QueueFullError: as many items as allowed are waiting; its `retry_after` says when to try again.
+            QueueFullError: as many requests as allowed are waiting; its `retry_after` says when to try again.
             DrainingError, ClosedError: nothing is admitted any more.
             ForkError: this process is a fork of the one that made the batcher.
         """
+        return self.submit_pairs(collect_pairs(cands, refs), deadline=deadline)
+
+    def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None) -> "Future[Scores]":
+        """Hand in pairs that were checked already; otherwise as `submit`."""
         self._check_process()
         if deadline is not None:
             check_seconds("deadline", deadline)
-        item = make_item(cands, refs, self._limits.deadline if deadline is None else deadline)
-        self._supervisor.alarm.set(item.deadline)
-        self._book.admit(item)
-        return item.future
+        request = make_request(pairs, self._limits.deadline if deadline is None else deadline)
+        self._supervisor.timer.set(request.deadline)
+        self._queue.admit(request)
+        return request.future
 
     async def score(self, cands: Sequence[str], refs: Sequence[Reference], *, deadline: float | None = None) -> Scores:
-        """Score in asyncio; as `submit`, and cancelling the task cancels the item."""
+        """Score in asyncio; as `submit`, and cancelling the task cancels the request."""
         return await asyncio.wrap_future(self.submit(cands, refs, deadline=deadline))
 
+    async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None) -> Scores:
+        """Score in asyncio; as `submit_pairs`, and cancelling the task cancels the request."""
+        return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline))
+
     def check_room(self) -> None:
-        """Refuse an item before it is made, where `submit` would refuse it now; it counts as one that was.
+        """Refuse a request before it is made, where `submit` would refuse it now; it counts as one that was.
 
         Raises:
             QueueFullError, ForkError: as `submit` does.
         """
         self._check_process()
-        self._book.check_room()
+        self._queue.check_room()
 
     @property
     def ready(self) -> bool:
-        """Whether an item handed in now would be scored, were there room for it.
+        """Whether a request handed in now would be scored, were there room for it.
 
         False while draining, while a run stalls, from a worker's breakdown until its successor has scored a probe, and
         in a forked process.
         """
-        return os.getpid() == self._pid and self._book.is_open and self._supervisor.is_fit
+        return os.getpid() == self._pid and self._queue.is_open and self._supervisor.is_healthy
 
     @property
     def queue_depth(self) -> int:
-        """How many items are waiting."""
-        return self._book.depth
+        """How many requests are waiting."""
+        return self._queue.depth
 
     def stats(self) -> BatcherStats:
         """Return what has been done so far.
@@ -132,7 +140,7 @@ class MicroBatcher(Closeable):
             ForkError: as `submit` does.
         """
         self._check_process()
-        return self._book.stats()
+        return self._queue.stats()
 
     def drain(self, timeout: float = 30.0) -> bool:
         """Admit nothing more, finish what is there, and fail with a ClosedError what is left after `timeout` seconds.
@@ -148,7 +156,7 @@ class MicroBatcher(Closeable):
         """
         self._check_process()
         check_seconds("timeout", timeout, zero=True)
-        return self._book.drain(timeout)
+        return self._queue.drain(timeout)
 
     def close(self) -> None:
         """Fail what is not answered yet with a ClosedError, and end the threads.
@@ -158,8 +166,8 @@ class MicroBatcher(Closeable):
         """
         if os.getpid() != self._pid:
             return
-        self._book.drain(0)
-        self._book.close()
+        self._queue.drain(0)
+        self._queue.close()
         self._supervisor.stop()
         atexit.unregister(self.close)
 

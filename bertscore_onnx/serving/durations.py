@@ -25,7 +25,7 @@ class DurationCounter:
         self._counts = [0] * (len(BOUNDS) + 1)
         self._total = 0.0
 
-    def note(self, seconds: float) -> None:
+    def add(self, seconds: float) -> None:
         """Count a duration."""
         self._counts[bisect_left(BOUNDS, seconds)] += 1
         self._total += seconds

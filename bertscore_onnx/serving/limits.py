@@ -7,7 +7,7 @@ from bertscore_onnx.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BatcherLimits:
     """How much, and how long; the fields are the arguments of `MicroBatcher`."""
 
     max_batch_tokens: int
@@ -31,7 +31,7 @@ def check_count(name: str, number: int) -> None:
 
 
 def check_seconds(name: str, seconds: float, *, zero: bool = False) -> None:
-    """Raise an InputError unless a thread can wait for so many seconds; endless waits are refused."""
+    """Raise an InputError unless a thread can wait that long; endless waits are refused."""
     if not (seconds > 0 or (zero and seconds == 0)) or not seconds <= threading.TIMEOUT_MAX:
         least = "0 or more" if zero else "more than 0"
         raise InputError(f"{name} is {seconds}; expected {least} seconds, and at most {threading.TIMEOUT_MAX:.0f}.")

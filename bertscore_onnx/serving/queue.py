@@ -1,37 +1,21 @@
-"""The book of a batcher: every item from its admission to its answer, and the counts.
+"""The queue of a batcher: every request from its admission to its answer.
 
-An item is answered by whoever strikes it from the book first, be it the worker with its scores, the supervisor at its
-deadline, or a batcher that closes; the others come too late and do nothing. All of it is behind one lock, and futures
-are answered outside of it, since that runs their callers' callbacks.
+The first to claim a request answers it: the worker with its scores, the supervisor at its deadline, or a batcher that
+closes; the others come too late and do nothing. All of it is behind one lock, and futures are answered outside of it,
+since that runs their callers' callbacks.
 """
 
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from enum import Enum
-from types import MappingProxyType
 
-from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, QueueFullError
+from bertscore_onnx.errors import ClosedError, DrainingError, QueueFullError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.serving.durations import DurationCounter
-from bertscore_onnx.serving.request import Item
-from bertscore_onnx.serving.stats import BatcherStats
-
-_COUNTED = (
-    "submitted",
-    "completed",
-    "cancelled",
-    "expired",
-    "rejected",
-    "batches",
-    "batch_tokens",
-    "padded_tokens",
-    "restarts",
-    "warnings",
-)
+from bertscore_onnx.serving.request import Request
+from bertscore_onnx.serving.stats import BatcherStats, StatsCounter
 
 
 class _Phase(Enum):
@@ -40,38 +24,35 @@ class _Phase(Enum):
     CLOSED = "closed"
 
 
-class Book:
-    """Admits items, hands them to the worker in batches, and sees that each is answered once."""
+class RequestQueue:
+    """Admits requests, hands them to the worker in batches, and sees that each is answered once."""
 
     def __init__(self, max_waiting: int) -> None:
         # A Condition's own lock is reentrant, so that a signal handler may drain while the main thread submits.
         self._changed = threading.Condition()
         self._phase = _Phase.OPEN
         self._max_waiting = max_waiting
-        self._waiting: dict[Future[Scores], Item] = {}
+        self._waiting: dict[Future[Scores], Request] = {}
         self._waiting_tokens = 0
-        self._running: dict[Future[Scores], Item] = {}
+        self._running: dict[Future[Scores], Request] = {}
         self._being_answered = 0
         self._worker: object = None
         self._last_size = 0
         self._last_scored = 0.0
-        self._seconds_per_token = 0.0
-        self._counts: Counter[str] = Counter()
-        self._failed: Counter[str] = Counter()
-        self._waits, self._runs = DurationCounter(), DurationCounter()
+        self._stats = StatsCounter()
 
     @property
     def is_open(self) -> bool:
-        """Whether items are admitted."""
+        """Whether requests are admitted."""
         return self._phase is _Phase.OPEN
 
     @property
     def depth(self) -> int:
-        """How many items are waiting."""
+        """How many requests are waiting."""
         return len(self._waiting)
 
     def check_room(self) -> None:
-        """Refuse one item where there is no room for it.
+        """Refuse one request where there is no room for it.
 
         Raises:
             QueueFullError: as many as allowed are waiting.
@@ -79,53 +60,53 @@ class Book:
         with self._changed:
             if len(self._waiting) < self._max_waiting:
                 return
-            self._counts["rejected"] += 1
-            retry_after = self._waiting_tokens * self._seconds_per_token or 1.0
+            self._stats.count("rejected")
+            retry_after = self._waiting_tokens * self._stats.seconds_per_token or 1.0
             raise QueueFullError(
-                f"{len(self._waiting)} items are waiting, as many as max_queue allows. Try again in about "
+                f"{len(self._waiting)} requests are waiting, as many as max_queue allows. Try again in about "
                 f"{retry_after:.2g} s.",
                 retry_after=retry_after,
             )
 
-    def admit(self, item: Item) -> None:
-        """Let an item wait.
+    def admit(self, request: Request) -> None:
+        """Let a request wait.
 
         Raises:
             QueueFullError: as many as allowed are waiting.
             DrainingError, ClosedError: nothing is admitted any more.
         """
-        item.future.add_done_callback(self._forget_cancelled)
+        request.future.add_done_callback(self._forget_cancelled)
         with self._changed:
             if self._phase is _Phase.DRAINING:
                 raise DrainingError("The batcher is draining: it finishes what it has and admits nothing more.")
             if self._phase is _Phase.CLOSED:
                 raise ClosedError("The batcher was closed. Make a new one.")
             self.check_room()
-            self._counts["submitted"] += 1
-            self._waiting[item.future] = item
-            self._waiting_tokens += item.padded_tokens
+            self._stats.count("submitted")
+            self._waiting[request.future] = request
+            self._waiting_tokens += request.padded_tokens
             self._changed.notify_all()
 
-    def employ(self, worker: object) -> None:
+    def assign(self, worker: object) -> None:
         """Hand batches to this worker and to no other from now on."""
         with self._changed:
             if self._phase is not _Phase.CLOSED:
                 self._worker = worker
                 self._changed.notify_all()
 
-    def take(self, worker: object, *, max_tokens: int, max_delay: float) -> list[Item]:
-        """Wait for items and hand them over as a batch.
+    def take(self, worker: object, *, max_tokens: int, max_delay: float) -> list[Request]:
+        """Wait for requests and hand them over as a batch.
 
-        Where company is likely, because the last batch had several items or this first item came while it was being
-        scored, wait up to `max_delay` for more. An item that comes to an idle batcher goes at once.
+        Where batch-mates are likely, because the last batch had several requests or this first request came while it
+        was being scored, wait up to `max_delay` for more. A request that comes to an idle batcher goes at once.
 
         Args:
             worker: who asks.
-            max_tokens: the most padded tokens in a batch; a larger item makes a batch of its own.
+            max_tokens: the most padded tokens in a batch; a larger request makes a batch of its own.
             max_delay: in seconds.
 
         Returns:
-            The batch, in the order of submission; empty where the worker is not employed any more.
+            The batch, in the order of submission; empty where the worker is not assigned any more.
         """
 
         def is_dismissed() -> bool:
@@ -137,7 +118,7 @@ class Book:
         with self._changed:
             while True:
                 self._changed.wait_for(lambda: self._waiting or is_dismissed())
-                if self._waiting and self._is_company_likely():
+                if self._waiting and self._should_wait():
                     self._changed.wait_for(is_enough, max_delay)
                 if is_dismissed():
                     return []
@@ -145,64 +126,55 @@ class Book:
                     self._last_size = len(batch)
                     return batch
 
-    def note_batch(self, items: Sequence[Item], started: float) -> None:
-        """Count a call of the scorer that is just over, and learn from it how fast work goes."""
-        now = time.monotonic()
+    def count_batch(self, requests: Sequence[Request], started: float) -> None:
+        """Count a call of the scorer that is just over."""
         with self._changed:
-            self._runs.note(now - started)
-            for item in items:
-                self._waits.note(started - item.submitted)
-            padded = sum(item.padded_tokens for item in items)
-            self._counts["batches"] += 1
-            self._counts["batch_tokens"] += sum(item.tokens for item in items)
-            self._counts["padded_tokens"] += padded
-            self._last_scored = now
-            pace = (now - started) / max(padded, 1)
-            self._seconds_per_token = 0.8 * self._seconds_per_token + 0.2 * pace if self._seconds_per_token else pace
+            self._last_scored = time.monotonic()
+            self._stats.count_batch(requests, started, self._last_scored)
 
     def count(self, name: str) -> None:
         """Count a restart or a warning."""
         with self._changed:
-            self._counts[name] += 1
+            self._stats.count(name)
 
-    def answer(self, item: Item, answer: Scores | BaseException) -> None:
-        """Give an item its scores or its error; do nothing where it has been answered or cancelled."""
+    def answer(self, request: Request, answer: Scores | BaseException) -> None:
+        """Give a request its scores or its error; do nothing where it has been answered or cancelled."""
         with self._changed:
-            if not self._strike(item.future):
+            if not self._claim(request.future):
                 return
-            self._count_answer(answer)
+            self._stats.count_answer(answer)
             self._being_answered += 1
         try:
             if isinstance(answer, BaseException):
-                item.future.set_exception(answer)
+                request.future.set_exception(answer)
             else:
-                item.future.set_result(answer)
+                request.future.set_result(answer)
         finally:
             with self._changed:
                 self._being_answered -= 1
                 self._changed.notify_all()
 
-    def fail(self, items: Iterable[Item], make_error: Callable[[Item], Exception]) -> None:
-        """Give every item an error of its own, even where a caller's callback raises; raise that at the end."""
+    def fail(self, requests: Iterable[Request], make_error: Callable[[Request], Exception]) -> None:
+        """Give every request an error of its own, even where a caller's callback raises; raise that at the end."""
         raised = None
-        for item in items:
+        for request in requests:
             try:
-                self.answer(item, make_error(item))
+                self.answer(request, make_error(request))
             except BaseException as error:  # SystemExit in a callback must not cost the others their answer
                 raised = error
         if raised is not None:
             raise raised
 
     def expire(self, now: float) -> None:
-        """Give every item whose deadline has passed a DeadlineError."""
+        """Give every request whose deadline has passed a DeadlineError."""
         with self._changed:
-            late = [item for item in self._unanswered() if item.deadline <= now]
-        self.fail(late, deadline_error)
+            late = [request for request in self._unanswered() if request.deadline <= now]
+        self.fail(late, Request.deadline_error)
 
     def next_deadline(self) -> float:
-        """Return the earliest deadline of all items, by `time.monotonic()`; infinity where there are none."""
+        """Return the earliest deadline of all requests, by `time.monotonic()`; infinity where there are none."""
         with self._changed:
-            return min((item.deadline for item in self._unanswered()), default=math.inf)
+            return min((request.deadline for request in self._unanswered()), default=math.inf)
 
     def drain(self, timeout: float) -> bool:
         """Admit nothing more, wait until all is answered, and fail what is not after `timeout` seconds.
@@ -216,7 +188,7 @@ class Book:
                 self._changed.notify_all()
             self._changed.wait_for(lambda: not (self._unanswered() or self._being_answered), timeout)
             left = self._unanswered()
-        self.fail(left, lambda item: ClosedError("The batcher was closed before this was scored. Make a new one."))
+        self.fail(left, lambda request: ClosedError("The batcher was closed before this was scored. Make a new one."))
         return not left
 
     def close(self) -> None:
@@ -229,66 +201,43 @@ class Book:
     def stats(self) -> BatcherStats:
         """Return all counts as they are at this moment."""
         with self._changed:
-            return BatcherStats(
-                failed=MappingProxyType(dict(self._failed)),
-                waiting=len(self._waiting),
-                in_flight=len(self._running),
-                waits=self._waits.durations(),
-                runs=self._runs.durations(),
-                **{name: self._counts[name] for name in _COUNTED},
-            )
+            return self._stats.stats(waiting=len(self._waiting), in_flight=len(self._running))
 
-    def _is_company_likely(self) -> bool:
+    def _should_wait(self) -> bool:
         first = next(iter(self._waiting.values()))
         return self._last_size > 1 or first.submitted < self._last_scored
 
-    def _next_batch(self, max_tokens: int) -> list[Item]:
-        batch: list[Item] = []
+    def _next_batch(self, max_tokens: int) -> list[Request]:
+        batch: list[Request] = []
         room = max_tokens
-        for future, item in [*self._waiting.items()]:
-            if batch and item.padded_tokens > room:
+        for future, request in [*self._waiting.items()]:
+            if batch and request.padded_tokens > room:
                 break
-            if self._strike(future):
-                self._running[future] = item
-                batch.append(item)
-                room -= item.padded_tokens
+            if self._claim(future):
+                self._running[future] = request
+                batch.append(request)
+                room -= request.padded_tokens
         return batch
 
-    def _strike(self, future: "Future[Scores]") -> bool:
-        """Take an item out of the book; say whether it was there and not cancelled."""
+    def _claim(self, future: "Future[Scores]") -> bool:
+        """Take a request out of the queue; say whether it was there and not cancelled."""
         if self._running.pop(future, None) is not None:
             return True
-        item = self._waiting.pop(future, None)
-        if item is None:
+        request = self._waiting.pop(future, None)
+        if request is None:
             return False
-        self._waiting_tokens -= item.padded_tokens
+        self._waiting_tokens -= request.padded_tokens
         if future.set_running_or_notify_cancel():
             return True
-        self._counts["cancelled"] += 1
+        self._stats.count("cancelled")
         return False
 
     def _forget_cancelled(self, future: "Future[Scores]") -> None:
-        """Make room as soon as a waiting item is cancelled."""
+        """Make room as soon as a waiting request is cancelled."""
         if future.cancelled():
             with self._changed:
-                self._strike(future)
+                self._claim(future)
                 self._changed.notify_all()
 
-    def _count_answer(self, answer: Scores | BaseException) -> None:
-        if isinstance(answer, DeadlineError):
-            self._counts["expired"] += 1
-        elif isinstance(answer, BaseException):
-            self._failed[type(answer).__name__] += 1
-        else:
-            self._counts["completed"] += 1
-
-    def _unanswered(self) -> list[Item]:
+    def _unanswered(self) -> list[Request]:
         return [*self._running.values(), *self._waiting.values()]
-
-
-def deadline_error(item: Item) -> DeadlineError:
-    """Say that an item came to its deadline."""
-    return DeadlineError(
-        f"There was no score within {item.seconds:g} s. Allow more time, or hand in less at once: the item has "
-        f"{len(item.cands)} candidates."
-    )

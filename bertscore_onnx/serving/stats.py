@@ -1,42 +1,60 @@
-"""What a batcher has done so far."""
+"""What a batcher has done so far, and how it is counted."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from bertscore_onnx.serving.durations import Durations
+from bertscore_onnx.errors import DeadlineError
+from bertscore_onnx.scores import Scores
+from bertscore_onnx.serving.durations import DurationCounter, Durations
+from bertscore_onnx.serving.request import Request
+
+_COUNTED = (
+    "submitted",
+    "completed",
+    "cancelled",
+    "expired",
+    "rejected",
+    "batches",
+    "batch_tokens",
+    "padded_tokens",
+    "restarts",
+    "warnings",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class BatcherStats:
     """Counts since the batcher was made, all of one moment.
 
-    An item is what one call of `submit` hands in. `submitted` is the sum of `completed`, all of `failed`, `cancelled`,
-    `expired`, `waiting` and `in_flight`.
+    A request is what one call of `submit` hands in. `submitted` is the sum of `completed`, all of `failed`,
+    `cancelled`, `expired`, `waiting` and `in_flight`.
     """
 
     submitted: int
-    """Items that were admitted."""
+    """Requests that were admitted."""
 
     completed: int
-    """Items that were scored."""
+    """Requests that were scored."""
 
     failed: Mapping[str, int]
-    """Items that got an error other than a `DeadlineError`, by the name of its class."""
+    """Requests that got an error other than a `DeadlineError`, by the name of its class."""
 
     cancelled: int
-    """Items whose caller cancelled them before they were scored."""
+    """Requests whose caller cancelled them before they were scored."""
 
     expired: int
-    """Items that got a `DeadlineError`."""
+    """Requests that got a `DeadlineError`."""
 
     rejected: int
-    """Items that were not admitted because too many were waiting."""
+    """Requests that were not admitted because too many were waiting."""
 
     waiting: int
-    """Items in the queue."""
+    """Requests in the queue."""
 
     in_flight: int
-    """Items being scored."""
+    """Requests being scored."""
 
     batches: int
     """Calls of the scorer."""
@@ -54,7 +72,55 @@ class BatcherStats:
     """Warnings of the scorer, which are logged instead of shown."""
 
     waits: Durations = field(compare=False)
-    """How long items waited, from `submit` to the call of the scorer."""
+    """How long requests waited, from `submit` to the call of the scorer."""
 
     runs: Durations = field(compare=False)
     """How long calls of the scorer took."""
+
+
+class StatsCounter:
+    """Makes the counts; not safe for threads by itself."""
+
+    def __init__(self) -> None:
+        self.seconds_per_token = 0.0
+        """A running average over the last batches, by padded tokens; 0 before the first."""
+        self._counts: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._waits, self._runs = DurationCounter(), DurationCounter()
+
+    def count(self, name: str) -> None:
+        """Add 1 to a field."""
+        self._counts[name] += 1
+
+    def count_answer(self, answer: Scores | BaseException) -> None:
+        """Count a request by its answer."""
+        if isinstance(answer, DeadlineError):
+            self._counts["expired"] += 1
+        elif isinstance(answer, BaseException):
+            self._failed[type(answer).__name__] += 1
+        else:
+            self._counts["completed"] += 1
+
+    def count_batch(self, requests: Sequence[Request], started: float, ended: float) -> None:
+        """Count a call of the scorer, from its start to its end by `time.monotonic()`."""
+        seconds = ended - started
+        padded = sum(request.padded_tokens for request in requests)
+        self._counts["batches"] += 1
+        self._counts["batch_tokens"] += sum(request.tokens for request in requests)
+        self._counts["padded_tokens"] += padded
+        self._runs.add(seconds)
+        for request in requests:
+            self._waits.add(started - request.submitted)
+        pace = seconds / max(padded, 1)
+        self.seconds_per_token = 0.8 * self.seconds_per_token + 0.2 * pace if self.seconds_per_token else pace
+
+    def stats(self, *, waiting: int, in_flight: int) -> BatcherStats:
+        """Return all counts as they are at this moment."""
+        return BatcherStats(
+            failed=MappingProxyType(dict(self._failed)),
+            waiting=waiting,
+            in_flight=in_flight,
+            waits=self._waits.durations(),
+            runs=self._runs.durations(),
+            **{name: self._counts[name] for name in _COUNTED},
+        )

@@ -5,11 +5,11 @@ import threading
 import time
 
 
-class Alarm:
+class Timer:
     """Wakes one thread at the earliest of the times that anyone has set; until then it costs nothing."""
 
     def __init__(self) -> None:
-        # A Condition's own lock is reentrant, so that a signal handler may set the alarm while it is being set.
+        # A Condition's own lock is reentrant, so that a signal handler may set the timer while it is being set.
         self._changed = threading.Condition()
         self._time = math.inf
 
@@ -20,12 +20,12 @@ class Alarm:
                 self._time = at
                 self._changed.notify()
 
-    def ring(self) -> None:
+    def fire(self) -> None:
         """Ring now."""
         self.set(-math.inf)
 
     def wait(self) -> None:
-        """Sleep until the alarm rings, and clear it."""
+        """Sleep until the timer fires, and clear it."""
         with self._changed:
             while (left := self._time - time.monotonic()) > 0:
                 self._changed.wait(None if left == math.inf else min(left, threading.TIMEOUT_MAX))

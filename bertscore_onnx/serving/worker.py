@@ -1,4 +1,4 @@
-"""The worker: one thread that takes batches, scores them and answers their items."""
+"""The worker: one thread that takes batches, scores them and answers their requests."""
 
 import logging
 import math
@@ -9,21 +9,21 @@ from collections.abc import Callable, Sequence
 from bertscore_onnx.errors import EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx.serving.limits import Limits
-from bertscore_onnx.serving.queue import Book, deadline_error
-from bertscore_onnx.serving.request import Item, is_finite, split_scores
-from bertscore_onnx.serving.timer import Alarm
+from bertscore_onnx.scoring.inputs import Pairs, collect_pairs, join_pairs
+from bertscore_onnx.serving.limits import BatcherLimits
+from bertscore_onnx.serving.queue import RequestQueue
+from bertscore_onnx.serving.request import Request, is_finite, split_scores
+from bertscore_onnx.serving.timer import Timer
 
-PROBE = "a probe"
+PROBE_TEXT = "a probe"
 
 _log = logging.getLogger(__name__)
 
 
-def prove(scorer: BERTScorer) -> None:
+def probe(scorer: BERTScorer) -> None:
     """Score one pair, or raise what keeps the scorer from it."""
     try:
-        scores, _ = scorer.score_pairs(collect_pairs([PROBE], [PROBE]))
+        scores, _ = scorer.score_pairs(collect_pairs([PROBE_TEXT], [PROBE_TEXT]))
     except InputError:  # a table of idf weights may lack these words; it is looked at after the model has run
         return
     if not is_finite(scores):
@@ -36,32 +36,32 @@ class Worker:
     def __init__(
         self,
         scorer: BERTScorer,
-        book: Book,
-        alarm: Alarm,
-        limits: Limits,
+        queue: RequestQueue,
+        timer: Timer,
+        limits: BatcherLimits,
         *,
-        is_proved: bool,
+        has_scored: bool,
         make_scorer: Callable[[], BERTScorer] | None = None,
     ) -> None:
         """Set up a worker; `start` starts it.
 
         Args:
             scorer: the scorer.
-            book: where the batches come from and the answers go.
-            alarm: wakes the supervisor when this worker has ended or may have stalled.
+            queue: where the batches come from and the answers go.
+            timer: wakes the supervisor when this worker has ended or may have stalled.
             limits: those of the batcher.
-            is_proved: whether `scorer` has just scored; if not, the worker proves it before it takes a batch.
+            has_scored: whether `scorer` has just scored; if not, the worker probes it before it takes a batch.
             make_scorer: makes the scorer to use instead of `scorer`, which is closed.
         """
         self.scorer = scorer
-        self.batch: list[Item] = []
+        self.batch: list[Request] = []
         """What it holds; not all of it need be unanswered."""
-        self.is_proved = is_proved
+        self.has_scored = has_scored
         """Whether it has ever scored."""
         self.failure: BaseException | None = None
         """What it broke down with."""
-        self._book = book
-        self._alarm = alarm
+        self._queue = queue
+        self._timer = timer
         self._limits = limits
         self._make_scorer = make_scorer
         self._busy_since = math.inf
@@ -81,9 +81,9 @@ class Worker:
         return self._busy_since + self._limits.max_stall
 
     @property
-    def is_fit(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether it has scored, is alive, and is not stalled."""
-        return self.is_proved and self.ended_at is None and time.monotonic() < self.stalls_at
+        return self.has_scored and self.ended_at is None and time.monotonic() < self.stalls_at
 
     def start(self) -> None:
         """Start the thread."""
@@ -104,7 +104,7 @@ class Worker:
             _log.exception("The worker broke down.")
         finally:
             self._ended_at = time.monotonic()
-            self._alarm.ring()
+            self._timer.fire()
             if made:
                 self.scorer.close()
 
@@ -112,9 +112,9 @@ class Worker:
         self._start_clock()
         if self._make_scorer is not None:
             self.scorer = self._fresh_scorer(self._make_scorer)
-        if not self.is_proved:
-            prove(self.scorer)
-            self.is_proved = True
+        if not self.has_scored:
+            probe(self.scorer)
+            self.has_scored = True
         self._stop_clock()
 
     def _fresh_scorer(self, make_scorer: Callable[[], BERTScorer]) -> BERTScorer:
@@ -131,60 +131,58 @@ class Worker:
 
     def _serve(self) -> None:
         limits = self._limits
-        while batch := self._book.take(self, max_tokens=limits.max_batch_tokens, max_delay=limits.max_delay):
+        while batch := self._queue.take(self, max_tokens=limits.max_batch_tokens, max_delay=limits.max_delay):
             self.batch = batch
             self._answer(batch)
             self.batch = []
             self._stop_clock()
 
-    def _answer(self, batch: Sequence[Item]) -> None:
-        """Score items together; where that fails, one by one, so that none fails for the fault of another."""
-        items = [item for item in batch if not self._is_late(item)]
-        if not items:
+    def _answer(self, batch: Sequence[Request]) -> None:
+        """Score requests together; where that fails, one by one, so that none fails for the fault of another."""
+        requests = [request for request in batch if not self._is_late(request)]
+        if not requests:
             return
         try:
-            answers = self._score(items)
+            answers = self._score(requests)
         except Exception as error:
             if not isinstance(error, InputError):
-                prove(self.scorer)  # a scorer that cannot score at all ends this worker
-            if len(items) == 1:
-                self._book.answer(items[0], error)
+                probe(self.scorer)  # a scorer that cannot score at all ends this worker
+            if len(requests) == 1:
+                self._queue.answer(requests[0], error)
                 return
         else:
-            for item, answer in zip(items, answers, strict=True):
-                self._book.answer(item, answer)
+            for request, answer in zip(requests, answers, strict=True):
+                self._queue.answer(request, answer)
             return
-        for item in items:
-            self._answer([item])
+        for request in requests:
+            self._answer([request])
 
-    def _score(self, items: Sequence[Item]) -> list[Scores | EncodingError]:
+    def _score(self, requests: Sequence[Request]) -> list[Scores | EncodingError]:
         self._start_clock()
         started = time.monotonic()
         try:
-            scores, counts = self.scorer.score_pairs(
-                collect_pairs(
-                    [cand for item in items for cand in item.cands], [group for item in items for group in item.refs]
-                )
-            )
-            for message in counts.messages(self.scorer.max_length):
-                self._hear(message)
+            scores = self._score_pairs(join_pairs([request.pairs for request in requests]))
         finally:
-            self._book.note_batch(items, started)
-        return list(split_scores(scores, items))
+            self._queue.count_batch(requests, started)
+        return list(split_scores(scores, requests))
 
-    def _is_late(self, item: Item) -> bool:
-        if item.deadline > time.monotonic():
+    def _score_pairs(self, pairs: Pairs) -> Scores:
+        """Score pairs; what a caller should know of their texts is counted and logged."""
+        scores, counts = self.scorer.score_pairs(pairs)
+        for message in counts.messages(self.scorer.max_length):
+            self._queue.count("warnings")
+            _log.debug("%s", message)
+        return scores
+
+    def _is_late(self, request: Request) -> bool:
+        if request.deadline > time.monotonic():
             return False
-        self._book.answer(item, deadline_error(item))
+        self._queue.answer(request, request.deadline_error())
         return True
-
-    def _hear(self, message: str) -> None:
-        self._book.count("warnings")
-        _log.debug("%s", message)
 
     def _start_clock(self) -> None:
         self._busy_since = time.monotonic()
-        self._alarm.set(self.stalls_at)
+        self._timer.set(self.stalls_at)
 
     def _stop_clock(self) -> None:
         self._busy_since = math.inf

@@ -46,8 +46,9 @@ def test_no_framework_is_installed(environment, framework):
     assert run(environment / "bin" / "python", "-c", code).strip() == "None"
 
 
-def test_the_page_of_the_server_is_installed(environment):
-    assert [*environment.rglob("bertscore_onnx/server/page/index.html")]
+@pytest.mark.parametrize("file", ["page/index.html", "endpoints/openapi.json"])
+def test_the_data_of_the_server_is_installed(environment, file):
+    assert [*environment.rglob(f"bertscore_onnx/server/{file}")]
 
 
 def test_the_environment_stays_small(environment):

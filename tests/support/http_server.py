@@ -7,21 +7,22 @@ from contextlib import contextmanager
 import httpx
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.server import Limits, create_app
+from bertscore_onnx.server.app import create_app
 from bertscore_onnx.server.lifecycle import listen, make_server
+from bertscore_onnx.server.limits import Limits
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 
 
-def make_scorer(bundle, sentences):
-    return BERTScorer(bundle.path, idf=sentences is not None, idf_sents=sentences, device="cpu")
+def load_scorer(bundle):
+    return BERTScorer(bundle.path, device="cpu")
 
 
 @contextmanager
-def serving(models, limits=None, keys=None):
-    """Serve in a thread; yields a client."""
+def serving(models, limits=None, keys=None, **options):
+    """Serve in a thread, with options of `make_server`; yields a client."""
     app = create_app(models, limits or Limits(), keys=keys)
-    server = make_server(app)
+    server = make_server(app, **options)
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
     thread.start()
@@ -40,7 +41,7 @@ class FakeBatcher:
 
     def __init__(self, real, error=None):
         self._real = real
-        self._error = error
+        self.error = error
         self.released = threading.Event()
         self.calls = 0
         self.cancelled = threading.Event()
@@ -50,19 +51,19 @@ class FakeBatcher:
     def check_room(self):
         """Admit whatever comes, or raise the error where that is of a full queue."""
         if self.is_full:
-            raise self._error
+            raise self.error
 
-    async def score(self, cands, refs, *, deadline=None):
+    async def score_pairs(self, pairs, *, deadline=None):
         self.calls += 1
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         try:
             while not self.released.is_set():
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
             self.cancelled.set()
             raise
-        return await self._real.score(cands, refs, deadline=deadline)
+        return await self._real.score_pairs(pairs, deadline=deadline)
 
     def stats(self):
         return self._real.stats()

@@ -11,11 +11,13 @@ import typer
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.cli.text_files import open_text_file
 from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx.server.limits import Limits
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.opening import Bundle
     from bertscore_onnx.scorer import BERTScorer
 
+_DEFAULTS = Limits()
 _EXTRA = ("starlette", "uvicorn", "prometheus_client", "h11", "anyio")
 
 
@@ -46,7 +48,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME=FILE",
-            help="An idf table, from sentences one a line; loads every model once more. Repeatable.",
+            help="An idf table, from sentences one a line. Repeatable.",
         ),
     ] = None,
     device: Annotated[
@@ -69,16 +71,28 @@ def serve(
     allow_fp32_baseline: Annotated[
         bool, typer.Option("--allow-fp32-baseline", help="Rescale fp16 and int8 scores with baselines of fp32.")
     ] = False,
-    max_requests: Annotated[int, typer.Option(metavar="N", min=1, help="Requests in progress at a time.")] = 512,
-    max_queue: Annotated[int, typer.Option(metavar="N", min=1, help="Pieces of requests waiting for a model.")] = 512,
-    max_batch_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens scored together.")] = 16_384,
-    max_pairs: Annotated[int, typer.Option(metavar="N", min=1, help="Pairs in a body.")] = 1024,
-    max_body: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Size of a body, or of a streamed line.")] = (
-        2_000_000
+    max_requests: Annotated[int, typer.Option(metavar="N", min=1, help="Requests in progress at a time.")] = (
+        _DEFAULTS.max_requests
     ),
-    read_timeout: Annotated[float, typer.Option(metavar="SECONDS", help="For a body to come in.")] = 30.0,
-    deadline: Annotated[float, typer.Option(metavar="SECONDS", help="For scores, waiting included.")] = 30.0,
-    drain: Annotated[float, typer.Option(metavar="SECONDS", help="For requests in progress at SIGTERM.")] = 30.0,
+    max_queue: Annotated[int, typer.Option(metavar="N", min=1, help="Chunks of requests waiting for a model.")] = (
+        _DEFAULTS.max_queue
+    ),
+    max_batch_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens scored together.")] = (
+        _DEFAULTS.max_batch_tokens
+    ),
+    max_pairs: Annotated[int, typer.Option(metavar="N", min=1, help="Pairs in a body.")] = _DEFAULTS.max_pairs,
+    max_body: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Size of a body, or of a streamed line.")] = (
+        _DEFAULTS.max_body
+    ),
+    read_timeout: Annotated[float, typer.Option(metavar="SECONDS", help="For a body to come in.")] = (
+        _DEFAULTS.read_timeout
+    ),
+    deadline: Annotated[float, typer.Option(metavar="SECONDS", help="For scores, waiting included.")] = (
+        _DEFAULTS.deadline
+    ),
+    drain: Annotated[float, typer.Option(metavar="SECONDS", help="For requests in progress at SIGTERM.")] = (
+        _DEFAULTS.drain
+    ),
     log_format: Annotated[_LogFormat, typer.Option(help="The form of log lines, on standard error.")] = _LogFormat.TEXT,
 ) -> None:
     """Serve scores over HTTP.
@@ -91,9 +105,11 @@ def serve(
             param_hint="--host",
         )
     try:
-        from bertscore_onnx.server import Limits, Models, create_app, run
         from bertscore_onnx.server.access_log import configure_logging
         from bertscore_onnx.server.api_keys import ApiKeys
+        from bertscore_onnx.server.app import create_app
+        from bertscore_onnx.server.lifecycle import run
+        from bertscore_onnx.server.models.registry import Models
     except ModuleNotFoundError as error:
         if (package := (error.name or "").partition(".")[0]) not in _EXTRA:
             raise
@@ -115,21 +131,14 @@ def serve(
     )
     keys = None if api_key_file is None else ApiKeys.read(api_key_file)
 
-    def make_scorer(bundle: "Bundle", sentences: Sequence[str] | None) -> "BERTScorer":
+    def load(bundle: "Bundle") -> "BERTScorer":
         from bertscore_onnx.scorer import BERTScorer
 
-        return BERTScorer(
-            bundle.path,
-            idf=sentences is not None,
-            idf_sents=sentences,
-            device=device,
-            nthreads=nthreads,
-            long_text=long_text,
-        )
+        return BERTScorer(bundle.path, device=device, nthreads=nthreads, long_text=long_text)
 
     tables = _read_idf(idf or [])
     with Models.load(
-        model, tables, limits, make_scorer, precision=precision, allow_fp32_baseline=allow_fp32_baseline
+        model, tables, limits, load, precision=precision, allow_fp32_baseline=allow_fp32_baseline
     ) as models:
         run(create_app(models, limits, keys=keys), models, limits, host=host, port=port)
 

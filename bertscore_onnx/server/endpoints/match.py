@@ -9,21 +9,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.registry import Choice, Models
-from bertscore_onnx.server.requests.body import Body
-from bertscore_onnx.server.requests.chunks import score_piece
-from bertscore_onnx.server.requests.errors import Problem, json_response
+from bertscore_onnx.server.models.registry import Models
+from bertscore_onnx.server.models.selection import Selection
+from bertscore_onnx.server.requests.body import RequestBody
+from bertscore_onnx.server.requests.chunks import score_chunk
+from bertscore_onnx.server.requests.decoding import decode
+from bertscore_onnx.server.requests.errors import ApiError, json_response
 from bertscore_onnx.server.requests.media_type import JSON, media_type
-from bertscore_onnx.server.requests.record import visit_of
-from bertscore_onnx.server.requests.schemas import MatchAnswer, MatchBody, PairBody, convert
-from bertscore_onnx.server.requests.strict_json import parse
+from bertscore_onnx.server.requests.record import record_of
+from bertscore_onnx.server.requests.schemas import MatchAnswer, MatchBody, PairBody
 from bertscore_onnx.similarity import TokenSimilarity, token_similarity
 
 MAX_TOKENS = 128
 """Tokens of either side: the answer grows with their product."""
 
 
-class Matching:
+class MatchEndpoint:
     """The endpoint."""
 
     def __init__(self, models: Models, limits: Limits) -> None:
@@ -36,37 +37,37 @@ class Matching:
         """Answer a request.
 
         Raises:
-            Problem: it cannot be scored, or not now.
+            ApiError: it cannot be scored, or not now.
         """
         media_type(request, JSON)
-        visit = visit_of(request)
-        body = Body(request, self._limits)
-        with visit.stage("read"):
+        record = record_of(request)
+        body = RequestBody(request, self._limits)
+        with record.stage("read"):
             content = await body.whole()
-        asked = convert(parse(content), MatchBody)
-        choice = Choice(self._models.choose(asked.model), None, asked.rescale)
-        visit.model = choice.model.name
-        with visit.stage("score"):
-            answer = await body.unless_gone(self._match(choice, asked.candidate, asked.reference))
-        visit.pairs = 1
+        asked = decode(content, MatchBody)
+        selection = Selection(self._models.model(asked.model), None, asked.rescale)
+        record.model = selection.model.name
+        with record.stage("score"):
+            answer = await body.unless_gone(self._match(selection, asked.candidate, asked.reference))
+        record.pairs = 1
         return json_response(answer)
 
-    async def _match(self, choice: Choice, candidate: str, reference: str) -> MatchAnswer:
+    async def _match(self, selection: Selection, candidate: str, reference: str) -> MatchAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
         try:
             async with asyncio.timeout_at(until), self._one_at_a_time:
-                found = await asyncio.to_thread(self._similarities, choice, candidate, reference)
+                found = await asyncio.to_thread(self._similarities, selection, candidate, reference)
         except TimeoutError as error:
-            raise Problem(504, "deadline", f"There was no answer within {self._limits.deadline:g} s.") from error
+            raise ApiError(504, "deadline", f"There was no answer within {self._limits.deadline:g} s.") from error
         longest = max(found.similarity.shape)
         if longest > MAX_TOKENS:
-            raise Problem(
+            raise ApiError(
                 422, "too_long", f"A text has {longest} tokens; similarities are shown for at most {MAX_TOKENS}."
             )
-        [score] = await score_piece(choice, [PairBody(candidate, reference)], until, patient=False)
+        [score] = await score_chunk(selection, [PairBody(candidate, reference)], until, patient=False)
         return MatchAnswer(
-            choice.signature,
-            choice.model.name,
+            selection.signature,
+            selection.model.name,
             score,
             found.candidate,
             found.reference,
@@ -75,8 +76,8 @@ class Matching:
             _rounded(found.reference_weights),
         )
 
-    def _similarities(self, choice: Choice, candidate: str, reference: str) -> TokenSimilarity:
-        return token_similarity(choice.weighting.scorer, choice.model.token_names, candidate, reference)
+    def _similarities(self, selection: Selection, candidate: str, reference: str) -> TokenSimilarity:
+        return token_similarity(selection.slot.scorer, selection.model.token_names, candidate, reference)
 
 
 def _rounded(values: NDArray[np.float32]) -> Any:

@@ -9,18 +9,20 @@ from starlette.responses import Response
 
 from bertscore_onnx.server.endpoints.stream import ScoreStream
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.registry import Choice, Models
-from bertscore_onnx.server.requests.body import Body
-from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_piece
-from bertscore_onnx.server.requests.errors import Problem, json_response
+from bertscore_onnx.server.models.registry import Models
+from bertscore_onnx.server.models.selection import Selection
+from bertscore_onnx.server.requests.body import RequestBody
+from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_chunk
+from bertscore_onnx.server.requests.decoding import decode_score_body
+from bertscore_onnx.server.requests.errors import ApiError, json_response
 from bertscore_onnx.server.requests.media_type import JSON, NDJSON, media_type
-from bertscore_onnx.server.requests.record import visit_of
-from bertscore_onnx.server.requests.schemas import PairBody, ScoreAnswer, ScoreValue, read_score_body
+from bertscore_onnx.server.requests.record import record_of
+from bertscore_onnx.server.requests.schemas import PairBody, ScoreAnswer, ScoreValue
 
 T = TypeVar("T")
 
 
-class Scoring:
+class ScoreEndpoint:
     """The endpoint."""
 
     def __init__(self, models: Models, limits: Limits) -> None:
@@ -32,37 +34,37 @@ class Scoring:
         """Answer a request.
 
         Raises:
-            Problem: it cannot be scored, or not now.
+            ApiError: it cannot be scored, or not now.
         """
         self._models.check_room()
         if media_type(request, JSON, NDJSON) == NDJSON:
             return ScoreStream(request, self._models, self._limits)
         if request.query_params:
-            raise Problem(422, "invalid", "Settings belong into the JSON body; only a stream has them in the address.")
+            raise ApiError(422, "invalid", "Settings belong into the JSON body; only a stream has them in the address.")
         return await self._answer(request)
 
     async def _answer(self, request: Request) -> Response:
-        visit = visit_of(request)
-        body = Body(request, self._limits)
-        with visit.stage("read"):
+        record = record_of(request)
+        body = RequestBody(request, self._limits)
+        with record.stage("read"):
             content = await body.whole()
-        asked = read_score_body(content, self._limits.max_pairs)
-        model = self._models.choose(asked.model)
-        visit.model = model.name
-        choice = Choice(model, asked.idf, asked.rescale)
-        with visit.stage("score"):
-            scores = await body.unless_gone(self._score(choice, asked.pairs))
-        visit.pairs = len(scores)
-        return json_response(ScoreAnswer(choice.signature, model.name, scores))
+        asked = decode_score_body(content, self._limits.max_pairs)
+        model = self._models.model(asked.model)
+        record.model = model.name
+        selection = Selection(model, asked.idf, asked.rescale)
+        with record.stage("score"):
+            scores = await body.unless_gone(self._score(selection, asked.pairs))
+        record.pairs = len(scores)
+        return json_response(ScoreAnswer(selection.signature, model.name, scores))
 
-    async def _score(self, choice: Choice, pairs: list[PairBody]) -> list[ScoreValue]:
+    async def _score(self, selection: Selection, pairs: list[PairBody]) -> list[ScoreValue]:
         until = asyncio.get_running_loop().time() + self._limits.deadline
         max_tokens = self._limits.max_batch_tokens
-        sizes = [pair_tokens(pair, choice.model.cut_at, max_tokens, at) for at, pair in enumerate(pairs)]
+        sizes = [pair_tokens(pair, selection.model.cut_at, max_tokens, at) for at, pair in enumerate(pairs)]
         scores: list[ScoreValue] = []
 
-        async def work(piece: slice) -> list[ScoreValue]:
-            return await score_piece(choice, pairs[piece], until, patient=piece.start > 0)
+        async def work(chunk: slice) -> list[ScoreValue]:
+            return await score_chunk(selection, pairs[chunk], until, patient=chunk.start > 0)
 
         async def emit(values: list[ScoreValue]) -> None:
             scores.extend(values)

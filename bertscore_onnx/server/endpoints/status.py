@@ -5,12 +5,12 @@ from starlette.responses import Response
 
 from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.metrics import CONTENT_TYPE, Metrics
-from bertscore_onnx.server.registry import Models
+from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.requests.errors import json_response
 from bertscore_onnx.server.requests.schemas import Health, ModelList
 
 
-class Status:
+class StatusEndpoints:
     """The endpoints."""
 
     def __init__(self, models: Models, admission: Admission, metrics: Metrics) -> None:
@@ -26,8 +26,8 @@ class Status:
     async def ready(self, request: Request) -> Response:
         """Say whether a request sent now would be scored, and if not, why."""
         reasons = ["The server is stopping."] if self._admission.is_draining else []
-        for model, idf, weighting in self._models.weightings():
-            if not weighting.batcher.ready:
+        for model, idf, slot in self._models.slots():
+            if not slot.batcher.ready:
                 reasons.append(f"No worker is ready for {model.name}" + (f" with idf {idf}." if idf else "."))
         return json_response(Health("not ready" if reasons else "ready", reasons), status=503 if reasons else 200)
 

@@ -21,14 +21,15 @@ from starlette.types import Receive, Scope, Send
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.registry import Choice, Models
-from bertscore_onnx.server.requests.body import Body
-from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_piece
-from bertscore_onnx.server.requests.errors import ClientGoneError, Problem, problem_of, unexpected
+from bertscore_onnx.server.models.registry import Models
+from bertscore_onnx.server.models.selection import Selection
+from bertscore_onnx.server.requests.body import RequestBody
+from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_chunk
+from bertscore_onnx.server.requests.decoding import decode_line
+from bertscore_onnx.server.requests.errors import ApiError, ClientGoneError, api_error_of, unexpected
 from bertscore_onnx.server.requests.media_type import NDJSON
-from bertscore_onnx.server.requests.record import visit_of
-from bertscore_onnx.server.requests.schemas import PairBody, StreamEnd, read_pair
-from bertscore_onnx.server.requests.strict_json import parse
+from bertscore_onnx.server.requests.record import record_of
+from bertscore_onnx.server.requests.schemas import PairBody, StreamEnd
 
 _log = logging.getLogger(__name__)
 _SETTINGS = {"model", "rescale", "idf"}
@@ -39,7 +40,7 @@ class _Line:
     """One line that is not blank."""
 
     number: int
-    pair: PairBody | Problem
+    pair: PairBody | ApiError
     tokens: int
 
 
@@ -50,21 +51,21 @@ class ScoreStream(Response):
         """Read the settings from the address; nothing of the body.
 
         Raises:
-            Problem: 422: the settings name something that there is not; 415: the body is compressed.
+            ApiError: 422: the settings name something that there is not; 415: the body is compressed.
         """
         settings = request.query_params
         if unknown := sorted({*settings} - _SETTINGS):
-            raise Problem(422, "invalid", f"There is no setting {unknown[0]!r}; expected model, rescale or idf.")
+            raise ApiError(422, "invalid", f"There is no setting {unknown[0]!r}; expected model, rescale or idf.")
         if len(settings) < len(settings.multi_items()):
-            raise Problem(422, "invalid", "A setting stands twice in the address; give it once.")
-        model = models.choose(settings.get("model"))
+            raise ApiError(422, "invalid", "A setting stands twice in the address; give it once.")
+        model = models.model(settings.get("model"))
         super().__init__(media_type=NDJSON)
         del self.headers["content-length"]
-        self._choice = Choice(model, settings.get("idf"), settings.get("rescale"))
+        self._selection = Selection(model, settings.get("idf"), settings.get("rescale"))
         self._limits = limits
-        self._body = Body(request, limits)
-        self._visit = visit_of(request)
-        self._visit.model = model.name
+        self._body = RequestBody(request, limits)
+        self._record = record_of(request)
+        self._record.model = model.name
         self._lines = 0
         self._errors = 0
         self._has_begun = False
@@ -73,9 +74,9 @@ class ScoreStream(Response):
         """Answer line by line.
 
         Raises:
-            Problem: the stream failed before the first line was answered.
+            ApiError: the stream failed before the first line was answered.
         """
-        with self._visit.stage("score"):
+        with self._record.stage("score"):
             last = await self._run(send)
         await self._send(send, last, more=False)
 
@@ -86,34 +87,34 @@ class ScoreStream(Response):
             await self._send(send, answers, more=True)
 
         try:
-            await in_order(self._pieces(), self._work, emit)
+            await in_order(self._chunks(), self._work, emit)
         except ClientGoneError:
             raise
         except Exception as error:
             if not self._has_begun:
                 raise
             return self._ending(error)
-        visit, choice = self._visit, self._choice
-        end = StreamEnd(True, visit.pairs, self._errors, choice.model.name, choice.signature)
+        record, selection = self._record, self._selection
+        end = StreamEnd(True, record.pairs, self._errors, selection.model.name, selection.signature)
         return msgspec.json.encode(end) + b"\n"
 
     def _ending(self, error: Exception) -> bytes:
         """Return the line that ends a stream before its time."""
-        problem = error if isinstance(error, Problem) else None
+        api_error = error if isinstance(error, ApiError) else None
         if isinstance(error, BertScoreOnnxError):
-            problem = problem_of(error)
-        if problem is None:
-            _log.error("Request %s failed.", self._visit.id, exc_info=error)
-            problem = unexpected(self._visit.id)
-        self._visit.reason = problem.detail.code
-        return problem.line(None)
+            api_error = api_error_of(error)
+        if api_error is None:
+            _log.error("Request %s failed.", self._record.id, exc_info=error)
+            api_error = unexpected(self._record.id)
+        self._record.reason = api_error.detail.code
+        return api_error.line(None)
 
-    async def _pieces(self) -> AsyncIterator[Sequence[_Line]]:
-        """Yield the lines in pieces of a batch at most: all that have come, without waiting for more."""
+    async def _chunks(self) -> AsyncIterator[Sequence[_Line]]:
+        """Yield the lines in chunks of a batch at most: all that have come, without waiting for more."""
         async for contents in self._body.lines():
             lines = [line for content in contents if (line := self._read(content))]
-            for piece in cut([line.tokens for line in lines], self._limits.max_batch_tokens):
-                yield lines[piece]
+            for chunk in cut([line.tokens for line in lines], self._limits.max_batch_tokens):
+                yield lines[chunk]
             await asyncio.sleep(0)  # a client that sends faster than this reads must not keep others waiting
 
     def _read(self, content: bytes) -> _Line | None:
@@ -123,21 +124,23 @@ class ScoreStream(Response):
             return None
         limits = self._limits
         try:
-            pair = read_pair(parse(content), limits.max_pairs)
-            tokens = pair_tokens(pair, self._choice.model.cut_at, limits.max_batch_tokens)
-        except Problem as problem:
-            return _Line(self._lines, problem, 0)
+            pair = decode_line(content, limits.max_pairs)
+            tokens = pair_tokens(pair, self._selection.model.cut_at, limits.max_batch_tokens)
+        except ApiError as error:
+            return _Line(self._lines, error, 0)
         return _Line(self._lines, pair, tokens)
 
     async def _work(self, lines: Sequence[_Line]) -> bytes:
-        """Score a piece; return the lines to answer it with."""
+        """Score a chunk; return the lines to answer it with."""
         until = asyncio.get_running_loop().time() + self._limits.deadline
         pairs = [line.pair for line in lines if isinstance(line.pair, PairBody)]
-        values = iter(await score_piece(self._choice, pairs, until, patient=True) if pairs else [])
-        self._visit.pairs += len(pairs)
+        values = iter(await score_chunk(self._selection, pairs, until, patient=True) if pairs else [])
+        self._record.pairs += len(pairs)
         self._errors += len(lines) - len(pairs)
         return b"".join(
-            line.pair.line(line.number) if isinstance(line.pair, Problem) else msgspec.json.encode(next(values)) + b"\n"
+            line.pair.line(line.number)
+            if isinstance(line.pair, ApiError)
+            else msgspec.json.encode(next(values)) + b"\n"
             for line in lines
         )
 

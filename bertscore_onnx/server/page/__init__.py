@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 
-class Page:
+class PageEndpoint:
     """The endpoint."""
 
     def __init__(self) -> None:

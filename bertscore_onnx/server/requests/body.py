@@ -7,19 +7,19 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.requests.errors import ClientGoneError, Problem
+from bertscore_onnx.server.requests.errors import ApiError, ClientGoneError
 
 T = TypeVar("T")
 
 
-class Body:
+class RequestBody:
     """The body of one request."""
 
     def __init__(self, request: Request, limits: Limits) -> None:
         """Take a request whose body nobody has read.
 
         Raises:
-            Problem: 415: the body is compressed.
+            ApiError: 415: the body is compressed.
         """
         self._receive = request.receive
         self._declared = request.headers.get("content-length", "")
@@ -27,13 +27,13 @@ class Body:
         self._is_complete = False
         encoding = request.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
-            raise Problem(415, "unsupported_media_type", f"The body is encoded with {encoding!r}; send it as it is.")
+            raise ApiError(415, "unsupported_media_type", f"The body is encoded with {encoding!r}; send it as it is.")
 
     async def whole(self) -> bytes:
         """Read all of it.
 
         Raises:
-            Problem: 413: it is too large; 408: it took too long.
+            ApiError: 413: it is too large; 408: it took too long.
             ClientGoneError: the connection was closed.
         """
         if self._declared.isdecimal() and int(self._declared[:20]) > self._limits.max_body:
@@ -50,7 +50,7 @@ class Body:
         """Read it line by line; yields the lines that have come in so far, without their ends, as soon as there are.
 
         Raises:
-            Problem: 413: a line is too long; 408: the next one took too long.
+            ApiError: 413: a line is too long; 408: the next one took too long.
             ClientGoneError: the connection was closed.
         """
         rest = bytearray()
@@ -96,7 +96,7 @@ class Body:
             async with asyncio.timeout_at(until):
                 message = await self._receive()
         except TimeoutError as error:
-            raise Problem(
+            raise ApiError(
                 408,
                 "read_timeout",
                 f"The body did not come within {self._limits.read_timeout:g} seconds.",
@@ -111,8 +111,8 @@ class Body:
     def _latest(self) -> float:
         return asyncio.get_running_loop().time() + self._limits.read_timeout
 
-    def _too_large(self, what: str) -> Problem:
-        return Problem(
+    def _too_large(self, what: str) -> ApiError:
+        return ApiError(
             413,
             "too_large",
             f"{what} has more than the {self._limits.max_body:,} bytes allowed. Send fewer or shorter texts, or many "

@@ -1,13 +1,16 @@
-"""Cuts many pairs into pieces of at most one batch, and scores these in order with little ahead of the client."""
+"""Cuts many pairs into chunks of at most one batch, and scores these in order with little ahead of the client."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from bertscore_onnx.errors import QueueFullError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.server.registry import Choice
-from bertscore_onnx.server.requests.errors import Problem
+from bertscore_onnx.scoring.inputs import Pairs, Texts
+from bertscore_onnx.server.models.selection import Selection
+from bertscore_onnx.server.requests.errors import ApiError
 from bertscore_onnx.server.requests.schemas import PairBody, ScoreValue
 from bertscore_onnx.serving.request import estimate_tokens
 
@@ -15,20 +18,20 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 _AHEAD = 1
-"""Pieces that wait to be sent on, besides the one that is awaited and the one that is being added."""
+"""Chunks that wait to be sent on, besides the one that is awaited and the one that is being added."""
 
 
 def pair_tokens(pair: PairBody, cut_at: int | None, max_tokens: int, position: int | None = None) -> int:
     """Estimate the tokens of a candidate and its references as the model takes them.
 
     Raises:
-        Problem: 422: they are more than a batch may have.
+        ApiError: 422: they are more than a batch may have.
     """
     texts = [pair.candidate, *pair.all_references]
     longest = cut_at or max_tokens
     tokens = sum(min(estimate_tokens(text), longest) for text in texts)
     if tokens > max_tokens:
-        raise Problem(
+        raise ApiError(
             422,
             "too_long",
             f"The candidate and its {len(texts) - 1} references have about {tokens:,} tokens together; at most "
@@ -51,28 +54,40 @@ def cut(sizes: Iterable[int], max_size: int) -> Iterator[slice]:
         yield slice(start, end)
 
 
-async def score_piece(choice: Choice, pairs: Sequence[PairBody], until: float, *, patient: bool) -> list[ScoreValue]:
-    """Score one piece of a request.
+async def score_chunk(
+    selection: Selection, pairs: Sequence[PairBody], until: float, *, patient: bool
+) -> list[ScoreValue]:
+    """Score one chunk of a request.
 
     Args:
-        choice: how to score.
+        selection: how to score.
         pairs: what to score.
         until: the latest time for an answer, of the running loop's clock.
-        patient: whether to wait for room where the queue is full. A request is refused at its first piece or not at
+        patient: whether to wait for room where the queue is full. A request is refused at its first chunk or not at
             all, so that no work is thrown away.
 
     Raises:
-        BertScoreOnnxError: as `MicroBatcher.score` says.
+        BertScoreOnnxError: as `MicroBatcher.score_pairs` says.
     """
-    cands, refs = [pair.candidate for pair in pairs], [pair.all_references for pair in pairs]
+    checked = pairs_of(pairs)
     now = asyncio.get_running_loop().time
     while True:
         try:
-            return score_values(await choice.score(cands, refs, max(until - now(), 0.001)))
+            return score_values(await selection.score(checked, max(until - now(), 0.001)))
         except QueueFullError as error:
             if not patient or now() + error.retry_after > until:
                 raise
             await asyncio.sleep(error.retry_after)
+
+
+def pairs_of(bodies: Sequence[PairBody]) -> Pairs:
+    """Return what a scorer takes; reading the bodies has checked them."""
+    candidates = [body.candidate for body in bodies]
+    references = [body.all_references for body in bodies]
+    return Pairs(
+        Texts(candidates, np.ones(len(candidates), dtype=np.int64)),
+        Texts([text for group in references for text in group], np.array([*map(len, references)], dtype=np.int64)),
+    )
 
 
 def score_values(scores: Scores) -> list[ScoreValue]:
@@ -82,26 +97,26 @@ def score_values(scores: Scores) -> list[ScoreValue]:
 
 
 async def in_order(
-    pieces: AsyncIterator[T],
+    chunks: AsyncIterator[T],
     work: Callable[[T], Coroutine[Any, Any, U]],
     emit: Callable[[U], Awaitable[None]],
 ) -> None:
-    """Work on pieces as they come, and emit the results in their order.
+    """Work on chunks as they come, and emit the results in their order.
 
-    At most three pieces are under way; then no more is taken from `pieces` until a result has been emitted.
+    At most three chunks are under way; then no more is taken from `chunks` until a result has been emitted.
 
     Raises:
-        Problem: the one that ended `pieces`, after the results of those before it.
-        Exception: the first other error of `pieces`, `work` or `emit`, at once; what is under way is cancelled.
+        ApiError: the one that ended `chunks`, after the results of those before it.
+        Exception: the first other error of `chunks`, `work` or `emit`, at once; what is under way is cancelled.
     """
-    begun: asyncio.Queue[asyncio.Task[U] | Problem | None] = asyncio.Queue(_AHEAD)
+    begun: asyncio.Queue[asyncio.Task[U] | ApiError | None] = asyncio.Queue(_AHEAD)
 
     async def begin_all() -> None:
         try:
-            async for piece in pieces:
-                await begun.put(group.create_task(work(piece)))
-        except Problem as problem:
-            await begun.put(problem)
+            async for chunk in chunks:
+                await begun.put(group.create_task(work(chunk)))
+        except ApiError as error:
+            await begun.put(error)
         else:
             await begun.put(None)
 
@@ -109,7 +124,7 @@ async def in_order(
         async with asyncio.TaskGroup() as group:
             group.create_task(begin_all())
             while (task := await begun.get()) is not None:
-                if isinstance(task, Problem):
+                if isinstance(task, ApiError):
                     raise task
                 await emit(await task)
     except ExceptionGroup as errors:  # early releases of Python 3.11 put what `except*` raises into a group again

@@ -53,7 +53,7 @@ class ClientGoneError(Exception):
     """The client closed its connection; there is nobody to answer."""
 
 
-class Problem(Exception):  # noqa: N818 -- it is an answer as much as an error
+class ApiError(Exception):
     """An error that the client is told."""
 
     def __init__(
@@ -93,35 +93,35 @@ def json_response(body: msgspec.Struct, *, status: int = 200, headers: Mapping[s
     return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
 
 
-def problem_of(error: BertScoreOnnxError) -> Problem | None:
+def api_error_of(error: BertScoreOnnxError) -> ApiError | None:
     """Return what to answer to an error of the library; None for one that is the server's own fault."""
     match error:
         case InputError():
-            return Problem(422, "cannot_score", str(error))
+            return ApiError(422, "cannot_score", str(error))
         case QueueFullError():
             return too_busy(str(error), error.retry_after)
         case DeadlineError():
-            return Problem(504, "deadline", str(error))
+            return ApiError(504, "deadline", str(error))
         case ClosedError():
             return draining()
         case WorkerError() | ForkError():
-            return Problem(503, "worker_failed", "Scoring was interrupted; try again.", headers={"Retry-After": "1"})
+            return ApiError(503, "worker_failed", "Scoring was interrupted; try again.", headers={"Retry-After": "1"})
     return None
 
 
-def too_busy(message: str, retry_after: float) -> Problem:
+def too_busy(message: str, retry_after: float) -> ApiError:
     """Ask the client to come back in some seconds."""
-    return Problem(429, "too_busy", message, headers={"Retry-After": str(max(1, math.ceil(retry_after)))})
+    return ApiError(429, "too_busy", message, headers={"Retry-After": str(max(1, math.ceil(retry_after)))})
 
 
-def draining() -> Problem:
+def draining() -> ApiError:
     """Say that the server is about to stop."""
-    return Problem(503, "draining", "The server is stopping; try again.", headers={"Retry-After": "1"})
+    return ApiError(503, "draining", "The server is stopping; try again.", headers={"Retry-After": "1"})
 
 
-def unexpected(request_id: str) -> Problem:
+def unexpected(request_id: str) -> ApiError:
     """Say that it is the server's fault, and nothing of how it came about."""
-    return Problem(500, "internal", "The server failed; its log says why, under this id.", request_id=request_id)
+    return ApiError(500, "internal", "The server failed; its log says why, under this id.", request_id=request_id)
 
 
 def _told(message: str) -> str:

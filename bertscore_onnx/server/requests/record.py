@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection
 
 
 @dataclass(slots=True)
-class Visit:
+class RequestRecord:
     """One request."""
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
@@ -45,7 +45,7 @@ class Visit:
             self.stages[name] = time.perf_counter() - begun
 
 
-def visit_of(connection: HTTPConnection) -> Visit:
+def record_of(connection: HTTPConnection) -> RequestRecord:
     """Return the notes on a request."""
-    visit: Visit = connection.scope["visit"]
-    return visit
+    record: RequestRecord = connection.scope["record"]
+    return record

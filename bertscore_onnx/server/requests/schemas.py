@@ -1,13 +1,10 @@
-"""The bodies of requests and answers, and how a request's body becomes pairs to score."""
+"""The JSON bodies of requests and answers."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
-from bertscore_onnx.server.requests.errors import Problem
-from bertscore_onnx.server.requests.strict_json import parse
-
-T = TypeVar("T", bound=msgspec.Struct)
+P = TypeVar("P")
 
 
 class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,10 +20,10 @@ class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.references or [self.reference or ""]
 
 
-class ScoreBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `POST /v1/score` takes as JSON."""
+class ScoreEnvelope(msgspec.Struct, Generic[P], frozen=True, forbid_unknown_fields=True):
+    """Pairs, decoded or not yet, and how to score them."""
 
-    pairs: list[PairBody]
+    pairs: list[P]
     model: str | None = None
     """A served model; may be left out where there is only one."""
 
@@ -35,6 +32,10 @@ class ScoreBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     idf: str | None = None
     """The idf table to weigh tokens with; null for none."""
+
+
+class ScoreBody(ScoreEnvelope[PairBody], frozen=True, forbid_unknown_fields=True):
+    """What `POST /v1/score` takes as JSON."""
 
 
 class MatchBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -130,65 +131,3 @@ class Health(msgspec.Struct, frozen=True):
     status: str
     reasons: list[str] = []
     """Why the server is not ready."""
-
-
-class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A `ScoreBody` whose pairs have not been looked at."""
-
-    pairs: list[Any]
-    model: str | None = None
-    rescale: str | bool | None = None
-    idf: str | None = None
-
-
-def read_score_body(content: bytes, max_pairs: int) -> ScoreBody:
-    """Read the body of `POST /v1/score`.
-
-    Raises:
-        Problem: 400: it is not JSON; 422: it is not a `ScoreBody`, or has too many pairs.
-    """
-    envelope = convert(parse(content), _Envelope)
-    pairs = []
-    total = 0
-    for position, value in enumerate(envelope.pairs):
-        pairs.append(read_pair(value, max_pairs, position))
-        total += len(pairs[-1].all_references)
-        if total > max_pairs:
-            raise _too_many(max_pairs, None)
-    return ScoreBody(pairs, envelope.model, envelope.rescale, envelope.idf)
-
-
-def read_pair(value: Any, max_pairs: int, position: int | None = None) -> PairBody:
-    """Read one pair of a parsed body, or of a line of a stream, which has no position.
-
-    Raises:
-        Problem: 422: it is not a `PairBody`, or has too many references.
-    """
-    pair = convert(value, PairBody, position)
-    if (pair.reference is None) == (pair.references is None):
-        raise Problem(422, "invalid", "A pair needs either `reference` or `references`.", pair=position)
-    if len(pair.all_references) > max_pairs:
-        raise _too_many(max_pairs, position)
-    return pair
-
-
-def convert(value: Any, form: type[T], pair: int | None = None) -> T:
-    """Take a parsed body as a struct.
-
-    Raises:
-        Problem: 422: it is not one; says which field is wrong, and how.
-    """
-    try:
-        return msgspec.convert(value, form)
-    except msgspec.ValidationError as error:
-        raise Problem(422, "invalid", f"{error}.", pair=pair) from error
-
-
-def _too_many(max_pairs: int, position: int | None) -> Problem:
-    return Problem(
-        422,
-        "too_many_pairs",
-        f"There are more than the {max_pairs:,} pairs of a candidate and a reference that are allowed. Send fewer at a "
-        "time, or stream one candidate a line as application/x-ndjson.",
-        pair=position,
-    )

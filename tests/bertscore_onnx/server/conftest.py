@@ -8,8 +8,9 @@ import pytest
 from bertscore_onnx.bundle.baseline import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.opening import read_manifest
-from bertscore_onnx.server import Limits, Models
-from tests.support.http_server import IDF_SENTENCES, FakeBatcher, make_scorer, serving
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.models.registry import Models
+from tests.support.http_server import IDF_SENTENCES, FakeBatcher, load_scorer, serving
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +26,7 @@ def rescaled_bundle(tiny_bundle, tmp_path_factory):
 @pytest.fixture(scope="session")
 def models(rescaled_bundle):
     """One model with one idf table."""
-    with Models.load([str(rescaled_bundle)], {"zoo": IDF_SENTENCES}, Limits(), make_scorer) as models:
+    with Models.load([str(rescaled_bundle)], {"zoo": IDF_SENTENCES}, Limits(), load_scorer) as models:
         yield models
 
 
@@ -41,9 +42,9 @@ def fake_batcher(models, monkeypatch):
     """Put a `FakeBatcher` in the place of the model's batcher."""
 
     def put(error=None):
-        weighting = models.choose(None).weighting(None)
-        fake = FakeBatcher(weighting.batcher, error)
-        monkeypatch.setattr(weighting, "batcher", fake)
+        slot = models.model(None).slot(None)
+        fake = FakeBatcher(slot.batcher, error)
+        monkeypatch.setattr(slot, "batcher", fake)
         return fake
 
     return put

@@ -1,6 +1,8 @@
 import asyncio
+import inspect
 import math
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import ClosedError, DrainingError, InputError, InputTypeError, QueueFullError
+from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.serving import BatcherStats, MicroBatcher
 from bertscore_onnx.serving.request import estimate_tokens
 from tests.support.fake_scorer import GUARD, FakeScorer
@@ -45,6 +48,14 @@ def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, held):
     assert [future.result(GUARD).P.tolist() for future in futures] == [[[1], [2]], [[2], [3]]]
 
 
+def test_pairs_that_were_checked_are_scored_as_they_are(make_batcher):
+    pairs = collect_pairs(["a", "bb"], ["x", ["y", "z"]])
+    batcher = make_batcher()
+    scores = batcher.submit_pairs(pairs).result(GUARD)
+    assert scores.P.tolist() == asyncio.run(batcher.score_pairs(pairs)).P.tolist() == [1, 2]
+    assert scores.best_reference.tolist() == [0, 1]
+
+
 def test_nothing_to_score_gets_nothing(make_batcher):
     assert make_batcher().submit([], []).result(GUARD).F.shape == (0,)
 
@@ -60,7 +71,7 @@ def test_a_batch_holds_no_more_than_the_limit(make_batcher, fake, held):
     assert [len(call) for call in fake.batches] == [1, 2, 2, 1, 1, 1]
 
 
-def test_an_item_waits_for_company_where_there_was_some(make_batcher, fake, held):
+def test_a_request_waits_for_batch_mates_where_there_were_some(make_batcher, fake, held):
     batcher = make_batcher(max_delay=GUARD, max_batch_tokens=4 * 2 * estimate_tokens("b"))
     held(batcher)
     futures = [batcher.submit(["b"], ["x"]) for _ in range(2)]
@@ -70,7 +81,7 @@ def test_an_item_waits_for_company_where_there_was_some(make_batcher, fake, held
     assert [len(call) for call in fake.batches] == [1, 4]
 
 
-def test_an_item_that_comes_to_an_idle_batcher_does_not_wait(make_batcher):
+def test_a_request_that_comes_to_an_idle_batcher_does_not_wait(make_batcher):
     batcher = make_batcher(max_delay=GUARD * 10)
     for _ in range(3):
         assert batcher.submit(["a"], ["x"]).result(GUARD)
@@ -96,6 +107,14 @@ def test_wrong_input_is_refused_in_the_caller(make_batcher, cands, refs, error):
 def test_a_limit_out_of_range_is_refused_by_its_name(fake, limit):
     with pytest.raises(InputError, match=next(iter(limit))):
         MicroBatcher(fake, **limit)
+
+
+def test_the_document_names_the_defaults(pytestconfig):
+    text = (pytestconfig.rootpath / "docs" / "serving.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.,]+)", text, re.MULTILINE)
+    options = inspect.signature(MicroBatcher).parameters.values()
+    defaults = {option.name: option.default for option in options if isinstance(option.default, int | float)}
+    assert {name: float(number.replace(",", "")) for name, number in rows} == defaults
 
 
 def test_a_deadline_out_of_range_is_refused(make_batcher):
@@ -124,10 +143,10 @@ def test_a_full_queue_admits_nothing_and_says_when_to_try_again(make_batcher, fa
     held(batcher)
     waiting = [batcher.submit(["a"], ["x"]) for _ in range(2)]
     assert batcher.queue_depth == 2
-    with pytest.raises(QueueFullError, match="2 items are waiting") as caught:
+    with pytest.raises(QueueFullError, match="2 requests are waiting") as caught:
         batcher.submit(["b"], ["x"])
     assert 0 < caught.value.retry_after < GUARD
-    with pytest.raises(QueueFullError, match="2 items are waiting"):
+    with pytest.raises(QueueFullError, match="2 requests are waiting"):
         batcher.check_room()
     assert batcher.stats().rejected == 2
     fake.gate.set()
@@ -136,7 +155,7 @@ def test_a_full_queue_admits_nothing_and_says_when_to_try_again(make_batcher, fa
     assert batcher.submit(["b"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
-def test_a_cancelled_item_costs_nothing_and_makes_room(make_batcher, fake, held):
+def test_a_cancelled_request_costs_nothing_and_makes_room(make_batcher, fake, held):
     batcher = make_batcher(max_queue=1)
     held(batcher)
     cancelled = batcher.submit(["never"], ["x"])
@@ -157,7 +176,7 @@ def test_scores_are_awaited_in_asyncio(make_batcher):
     assert [scores.P.tolist() for scores in asyncio.run(many())] == [[n] for n in range(20)]
 
 
-def test_cancelling_a_task_cancels_its_item(make_batcher, fake, held):
+def test_cancelling_a_task_cancels_its_request(make_batcher, fake, held):
     async def cancel():
         batcher = make_batcher()
         held(batcher)
@@ -226,15 +245,28 @@ def test_a_callback_may_close_the_batcher(make_batcher):
     assert not batcher.ready
 
 
-def test_a_signal_handler_may_drain(make_batcher, fake, held, monkeypatch):
+def test_a_signal_handler_may_use_the_batcher_whatever_it_interrupts(make_batcher):
+    batcher = make_batcher(max_queue=1000)
+    seen = []
+    previous = signal.signal(signal.SIGALRM, lambda *_: seen.append(batcher.stats().submitted))
+    signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+    try:
+        futures = [batcher.submit(["a"], ["x"]) for _ in range(500)]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert len(seen) > 10
+    assert all(future.result(GUARD) for future in futures)
+
+
+def test_a_signal_handler_may_drain(make_batcher, fake, held):
     batcher = make_batcher()
     future = held(batcher)
     drained = []
     previous = signal.signal(signal.SIGUSR1, lambda *_: drained.append(batcher.drain(GUARD)))
     try:
-        with batcher._book._changed:  # as it is where the signal interrupts `submit`
-            fake.gate.set()
-            signal.raise_signal(signal.SIGUSR1)
+        fake.gate.set()
+        signal.raise_signal(signal.SIGUSR1)
     finally:
         signal.signal(signal.SIGUSR1, previous)
     assert drained == [True]
@@ -262,7 +294,7 @@ def test_the_counts_add_up(make_batcher, fake, held):
         rejected=0,
         waiting=0,
         in_flight=0,
-        batches=5,  # the first, the one that failed, and its three items one by one
+        batches=5,  # the first, the one that failed, and its three requests one by one
         batch_tokens=5 + 2 * (5 + 5 + 4),
         padded_tokens=6 + 2 * (6 + 6 + 4),
         restarts=0,
@@ -282,12 +314,16 @@ def test_a_batcher_is_not_pickled(make_batcher):
 
 FORK = """
 import os
+import threading
 from bertscore_onnx.errors import ForkError
 from bertscore_onnx.serving import MicroBatcher
 from tests.support.fake_scorer import FakeScorer
 
 batcher = MicroBatcher(FakeScorer())
-batcher._book._changed.acquire()  # a lock held at the fork stays held in the child
+def ask():
+    while True:
+        batcher.stats()
+threading.Thread(target=ask, daemon=True).start()  # a lock that is held at the fork stays held in the child
 child = os.fork()
 if child == 0:
     for use in (lambda: batcher.submit(["a"], ["x"]), batcher.drain, batcher.stats):
@@ -297,7 +333,6 @@ if child == 0:
             print(error)
     print("ready:", batcher.ready)
     raise SystemExit(7)  # through the exit handlers
-batcher._book._changed.release()
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
 

@@ -12,7 +12,7 @@ from tests.support.fake_scorer import GUARD
 WORDS = ["cat", "sat", "on", "mat", "seven", "small", "dogs", "ran", "round", "two", "old", "houses", "by", "lake"]
 
 
-def random_item(chance):
+def random_request(chance):
     def text():
         return " ".join(chance.choice(WORDS, size=chance.integers(1, 16)))
 
@@ -28,20 +28,20 @@ def scorer(minilm_bundle):
 
 def test_sixteen_threads_get_the_scores_they_would_get_alone(scorer):
     chance = np.random.default_rng(7)
-    items = [random_item(chance) for _ in range(32)]
+    requests = [random_request(chance) for _ in range(32)]
     start = threading.Barrier(16, timeout=GUARD)
 
     def score(share):
         start.wait()
-        return [batcher.submit(*item).result(GUARD * 3) for item in share]
+        return [batcher.submit(*request).result(GUARD * 3) for request in share]
 
     with MicroBatcher(scorer) as batcher, ThreadPoolExecutor(16) as pool:
-        shares = list(pool.map(score, [items[thread::16] for thread in range(16)]))
+        shares = list(pool.map(score, [requests[thread::16] for thread in range(16)]))
         batches = batcher.stats().batches
-    assert batches < len(items) / 2
+    assert batches < len(requests) / 2
     for thread, share in enumerate(shares):
-        for item, together in zip(items[thread::16], share, strict=True):
-            alone = scorer.score(*item)
+        for request, together in zip(requests[thread::16], share, strict=True):
+            alone = scorer.score(*request)
             np.testing.assert_allclose(together, alone, atol=1e-5, rtol=0)
             np.testing.assert_array_equal(together.best_reference, alone.best_reference)
 
@@ -63,7 +63,7 @@ def test_idf_from_given_sentences_is_served(minilm_bundle):
         )
 
 
-def test_a_table_that_lacks_a_word_fails_that_item_alone(minilm_bundle):
+def test_a_table_that_lacks_a_word_fails_that_request_alone(minilm_bundle):
     cat = {101: 0.0, 102: 0.0, 4937: 2.0}  # [CLS], [SEP] and "cat" in BERT's vocabulary
     with BERTScorer(minilm_bundle, idf=cat) as scorer, MicroBatcher(scorer) as batcher:
         known, unknown = batcher.submit(["cat"], ["cat"]), batcher.submit(["dog"], ["cat"])

@@ -1,6 +1,8 @@
-"""The recipes of docs/serving.md run as they stand."""
+"""The examples of docs/serving.md run as they stand."""
 
 import asyncio
+import contextlib
+import io
 import json
 import os
 import re
@@ -43,7 +45,7 @@ def expected(tiny_bundle):
         return scorer.score(CANDS, REFS).F.tolist()
 
 
-def test_every_recipe_of_the_document_is_tested():
+def test_every_example_of_the_document_is_tested():
     named = set(re.findall(r"examples/(\w+)\.py", DOCUMENT.read_text(encoding="utf-8")))
     assert named == {"thread_pool", "fastapi_app", "gunicorn_app", "triton_repository"}
 
@@ -75,6 +77,42 @@ def test_fastapi(tiny_bundle, expected, monkeypatch):
     assert not app.state.batcher.ready
 
 
+@pytest.fixture
+def full_batcher(make_batcher, held):
+    """A batcher whose queue is full, and stays so."""
+    batcher = make_batcher(max_queue=1)
+    held(batcher)
+    batcher.submit(["a"], ["x"])
+    return batcher
+
+
+def test_fastapi_answers_a_full_queue_as_the_server_does(full_batcher):
+    from fastapi_app import app
+
+    async def post():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+            return await client.post("/score", json=TEXTS)
+
+    app.state.batcher = full_batcher
+    answer = asyncio.run(post())
+    assert (answer.status_code, int(answer.headers["Retry-After"]) >= 1) == (429, True)
+
+
+def test_gunicorn_answers_a_full_queue_as_the_server_does(tiny_bundle, full_batcher, monkeypatch):
+    monkeypatch.setenv("BERTSCORE_BUNDLE", str(tiny_bundle))
+    import gunicorn_app
+
+    with monkeypatch.context() as patch, contextlib.closing(gunicorn_app.batcher):
+        patch.setattr(gunicorn_app, "batcher", full_batcher)
+        started = []
+        environ = {"wsgi.input": io.BytesIO(json.dumps(TEXTS).encode())}
+        [body] = gunicorn_app.application(environ, lambda *start: started.append(start))
+    [(status, headers)] = started
+    assert status == "429 Too Many Requests"
+    assert int(dict(headers)["Retry-After"]) >= 1
+    assert "1 requests are waiting" in json.loads(body)["error"]
+
+
 @pytest.mark.skipif(find_spec("gunicorn") is None, reason="gunicorn runs on Unix only")
 def test_gunicorn_without_preload(tiny_bundle, expected, pytestconfig):
     server = subprocess.Popen(
@@ -90,6 +128,7 @@ def test_gunicorn_without_preload(tiny_bundle, expected, pytestconfig):
         with httpx.Client(timeout=GUARD) as client, ThreadPoolExecutor(4) as pool:
             answers = list(pool.map(lambda _: client.post(address, json=TEXTS).json(), range(8)))
             refused = client.post(address, json={"candidates": ["a"], "references": []})
+            malformed = client.post(address, content=b"{")
         server.terminate()
         errors = server.communicate(timeout=GUARD)[1]
     finally:
@@ -98,7 +137,7 @@ def test_gunicorn_without_preload(tiny_bundle, expected, pytestconfig):
     for answer in answers:
         assert answer["F"] == pytest.approx(expected, abs=1e-5)
         assert answer["process"] != server.pid
-    assert refused.status_code == 422
+    assert (refused.status_code, malformed.status_code) == (422, 400)
     assert (server.returncode, "Traceback" in errors) == (0, False)
 
 

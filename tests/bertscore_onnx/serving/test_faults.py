@@ -19,7 +19,7 @@ from tests.support.fake_scorer import GUARD, FakeScorer
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("poison"), MemoryError(), IdfError("no weight")])
-def test_one_poisonous_item_fails_alone(make_batcher, fake, held, fault):
+def test_one_poisonous_request_fails_alone(make_batcher, fake, held, fault):
     fake.faults["poison"] = fault
     batcher = make_batcher()
     held(batcher)
@@ -32,13 +32,13 @@ def test_one_poisonous_item_fails_alone(make_batcher, fake, held, fault):
     assert batcher.ready
 
 
-def test_a_lone_item_that_fails_is_not_scored_again(make_batcher, fake):
+def test_a_lone_request_that_fails_is_not_scored_again(make_batcher, fake):
     fake.faults["poison"] = RuntimeError("poison")
     assert make_batcher().submit(["poison"], ["x"]).exception(GUARD) is fake.faults["poison"]
     assert fake.batches == [["poison"]]
 
 
-def test_undefined_scores_become_an_error_of_their_item(make_batcher, fake, held):
+def test_undefined_scores_become_an_error_of_their_request(make_batcher, fake, held):
     batcher = make_batcher()
     held(batcher)
     futures = [batcher.submit([text], ["x"]) for text in ("a", "nan")]
@@ -85,9 +85,7 @@ def test_a_callback_that_ends_its_thread_costs_no_answer(make_batcher, fake, hel
     until(lambda: batcher.stats().restarts == 1 and batcher.ready)
 
 
-def test_callbacks_that_fail_do_not_end_the_supervisor(make_batcher, held, monkeypatch):
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
-
+def test_callbacks_that_fail_do_not_end_the_supervisor(make_batcher, held):
     def leave(future):
         raise SystemExit
 
@@ -136,8 +134,7 @@ def test_a_fresh_scorer_is_awaited_without_being_ready(make_batcher, fake, until
     assert batcher.ready
 
 
-def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until, monkeypatch):
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
+def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until):
     attempts = iter([RuntimeError("no memory"), FakeScorer("another"), FakeScorer()])
 
     def make_scorer():
@@ -153,25 +150,24 @@ def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until, m
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
-def test_a_thread_that_cannot_be_started_is_tried_again(make_batcher, fake, until, monkeypatch):
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
+def test_a_thread_that_cannot_be_started_is_tried_again(make_batcher, fake, monkeypatch):
     batcher = make_batcher()
     failures = iter([RuntimeError("can't start new thread")])
-    start = supervisor.Worker.start
+    start = threading.Thread.start
 
-    def fail_once(worker):
+    def fail_once(thread):
         for failure in failures:
             raise failure
-        start(worker)
+        start(thread)
 
-    monkeypatch.setattr(supervisor.Worker, "start", fail_once)
+    monkeypatch.setattr(threading.Thread, "start", fail_once)
     fake.faults["death"] = SystemExit()
     assert isinstance(batcher.submit(["death"], ["x"]).exception(GUARD), WorkerError)
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
     assert batcher.stats().restarts == 2
 
 
-def test_waiting_items_get_their_deadline_while_the_worker_is_busy(make_batcher, fake, held):
+def test_waiting_requests_get_their_deadline_while_the_worker_is_busy(make_batcher, fake, held):
     batcher = make_batcher()
     busy = held(batcher)
     late = batcher.submit(["late"], ["x"], deadline=0.01)
@@ -184,22 +180,30 @@ def test_waiting_items_get_their_deadline_while_the_worker_is_busy(make_batcher,
     assert batcher.stats().expired == 1
 
 
-def test_a_running_item_gets_its_deadline(make_batcher, held):
+def test_a_running_request_gets_its_deadline(make_batcher, held):
     batcher = make_batcher(deadline=0.01)
     assert isinstance(held(batcher).exception(GUARD), DeadlineError)
 
 
-def test_an_item_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fake, held):
+def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fake, held, until):
     batcher = make_batcher()
     held(batcher)
-    with batcher._supervisor.alarm._changed:  # the supervisor cannot wake, so that the worker comes first
-        late = batcher.submit(["late"], ["x"], deadline=0.001)
-        after = batcher.submit(["after"], ["x"])
-        while time.monotonic() < batcher._book._waiting[late].deadline:
-            threading.Event().wait(0.001)
+    entered, let = threading.Event(), threading.Event()
+
+    def keep_the_supervisor_busy(future):
+        entered.set()
+        let.wait(GUARD)
+
+    batcher.submit(["first"], ["x"], deadline=0.01).add_done_callback(keep_the_supervisor_busy)
+    assert entered.wait(GUARD)
+    late = batcher.submit(["late"], ["x"], deadline=0.001)
+    after = batcher.submit(["after"], ["x"])
+    due = time.monotonic() + 0.001
+    until(lambda: time.monotonic() > due)
     fake.gate.set()
     assert isinstance(late.exception(GUARD), DeadlineError)
     assert after.result(GUARD).P.tolist() == [5]
+    let.set()
     assert fake.batches == [["hold"], ["after"]]
 
 
@@ -252,8 +256,7 @@ def test_a_batcher_whose_replacements_stall_too_is_not_ready_and_leaves_few_thre
     assert batcher.submit(["c"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
-def test_no_future_ever_hangs(make_batcher, fake, monkeypatch):
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
+def test_no_future_ever_hangs(make_batcher, fake):
     fake.faults = {"poison": RuntimeError("poison"), "death": SystemExit(), "memory": MemoryError()}
     batcher = make_batcher(max_queue=40, max_batch_tokens=40, deadline=1.0)
     futures, refused = [], []

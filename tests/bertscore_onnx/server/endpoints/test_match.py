@@ -4,10 +4,11 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.resolver import resolve_bundle
-from bertscore_onnx.server import Limits, Models
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.requests.schemas import MatchAnswer
 from bertscore_onnx.similarity import TokenNames, token_similarity
-from tests.support.http_server import error_of, make_scorer, serving
+from tests.support.http_server import error_of, load_scorer, serving
 
 PAIR = {"candidate": "the cat sat", "reference": "a dog sat on it"}
 
@@ -44,7 +45,7 @@ def test_equal_and_empty_texts_have_similarities_too(client):
 
 
 def test_texts_of_many_tokens_are_refused(minilm_bundle):
-    with Models.load([str(minilm_bundle)], {}, Limits(), make_scorer) as models, serving(models) as client:
+    with Models.load([str(minilm_bundle)], {}, Limits(), load_scorer) as models, serving(models) as client:
         response = client.post("/v1/match", json={"candidate": "cat " * 126, "reference": "cat"})
         assert (response.status_code, len(response.json()["candidate"])) == (200, 128)
         response = client.post("/v1/match", json={"candidate": "cat", "reference": "cat " * 127})

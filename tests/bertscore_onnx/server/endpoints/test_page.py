@@ -5,9 +5,10 @@ import shutil
 
 import pytest
 
-from bertscore_onnx.server import Limits, Models
 from bertscore_onnx.server.api_keys import ApiKeys
-from tests.support.http_server import make_scorer, serving
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.models.registry import Models
+from tests.support.http_server import load_scorer, serving
 
 KEY = "correct-horse-battery"
 
@@ -139,7 +140,7 @@ def test_the_page_asks_for_a_key_where_one_is_needed(models, browser, opened):
 
 @pytest.mark.browser
 def test_the_page_tells_what_the_server_refuses(minilm_bundle, browser, opened):
-    with Models.load([str(minilm_bundle)], {}, Limits(), make_scorer) as models, serving(models) as client:
+    with Models.load([str(minilm_bundle)], {}, Limits(), load_scorer) as models, serving(models) as client:
         wait = opened(client)
         write(browser, candidate="cat " * 130)
         browser.find_element("id", "go").click()

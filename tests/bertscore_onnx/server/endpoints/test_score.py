@@ -2,9 +2,10 @@ import msgspec
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.server import Limits, Models
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.requests.schemas import ModelList, ScoreAnswer
-from tests.support.http_server import IDF_SENTENCES, error_of, make_scorer, serving
+from tests.support.http_server import IDF_SENTENCES, error_of, load_scorer, serving
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
 REFERENCES = [["a cat sits on a mat.", "the cat sat"], ["the dog runs"], ["the tree is blue!", "a house", "red house"]]
@@ -43,19 +44,12 @@ def test_weighted_scores_are_those_of_a_weighing_scorer(client, rescaled_bundle)
         assert_equal(post(client, idf="zoo", rescale="en"), scorer)
 
 
-def test_a_request_of_many_tokens_is_scored_in_pieces(models, rescaled_bundle, monkeypatch):
-    sizes = []
-    batcher = models.choose(None).weighting(None).batcher
-    score = batcher.score
-
-    async def noted(cands, refs, *, deadline):
-        sizes.append(len(cands))
-        return await score(cands, refs, deadline=deadline)
-
-    monkeypatch.setattr(batcher, "score", noted)
+def test_a_request_of_many_tokens_is_scored_in_chunks(models, rescaled_bundle):
+    batcher = models.model(None).slot(None).batcher
+    before = batcher.stats().submitted
     with serving(models, Limits(max_batch_tokens=40)) as client, BERTScorer(rescaled_bundle, device="cpu") as scorer:
         assert_equal(post(client), scorer)
-    assert sizes == [2, 1]
+    assert batcher.stats().submitted - before == 2
 
 
 def test_a_single_reference_may_stand_alone(client):
@@ -82,7 +76,7 @@ def test_models_lists_what_a_request_may_ask_for(client):
 
 def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
     with (
-        Models.load([f"one={tiny_bundle}", f"two={rescaled_bundle}"], {}, Limits(), make_scorer) as models,
+        Models.load([f"one={tiny_bundle}", f"two={rescaled_bundle}"], {}, Limits(), load_scorer) as models,
         serving(models) as client,
     ):
         assert post(client, model="two", rescale="en").status_code == 200
@@ -94,17 +88,17 @@ def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
 
 
 def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
-    def make_window_scorer(bundle, sentences):
+    def load_window_scorer(bundle):
         return BERTScorer(bundle.path, device="cpu", long_text="window")
 
     cand, ref = "the cat sat on the mat " * 20, "a dog ran " * 40  # the model takes 32 tokens
     with (
-        Models.load([str(tiny_bundle)], {}, Limits(), make_window_scorer) as models,
+        Models.load([str(tiny_bundle)], {}, Limits(), load_window_scorer) as models,
         serving(models) as client,
         BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer,
     ):
         answer = client.post("/v1/score", json={"pairs": [{"candidate": cand, "reference": ref}]}).json()
-        assert models.choose(None).cut_at is None
+        assert models.model(None).cut_at is None
         assert "|long_text:window|" in answer["signature"]
         assert answer["scores"][0]["f1"] == pytest.approx(scorer.score([cand], [ref]).F[0], abs=1e-6)
 

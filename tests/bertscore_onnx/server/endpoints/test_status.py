@@ -8,9 +8,10 @@ import sys
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bertscore_onnx.server import Limits, create_app
 from bertscore_onnx.server.access_log import JsonLines
+from bertscore_onnx.server.app import create_app
 from bertscore_onnx.server.endpoints.openapi import openapi_document
+from bertscore_onnx.server.limits import Limits
 from tests.support.http_server import access_lines, serving
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}, {"candidate": "a", "reference": "b"}]}
@@ -73,8 +74,10 @@ def test_the_openapi_document_has_every_route_and_no_other(models):
 
 def test_every_reference_of_the_openapi_document_leads_somewhere(client):
     text = client.get("/openapi.json").text
-    schemas = json.loads(text)["components"]["schemas"]
-    assert {*re.findall(r'"\$ref":"#/components/schemas/(\w+)"', text)} <= schemas.keys()
+    components = json.loads(text)["components"]
+    schemas = components["schemas"]
+    for kind in ("schemas", "responses"):
+        assert {*re.findall(rf'"\$ref":"#/components/{kind}/(\w+)"', text)} == components[kind].keys()
     assert {"ScoreBody", "PairBody", "ScoreAnswer", "MatchAnswer", "ErrorBody", "ErrorDetail"} <= schemas.keys()
 
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.server import Limits
+from bertscore_onnx.server.limits import Limits
 from tests.support.http_server import error_of, serving, wait_until
 
 TYPE = {"Content-Type": "application/x-ndjson"}
@@ -105,7 +105,7 @@ def test_no_more_is_read_than_can_be_scored(models, fake_batcher):
         assert sent < 1000
         assert batcher.calls == 3
         client.app.state.admission.is_draining = True
-        batcher._error = RuntimeError("enough")
+        batcher.error = RuntimeError("enough")
         batcher.released.set()
         thread.join(20)
     assert b'"internal"' in answers[-1]

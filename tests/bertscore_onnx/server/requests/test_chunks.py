@@ -5,17 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.errors import InputError, QueueFullError
-from bertscore_onnx.server import Limits
-from bertscore_onnx.server.requests.chunks import cut, in_order, score_piece
+from bertscore_onnx.errors import QueueFullError
+from bertscore_onnx.server.requests.chunks import cut, in_order, score_chunk
 from bertscore_onnx.server.requests.schemas import PairBody
 
 
 @given(st.lists(st.integers(0, 12)), st.integers(1, 10))
 def test_cuts_are_consecutive_and_as_long_as_may_be(sizes, max_size):
     slices = list(cut(sizes, max_size))
-    assert [size for piece in slices for size in sizes[piece]] == sizes
-    assert all(sum(sizes[piece]) <= max_size or piece.stop - piece.start == 1 for piece in slices)
+    assert [size for chunk in slices for size in sizes[chunk]] == sizes
+    assert all(sum(sizes[chunk]) <= max_size or chunk.stop - chunk.start == 1 for chunk in slices)
     assert all(sum(sizes[one.start : other.start + 1]) > max_size for one, other in pairwise(slices))
 
 
@@ -68,22 +67,22 @@ def test_an_error_of_work_comes_at_its_place():
     assert isinstance(error, ValueError)
 
 
-def test_a_problem_of_the_pieces_comes_after_their_results():
-    from bertscore_onnx.server.requests.errors import Problem
+def test_an_api_error_of_the_chunks_comes_after_their_results():
+    from bertscore_onnx.server.requests.errors import ApiError
 
-    emitted, _, error = run_in_order(7, slow_at_first, Problem(408, "read_timeout", "Late."))
+    emitted, _, error = run_in_order(7, slow_at_first, ApiError(408, "read_timeout", "Late."))
     assert emitted == [*range(7)]
     assert error.status == 408
 
 
-class _Choice:
+class _Selection:
     """Finds the queue full some times, and then raises."""
 
     def __init__(self, times):
         self.times = times
         self.calls = 0
 
-    async def score(self, cands, refs, deadline):
+    async def score(self, pairs, deadline):
         self.calls += 1
         if self.calls <= self.times:
             raise QueueFullError("Full.", retry_after=0.01)
@@ -92,31 +91,23 @@ class _Choice:
 
 @pytest.mark.parametrize(("patient", "seconds", "calls"), [(False, 5, 1), (True, 0.005, 1)])
 def test_a_full_queue_refuses_who_is_not_patient_or_has_no_time(patient, seconds, calls):
-    choice = _Choice(times=100)
+    selection = _Selection(times=100)
 
     async def run():
         until = asyncio.get_running_loop().time() + seconds
-        await score_piece(choice, [PairBody("a", "b")], until, patient=patient)
+        await score_chunk(selection, [PairBody("a", "b")], until, patient=patient)
 
     with pytest.raises(QueueFullError):
         asyncio.run(run())
-    assert choice.calls == calls
+    assert selection.calls == calls
 
 
 def test_a_full_queue_is_waited_for_by_who_is_patient():
-    choice = _Choice(times=3)
+    selection = _Selection(times=3)
 
     async def run():
-        await score_piece(choice, [PairBody("a", "b")], asyncio.get_running_loop().time() + 20, patient=True)
+        await score_chunk(selection, [PairBody("a", "b")], asyncio.get_running_loop().time() + 20, patient=True)
 
     with pytest.raises(InterruptedError):
         asyncio.run(run())
-    assert choice.calls == 4
-
-
-@pytest.mark.parametrize(
-    "limit", [{"max_pairs": 0}, {"deadline": 0.0}, {"drain": float("inf")}, {"drain": float("nan")}]
-)
-def test_limits_out_of_range_are_refused(limit):
-    with pytest.raises(InputError, match=f"{next(iter(limit))} is"):
-        Limits(**limit)
+    assert selection.calls == 4

@@ -4,7 +4,6 @@ from contextlib import suppress
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.server import connection
 from bertscore_onnx.server.lifecycle import listen
 from tests.support.http_server import serving, wait_until
 
@@ -16,10 +15,9 @@ REQUEST = b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json
 
 
 @pytest.fixture
-def quick_client(models, monkeypatch):
+def quick_client(models):
     """A client of a server that looks at its connections every 0.2 seconds."""
-    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.2)
-    with serving(models) as client:
+    with serving(models, idle_seconds=0.2) as client:
         yield client
 
 

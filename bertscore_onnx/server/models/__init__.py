@@ -1,0 +1,1 @@
+"""The models that a server offers, and what one request chooses of them."""

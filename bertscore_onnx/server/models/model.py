@@ -1,0 +1,98 @@
+"""One served model: what it is called, what it offers, and its scorers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.concurrency.closeable import Closeable
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.models.scorer_slot import ScorerSlot, SharedModel
+from bertscore_onnx.server.requests.errors import ApiError
+from bertscore_onnx.server.requests.schemas import ModelInfo
+from bertscore_onnx.similarity import TokenNames
+
+LoadScorer = Callable[[Bundle], BERTScorer]
+"""Loads the model of a bundle, without idf weights and without rescaling."""
+
+
+class Model(Closeable):
+    """One served model."""
+
+    def __init__(
+        self,
+        name: str,
+        bundle: Bundle,
+        load: LoadScorer,
+        idf_sentences: Mapping[str, Sequence[str]],
+        limits: Limits,
+        *,
+        allow_fp32_baseline: bool = False,
+    ) -> None:
+        """Load the model, and compute the weights of all idf tables.
+
+        Args:
+            name: what requests call it.
+            bundle: where it comes from.
+            load: loads it.
+            idf_sentences: the sentences of each idf table.
+            limits: those of the server.
+            allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
+
+        Raises:
+            BertScoreOnnxError: the model cannot be loaded or cannot score, or the weights cannot be computed.
+        """
+        self.name = name
+        self.manifest = bundle.manifest
+        """What the bundle says of the model."""
+        self.token_names = TokenNames(bundle)
+        self.slots: dict[str | None, ScorerSlot] = {}
+        """The scorer of each idf table, and under None the one without idf."""
+        with ExitStack() as opened:
+            shared = opened.enter_context(SharedModel(partial(load, bundle)))
+            for idf, sentences in [(None, None), *idf_sentences.items()]:
+                self.slots[idf] = opened.enter_context(ScorerSlot(shared, sentences, limits))
+            self._opened = opened.pop_all()
+        signature = self.slots[None].scorer.signature
+        self.precision = signature.precision
+        """The compute precision in use, which on some devices is not that of the bundle."""
+        self.cut_at = None if signature.long_text == "window" else bundle.manifest.max_length
+        """How many tokens are left of a longer text; None where it is scored as a whole."""
+        rescales = allow_fp32_baseline or self.precision == "fp32"
+        self.baselines = self.manifest.baselines if rescales else {}
+        """The baselines to rescale with, by language."""
+
+    @property
+    def idf_tables(self) -> list[str]:
+        """The names of the idf tables."""
+        return [name for name in self.slots if name is not None]
+
+    def slot(self, idf: str | None) -> ScorerSlot:
+        """Return the slot with an idf table.
+
+        Raises:
+            ApiError: 422: there is no such table.
+        """
+        if idf not in self.slots:
+            known = ", ".join(self.idf_tables) or "none"
+            raise ApiError(422, "unknown_idf", f"There is no idf table {idf!r}; the server has: {known}.")
+        return self.slots[idf]
+
+    def info(self) -> ModelInfo:
+        """Describe the model."""
+        scorer, manifest = self.slots[None].scorer, self.manifest
+        return ModelInfo(
+            self.name,
+            manifest.num_layers,
+            self.precision,
+            scorer.provider,
+            scorer.hash,
+            manifest.max_length,
+            sorted(self.baselines),
+            self.idf_tables,
+        )
+
+    def close(self) -> None:
+        """Stop the batchers, and release the model."""
+        self._opened.close()
