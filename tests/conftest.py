@@ -6,10 +6,13 @@ import tempfile
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports huggingface_hub
+os.environ.setdefault("MKL_NUM_THREADS", "1")  # PyTorch's threads: several processes test at the same time
 os.environ["BERTSCORE_ONNX_HOME"] = tempfile.mkdtemp(prefix="bertscore-onnx-tests-")
 
 import pytest
 from minilm import model_folder
+
+from tests.support.exports import export_once
 
 WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"
 
@@ -54,9 +57,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of `tiny_model` at layer 2."""
-    from bertscore_onnx_export.pipeline import export_model
-
-    return export_model(str(tiny_model), num_layers=2, output=tmp_path_factory.mktemp("bundles") / "tiny")
+    return export_once(tmp_path_factory, "tiny", tiny_model, num_layers=2)
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +69,4 @@ def minilm() -> Path:
 @pytest.fixture(scope="session")
 def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of MiniLM at layer 4."""
-    from bertscore_onnx_export.pipeline import export_model
-
-    return export_model(str(minilm), num_layers=4, output=tmp_path_factory.mktemp("bundles") / "minilm")
+    return export_once(tmp_path_factory, "minilm-4", minilm, num_layers=4)

@@ -4,6 +4,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.providers import CPU, OPENVINO, Device, open_session
+from tests.support.exports import export_once
 
 
 @pytest.fixture(scope="module")
@@ -15,9 +16,7 @@ def scorer(tiny_bundle):
 @pytest.fixture(scope="session")
 def all_layers_bundle(tiny_model, tmp_path_factory):
     """The bundle of `tiny_model` with every layer."""
-    from bertscore_onnx_export.pipeline import export_model
-
-    return export_model(str(tiny_model), all_layers=True, output=tmp_path_factory.mktemp("bundles") / "tiny-all")
+    return export_once(tmp_path_factory, "tiny-all-layers", tiny_model, all_layers=True)
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
+from tests.support.exports import export_once
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = [
@@ -19,7 +19,7 @@ CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS[:12], *ORDINARY_PAIRS[:8
 
 @pytest.fixture(scope="module")
 def bundle(minilm, tmp_path_factory):
-    return export_model(str(minilm), all_layers=True, output=tmp_path_factory.mktemp("bundles") / "all")
+    return export_once(tmp_path_factory, "minilm-all-layers", minilm, all_layers=True)
 
 
 def assert_same(ours, theirs):

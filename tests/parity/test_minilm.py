@@ -5,6 +5,7 @@ import pytest
 from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
+from tests.support.exports import export_once
 from tests.support.parity import assert_same_scores
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
@@ -26,7 +27,7 @@ def layer(request):
 
 @pytest.fixture(scope="module")
 def bundle(layer, minilm, tmp_path_factory):
-    return export_model(str(minilm), num_layers=layer, output=tmp_path_factory.mktemp("layers") / str(layer))
+    return export_once(tmp_path_factory, f"minilm-{layer}", minilm, num_layers=layer)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.text.tokenizer import TextTokenizer
+from tests.support.exports import export_once
 
 SHORT = ["the cat sat on the mat.", "a dog ran", "red house"]
 OTHERS = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
@@ -36,10 +37,7 @@ def truncating(tiny_bundle):
 
 @pytest.fixture(scope="module")
 def fast_bundle(tiny_model, tmp_path_factory):
-    from bertscore_onnx_export.pipeline import export_model
-
-    output = tmp_path_factory.mktemp("bundles") / "fast"
-    return export_model(str(tiny_model), num_layers=2, output=output, tokenizer_mode="fast")
+    return export_once(tmp_path_factory, "tiny-fast", tiny_model, num_layers=2, tokenizer_mode="fast")
 
 
 def vectors_of(encoded, text):

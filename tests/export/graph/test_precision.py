@@ -22,6 +22,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.errors import UnsupportedFamilyError, VerificationError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
+from tests.support.exports import export_once
 from tests.support.tiny_models import SETTINGS, save_tiny_model
 
 # transformers compiles parts of ModernBERT as it imports them
@@ -39,8 +40,7 @@ def precision(request):
 @pytest.fixture(scope="module")
 def lowered(precision, tiny_model, tmp_path_factory):
     """The bundle of the tiny model at layer 2 in fewer bits."""
-    output = tmp_path_factory.mktemp("lowered") / precision
-    return export_model(str(tiny_model), num_layers=2, output=output, precision=precision)
+    return export_once(tmp_path_factory, f"tiny-{precision}", tiny_model, num_layers=2, precision=precision)
 
 
 def test_the_manifest_says_the_precision_and_what_it_costs(lowered, precision):
