@@ -21,9 +21,9 @@ demo: $(INSTALLED) $(RUNTIME)/.installed
 	@! $(RUNTIME)/bin/python -c "import torch" 2> /dev/null && echo "$(RUNTIME) has no torch to import."
 	$(RUNTIME)/bin/bertscore-onnx score --model $(BUNDLE) -c examples/candidates.txt -r examples/references.txt -s
 
-# Lint, and run the tests of the runtime: under a minute on two cores.
+# Lint, and run the quick tests of the runtime: under a minute on two cores.
 check: lint
-	$(RUN) -m pytest --quiet $(PARALLEL) tests/bertscore_onnx tests/test_*.py
+	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not browser" tests/bertscore_onnx tests/test_*.py
 
 # Run the whole suite, parity with bert-score included: under five minutes on two cores.
 test: $(INSTALLED)

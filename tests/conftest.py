@@ -12,7 +12,7 @@ os.environ["BERTSCORE_ONNX_HOME"] = tempfile.mkdtemp(prefix="bertscore-onnx-test
 import pytest
 from minilm import model_folder
 
-from tests.support.exports import export_once
+from tests.support.shared_folders import export_once, write_once
 
 WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"
 
@@ -32,26 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random BERT of three layers whose vocabulary is `WORDS`, saved by transformers."""
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    folder = tmp_path_factory.mktemp("model") / "tiny-bert"
-    folder.mkdir()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *".,!?", "##s", "##ing"]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    BertTokenizer(folder / "vocab.txt", model_max_length=32).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=32,
-        initializer_range=0.5,
-    )
-    BertModel(config).save_pretrained(folder)
-    return folder
+    return write_once(tmp_path_factory, "tiny-bert", save_tiny_bert)
 
 
 @pytest.fixture(scope="session")
@@ -70,3 +51,24 @@ def minilm() -> Path:
 def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of MiniLM at layer 4."""
     return export_once(tmp_path_factory, "minilm-4", minilm, num_layers=4)
+
+
+def save_tiny_bert(folder: Path) -> None:
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    folder.mkdir()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *".,!?", "##s", "##ing"]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    BertTokenizer(folder / "vocab.txt", model_max_length=32).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=32,
+        initializer_range=0.5,
+    )
+    BertModel(config).save_pretrained(folder)

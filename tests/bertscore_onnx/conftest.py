@@ -4,7 +4,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.providers import CPU, OPENVINO, Device, open_session
-from tests.support.exports import export_once
+from tests.support.shared_folders import export_once
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from tests.support.exports import export_once
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.shared_folders import export_once
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),

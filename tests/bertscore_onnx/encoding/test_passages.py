@@ -12,7 +12,7 @@ from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from tests.support.exports import export_once
+from tests.support.shared_folders import export_once
 
 SHORT = ["the cat sat on the mat.", "a dog ran", "red house"]
 OTHERS = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
@@ -194,6 +194,7 @@ def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
         assert np.abs(vectors_of(fast.encode([text]), 0) - vectors_of(scorer.encode([text]), 0)).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_very_long_texts_score_in_bounded_memory(scorer):
     text, other = long_text(20_000), long_text(20_000, seed=1)
     tracemalloc.start()

@@ -22,7 +22,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.errors import UnsupportedFamilyError, VerificationError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
-from tests.support.exports import export_once
+from tests.support.shared_folders import export_once
 from tests.support.tiny_models import SETTINGS, save_tiny_model
 
 # transformers compiles parts of ModernBERT as it imports them
