@@ -36,9 +36,28 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_bundles(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two bundles of `tiny_model`; one process exports both, which takes less than importing PyTorch."""
+
+    def export(folder: Path) -> None:
+        from bertscore_onnx_export.pipeline import export_model
+
+        export_model(str(tiny_model), num_layers=2, output=folder / "layer-2")
+        export_model(str(tiny_model), all_layers=True, output=folder / "all-layers")
+
+    return write_once(tmp_path_factory, "tiny-bundles", export)
+
+
+@pytest.fixture(scope="session")
+def tiny_bundle(tiny_bundles: Path) -> Path:
     """The bundle of `tiny_model` at layer 2."""
-    return export_once(tmp_path_factory, "tiny", tiny_model, num_layers=2)
+    return tiny_bundles / "layer-2"
+
+
+@pytest.fixture(scope="session")
+def all_layers_bundle(tiny_bundles: Path) -> Path:
+    """The bundle of `tiny_model` with every layer."""
+    return tiny_bundles / "all-layers"
 
 
 @pytest.fixture(scope="session")

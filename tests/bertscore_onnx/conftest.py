@@ -4,19 +4,12 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.providers import CPU, OPENVINO, Device, open_session
-from tests.support.shared_folders import export_once
 
 
 @pytest.fixture(scope="module")
 def scorer(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         yield scorer
-
-
-@pytest.fixture(scope="session")
-def all_layers_bundle(tiny_model, tmp_path_factory):
-    """The bundle of `tiny_model` with every layer."""
-    return export_once(tmp_path_factory, "tiny-all-layers", tiny_model, all_layers=True)
 
 
 @pytest.fixture
