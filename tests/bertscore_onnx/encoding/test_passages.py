@@ -187,6 +187,7 @@ def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
         TextTokenizer.of_bundle(narrow, "window")
 
 
+@pytest.mark.slow  # it imports PyTorch
 def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
     text = long_text(200)
     with BERTScorer(fast_bundle, use_fast_tokenizer=True, long_text="window") as fast:
