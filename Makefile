@@ -8,8 +8,8 @@ INSTALLED := $(VENV)/.installed
 RUNTIME := $(VENV)/runtime
 BUNDLE := $(VENV)/demo-bundle
 
-# A process a CPU; one may take 1.5 GB.
-PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
+# One process per CPU, four at most: each may take 1.1 GB.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export HF_HUB_OFFLINE := 1
 

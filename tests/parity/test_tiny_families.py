@@ -32,8 +32,6 @@ from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
     pytest.mark.filterwarnings("ignore:.* longer than .* cut there:UserWarning"),
-    # transformers compiles parts of DeBERTa and ModernBERT as it imports them
-    pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
 ]
 
 WITHOUT_PRODUCTS = {"bort", "squeezebert"}

@@ -25,9 +25,6 @@ from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from tests.support.shared_folders import export_once
 from tests.support.tiny_models import SETTINGS, save_tiny_model
 
-# transformers compiles parts of ModernBERT as it imports them
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning")
-
 LOWER = {"fp16": convert_to_fp16, "int8": quantize_to_int8}
 TEXTS = ["the cat sat on the mat", "a dog ran", "it is red and the house is blue or not, was it?"]
 
