@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
+from tests.support.parity import KNOWN_WARNINGS
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 from tests.support.shared_folders import export_once
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* longer than .* cut there:UserWarning"),
-    pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
-]
+pytestmark = KNOWN_WARNINGS
 
 LAYERS = range(7)
 CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS[:12], *ORDINARY_PAIRS[:8], strict=True))

@@ -25,14 +25,11 @@ from bertscore_onnx.cli import app
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from tests.support.parity import assert_same_scores
+from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
 from tests.support.parity_models import TINY_MODELS, save_model_and_tokenizer
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* longer than .* cut there:UserWarning"),
-]
+pytestmark = KNOWN_WARNINGS
 
 WITHOUT_PRODUCTS = {"bort", "squeezebert"}
 """Models that do not multiply with a matrix: embeddings alone, and convolutions."""
