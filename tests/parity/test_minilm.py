@@ -31,7 +31,7 @@ def peer(layer, minilm, peer_of):
     return peer_of(minilm, layer)
 
 
-def test_awkward_pairs(bundle, peer):
+def test_edge_case_pairs(bundle, peer):
     with BERTScorer(bundle) as scorer:
         assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
 

@@ -62,13 +62,13 @@ def comparable(bundle):
     opened = open_bundle(bundle)
     tokenizer = TextTokenizer.of_bundle(opened)
 
-    def judged_rightly(text):
+    def is_comparable(text):
         [ids], _ = tokenizer([text])
         if {*ids.tolist()} <= {*opened.manifest.special_ids}:
             return {*ids.tolist()} <= {*opened.manifest.zero_weight_ids}
         return len(ids) != 2
 
-    kept = [pair for pair in PAIRS if all(map(judged_rightly, pair))]
+    kept = [pair for pair in PAIRS if all(map(is_comparable, pair))]
     assert len(kept) >= 30
     return [list(side) for side in zip(*kept, strict=True)]
 
@@ -103,7 +103,7 @@ def test_scores(bundle, peer, comparable, idf, record_property):
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
-def test_scores_in_fewer_bits(model, bundle, precision, tmp_path, record_property):
+def test_scores_in_reduced_precision(model, bundle, precision, tmp_path, record_property):
     lowered = shutil.copytree(bundle, tmp_path / "lowered")
     if precision == "int8" and model.name in WITHOUT_PRODUCTS:
         with pytest.raises(UnsupportedFamilyError, match="Nothing in the graph can be computed in int8"):

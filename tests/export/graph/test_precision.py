@@ -36,7 +36,7 @@ def precision(request):
 
 @pytest.fixture(scope="module")
 def lowered(precision, tiny_model, tmp_path_factory):
-    """The bundle of the tiny model at layer 2 in fewer bits."""
+    """The bundle of the tiny model at layer 2 in reduced precision."""
     return export_once(tmp_path_factory, f"tiny-{precision}", tiny_model, num_layers=2, precision=precision)
 
 
