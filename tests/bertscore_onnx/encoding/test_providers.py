@@ -90,6 +90,7 @@ def test_options_are_added_to_a_device():
     assert cuda.options == {"device_id": 1}
 
 
+@pytest.mark.slow  # it imports PyTorch
 def test_anything_that_prints_as_a_name_is_taken(offers_cuda):
     import torch
 
