@@ -8,9 +8,12 @@ INSTALLED := $(VENV)/.installed
 RUNTIME := $(VENV)/runtime
 BUNDLE := $(VENV)/demo-bundle
 
+# One process per CPU, four at most: each may take 1.1 GB.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
+
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test test-hub test-large reliability bench bench-gpu docs lint clean
+.PHONY: demo check test test-hub test-large reliability bench bench-gpu docs lint hooks clean
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
 demo: $(INSTALLED) $(RUNTIME)/.installed
@@ -18,11 +21,15 @@ demo: $(INSTALLED) $(RUNTIME)/.installed
 	@! $(RUNTIME)/bin/python -c "import torch" 2> /dev/null && echo "$(RUNTIME) has no torch to import."
 	$(RUNTIME)/bin/bertscore-onnx score --model $(BUNDLE) -c examples/candidates.txt -r examples/references.txt -s
 
-# Run the whole suite, parity with bert-score included.
-test: $(INSTALLED)
-	$(RUN) -m pytest
+# Lint, and run the quick tests of the runtime: under a minute on two cores.
+check: lint
+	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not browser" tests/bertscore_onnx tests/test_*.py
 
-# Check published figures on the real weights; for whoever has a model hub within reach. PUBLISHED, WMT16, PEARSON and
+# Run the whole suite, parity with bert-score included: under five minutes on two cores.
+test: $(INSTALLED)
+	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10
+
+# Check published figures on the real weights; needs a model hub within reach. PUBLISHED, WMT16, PEARSON and
 # MODEL are described in tests/hub/test_published_values.py.
 test-hub: export HF_HUB_OFFLINE := 0
 test-hub: $(INSTALLED)
@@ -55,6 +62,10 @@ lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+# Lint at every commit, by the settings in .pre-commit-config.yaml.
+hooks: $(INSTALLED)
+	$(RUN) -m pre_commit install
 
 clean:
 	rm -rf $(VENV) dist build

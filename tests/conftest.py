@@ -6,10 +6,13 @@ import tempfile
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports huggingface_hub
+os.environ.setdefault("MKL_NUM_THREADS", "1")  # PyTorch's threads: several processes test at the same time
 os.environ["BERTSCORE_ONNX_HOME"] = tempfile.mkdtemp(prefix="bertscore-onnx-tests-")
 
 import pytest
 from minilm import model_folder
+
+from tests.support.shared_folders import export_once, write_once
 
 WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"
 
@@ -29,10 +32,50 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random BERT of three layers whose vocabulary is `WORDS`, saved by transformers."""
+    return write_once(tmp_path_factory, "tiny-bert", save_tiny_bert)
+
+
+@pytest.fixture(scope="session")
+def tiny_bundles(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two bundles of `tiny_model`; one process exports both, which takes less than importing PyTorch."""
+
+    def export(folder: Path) -> None:
+        from bertscore_onnx_export.pipeline import export_model
+
+        export_model(str(tiny_model), num_layers=2, output=folder / "layer-2")
+        export_model(str(tiny_model), all_layers=True, output=folder / "all-layers")
+
+    return write_once(tmp_path_factory, "tiny-bundles", export)
+
+
+@pytest.fixture(scope="session")
+def tiny_bundle(tiny_bundles: Path) -> Path:
+    """The bundle of `tiny_model` at layer 2."""
+    return tiny_bundles / "layer-2"
+
+
+@pytest.fixture(scope="session")
+def all_layers_bundle(tiny_bundles: Path) -> Path:
+    """The bundle of `tiny_model` with every layer."""
+    return tiny_bundles / "all-layers"
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The pretrained MiniLM, a BERT of six layers, saved by transformers."""
+    return model_folder()
+
+
+@pytest.fixture(scope="session")
+def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of MiniLM at layer 4."""
+    return export_once(tmp_path_factory, "minilm-4", minilm, num_layers=4)
+
+
+def save_tiny_bert(folder: Path) -> None:
     import torch
     from transformers import BertConfig, BertModel, BertTokenizer
 
-    folder = tmp_path_factory.mktemp("model") / "tiny-bert"
     folder.mkdir()
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *".,!?", "##s", "##ing"]
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
@@ -48,26 +91,3 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         initializer_range=0.5,
     )
     BertModel(config).save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def tiny_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle of `tiny_model` at layer 2."""
-    from bertscore_onnx_export.pipeline import export_model
-
-    return export_model(str(tiny_model), num_layers=2, output=tmp_path_factory.mktemp("bundles") / "tiny")
-
-
-@pytest.fixture(scope="session")
-def minilm() -> Path:
-    """The pretrained MiniLM, a BERT of six layers, saved by transformers."""
-    return model_folder()
-
-
-@pytest.fixture(scope="session")
-def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle of MiniLM at layer 4."""
-    from bertscore_onnx_export.pipeline import export_model
-
-    return export_model(str(minilm), num_layers=4, output=tmp_path_factory.mktemp("bundles") / "minilm")

@@ -1,8 +1,19 @@
-"""Documents that are written from data are up to date."""
+"""Documents are up to date: those written from data, and the paths that the architecture names."""
+
+import re
+from pathlib import Path
 
 from document_models import DOCUMENT, document
 
 from bertscore_onnx.bundle import catalogue
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_architecture_names_paths_that_are_there():
+    named = re.findall(r"`(\w+/[\w/]*(?:\.\w+)?)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    assert len(named) >= 10
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_the_support_matrix_is_that_of_the_catalogue_and_the_proofs():

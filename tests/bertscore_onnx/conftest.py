@@ -15,14 +15,6 @@ def scorer(tiny_bundle):
         yield scorer
 
 
-@pytest.fixture(scope="session")
-def all_layers_bundle(tiny_model, tmp_path_factory):
-    """The bundle of `tiny_model` with every layer."""
-    from bertscore_onnx_export.pipeline import export_model
-
-    return export_model(str(tiny_model), all_layers=True, output=tmp_path_factory.mktemp("bundles") / "tiny-all")
-
-
 @pytest.fixture
 def baseline_path(tmp_path):
     path = tmp_path / "baseline.tsv"

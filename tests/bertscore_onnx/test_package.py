@@ -1,6 +1,8 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
+from inspect import ismodule
 
 import pytest
 
@@ -27,6 +29,13 @@ def test_exported_members():
     ]
     for name in bertscore_onnx.__all__:
         assert getattr(bertscore_onnx, name) is not None
+
+
+@pytest.mark.parametrize("name", ["serving", "server", "text.normalizers"])
+def test_a_package_exports_what_it_imports(name):
+    package = import_module(f"bertscore_onnx.{name}")
+    members = {key for key, value in vars(package).items() if not key.startswith("_") and not ismodule(value)}
+    assert members == {*package.__all__}
 
 
 def test_an_unknown_member_is_refused():

@@ -12,7 +12,7 @@ import pytest
 from bertscore_onnx import BERTScorer, score
 from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
-from tests.support.processes import in_forked_child
+from tests.support.processes import forks, in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 
 
@@ -292,8 +292,7 @@ def test_a_run_that_is_in_progress_outlives_the_closing(tiny_bundle):
     assert max(outcomes) < 1e-6
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+@forks
 @pytest.mark.parametrize("num_threads", [1, 8])
 def test_a_forked_child_scores_like_its_parent(tiny_bundle, num_threads):
     with BERTScorer(tiny_bundle, device="cpu", nthreads=num_threads) as scorer:
@@ -328,7 +327,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@forks
 def test_nothing_is_printed_of_a_fork(tiny_bundle):
     """The tokenizers package can, of threads that it has used before."""
     environment = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}

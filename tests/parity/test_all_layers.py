@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
-from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
+from tests.support.parity import KNOWN_WARNINGS
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.shared_folders import export_once
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning"),
-    pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
-]
+pytestmark = KNOWN_WARNINGS
 
 LAYERS = range(7)
 CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS[:12], *ORDINARY_PAIRS[:8], strict=True))
@@ -19,7 +16,7 @@ CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS[:12], *ORDINARY_PAIRS[:8
 
 @pytest.fixture(scope="module")
 def bundle(minilm, tmp_path_factory):
-    return export_model(str(minilm), all_layers=True, output=tmp_path_factory.mktemp("bundles") / "all")
+    return export_once(tmp_path_factory, "minilm-all-layers", minilm, all_layers=True)
 
 
 def assert_same(ours, theirs):

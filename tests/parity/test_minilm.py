@@ -5,14 +5,11 @@ import pytest
 from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
-from tests.support.parity import assert_same_scores
+from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.shared_folders import export_once
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning"),
-    pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
-]
+pytestmark = KNOWN_WARNINGS
 
 LAYERS = range(7)
 CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS, strict=True))
@@ -26,7 +23,7 @@ def layer(request):
 
 @pytest.fixture(scope="module")
 def bundle(layer, minilm, tmp_path_factory):
-    return export_model(str(minilm), num_layers=layer, output=tmp_path_factory.mktemp("layers") / str(layer))
+    return export_once(tmp_path_factory, f"minilm-{layer}", minilm, num_layers=layer)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +31,7 @@ def peer(layer, minilm, peer_of):
     return peer_of(minilm, layer)
 
 
-def test_awkward_pairs(bundle, peer):
+def test_edge_case_pairs(bundle, peer):
     with BERTScorer(bundle) as scorer:
         assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
 

@@ -26,16 +26,11 @@ from bertscore_onnx.cli import app
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.scoring.pipeline import load_tokenizer
-from tests.support.parity import assert_same_scores
+from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
 from tests.support.parity_models import TINY_MODELS, save_model_and_tokenizer
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning"),
-    # transformers compiles parts of DeBERTa and ModernBERT as it imports them
-    pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning"),
-]
+pytestmark = KNOWN_WARNINGS
 
 WITHOUT_PRODUCTS = {"bort", "squeezebert"}
 """Models that do not multiply with a matrix: embeddings alone, and convolutions."""
@@ -68,13 +63,13 @@ def comparable(bundle):
     opened = open_bundle(bundle)
     tokenizer = load_tokenizer(opened)
 
-    def judged_rightly(text):
+    def is_comparable(text):
         [ids], _ = tokenizer([text])
         if {*ids.tolist()} <= {*opened.manifest.special_ids}:
             return {*ids.tolist()} <= {*opened.manifest.zero_weight_ids}
         return len(ids) != 2
 
-    kept = [pair for pair in PAIRS if all(map(judged_rightly, pair))]
+    kept = [pair for pair in PAIRS if all(map(is_comparable, pair))]
     assert len(kept) >= 30
     return [list(side) for side in zip(*kept, strict=True)]
 
@@ -109,7 +104,7 @@ def test_scores(bundle, peer, comparable, idf, record_property):
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
-def test_scores_in_fewer_bits(model, bundle, precision, tmp_path, record_property):
+def test_scores_in_reduced_precision(model, bundle, precision, tmp_path, record_property):
     lowered = shutil.copytree(bundle, tmp_path / "lowered")
     if precision == "int8" and model.name in WITHOUT_PRODUCTS:
         with pytest.raises(UnsupportedFamilyError, match="Nothing in the graph can be computed in int8"):

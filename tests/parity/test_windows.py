@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from tests.support.parity import assert_same_scores
+from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning"),
-]
+pytestmark = KNOWN_WARNINGS
 
 PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS]
 CANDIDATES, REFERENCES = map(list, zip(*PAIRS, strict=True))

@@ -3,8 +3,16 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 TOLERANCE = 1e-5
+
+KNOWN_WARNINGS = [
+    pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
+]
+"""Marks of tests that score empty and long texts by both libraries."""
 
 
 def assert_same_scores(ours: Any, theirs: Any) -> float:

@@ -1,4 +1,4 @@
-"""Pairs of sentences for parity tests: awkward ones, ordinary ones, and some with several references."""
+"""Pairs of sentences for parity tests: edge cases, ordinary ones, and some with several references."""
 
 from pathlib import Path
 

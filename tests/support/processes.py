@@ -1,6 +1,12 @@
 """Work in forked processes."""
 
 import multiprocessing
+import os
+
+import pytest
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+"""Marks a test that forks."""
 
 
 def in_forked_child(work):

@@ -1,9 +1,4 @@
-"""The catalogue: its look-ups, and its figures against those of the bert-score that is installed beside us."""
-
-import csv
-from importlib.resources import files
-from pathlib import Path
-from types import ModuleType
+"""The catalogue: its look-ups and its entries."""
 
 import pytest
 
@@ -41,25 +36,6 @@ FAMILIES = {
     "xlm-roberta",
     "xlnet",
 }
-
-
-@pytest.fixture(scope="module")
-def oracle() -> ModuleType:
-    """bert-score's own tables; importing them imports torch."""
-    module: ModuleType = pytest.importorskip("bert_score.utils", reason="needs bert-score to compare with")
-    return module
-
-
-@pytest.fixture(scope="module")
-def oracle_baselines(oracle: ModuleType) -> dict[tuple[str, str], list[list[str]]]:
-    """(language, model) to the rows of bert-score's file, without the header."""
-    assert oracle.__file__ is not None
-    folder = Path(oracle.__file__).parent / "rescale_baseline"
-    tables = {}
-    for path in folder.rglob("*.tsv"):
-        language, _, model = path.relative_to(folder).with_suffix("").as_posix().partition("/")
-        tables[language, model] = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:]
-    return tables
 
 
 def test_there_are_140_models() -> None:
@@ -210,37 +186,3 @@ def test_baselines_are_empty_for_a_layer_outside_the_model(num_layers: int) -> N
 @pytest.mark.parametrize("name", ["t5-small", "mine", "../en/roberta-large"])
 def test_baselines_are_empty_without_a_file(name: str) -> None:
     assert catalogue.baselines(name, 1) == {}
-
-
-def test_layers_and_order_equal_bert_score(oracle: ModuleType) -> None:
-    ours = [(entry.name, entry.num_layers) for entry in catalogue.entries().values()]
-    assert ours == list(oracle.model2layers.items())
-
-
-def test_language_defaults_equal_bert_score(oracle: ModuleType) -> None:
-    table = oracle.lang2model.copy()  # a defaultdict, which grows when it is asked
-    expected = {language: table[language] for language in [*table, "fr", "xx"]}
-    assert {language: catalogue.default_model(language) for language in expected} == expected
-
-
-def test_baseline_files_are_those_of_bert_score(oracle_baselines: dict[tuple[str, str], list[list[str]]]) -> None:
-    folder = Path(str(files("bertscore_onnx_models").joinpath("baselines")))
-    ours = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*") if path.is_file()}
-    assert len(ours) == 72
-    assert ours == {f"{language}/{model}" for language, model in oracle_baselines}
-
-
-def test_every_baseline_row_equals_bert_score(oracle_baselines: dict[tuple[str, str], list[list[str]]]) -> None:
-    expected: dict[tuple[str, int], dict[str, Baseline]] = {}
-    for (language, model), rows in oracle_baselines.items():
-        for layer, precision, recall, f1 in rows:
-            row = Baseline(float(precision), float(recall), float(f1))
-            expected.setdefault((model, int(layer)), {})[language] = row
-    assert {key: catalogue.baselines(*key) for key in expected} == expected
-
-
-def test_no_baseline_goes_past_the_rows_of_bert_score(
-    oracle_baselines: dict[tuple[str, str], list[list[str]]],
-) -> None:
-    for (language, model), rows in oracle_baselines.items():
-        assert language not in catalogue.baselines(model, num_layers=len(rows))

@@ -1,4 +1,3 @@
-import os
 import threading
 import time
 
@@ -6,10 +5,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bertscore_onnx.concurrency.blas import BlasGate, blas_gate
-from tests.support.processes import in_forked_child
-
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-in_threads = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+from tests.support.processes import forks, in_forked_child
 
 
 def run_in_thread(work):
@@ -97,7 +93,6 @@ def test_neither_waits_for_ever(monkeypatch):
 
 
 @forks
-@in_threads
 def test_a_forked_child_may_multiply():
     def multiply():
         with blas_gate:
@@ -107,7 +102,6 @@ def test_a_forked_child_may_multiply():
 
 
 @forks
-@in_threads
 def test_scoring_in_another_thread_does_not_hang_a_fork(scorer):
     texts = [f"the cat sat on the mat {number}" for number in range(20)]
     is_over = threading.Event()

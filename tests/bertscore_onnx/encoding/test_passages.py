@@ -12,6 +12,7 @@ from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.pipeline import load_tokenizer
+from tests.support.shared_folders import export_once
 
 SHORT = ["the cat sat on the mat.", "a dog ran", "red house"]
 OTHERS = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
@@ -36,10 +37,7 @@ def truncating(tiny_bundle):
 
 @pytest.fixture(scope="module")
 def fast_bundle(tiny_model, tmp_path_factory):
-    from bertscore_onnx_export.pipeline import export_model
-
-    output = tmp_path_factory.mktemp("bundles") / "fast"
-    return export_model(str(tiny_model), num_layers=2, output=output, tokenizer_mode="fast")
+    return export_once(tmp_path_factory, "tiny-fast", tiny_model, num_layers=2, tokenizer_mode="fast")
 
 
 def vectors_of(encoded, text):
@@ -189,6 +187,7 @@ def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
         load_tokenizer(narrow, "window")
 
 
+@pytest.mark.slow  # it imports PyTorch
 def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
     text = long_text(200)
     with BERTScorer(fast_bundle, use_fast_tokenizer=True, long_text="window") as fast:
@@ -196,6 +195,7 @@ def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
         assert np.abs(vectors_of(fast.encode([text]), 0) - vectors_of(scorer.encode([text]), 0)).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_very_long_texts_score_in_bounded_memory(scorer):
     text, other = long_text(20_000), long_text(20_000, seed=1)
     tracemalloc.start()

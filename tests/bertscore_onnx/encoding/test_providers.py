@@ -85,6 +85,7 @@ def test_openvino_is_never_chosen_without_being_named(fresh):
     assert providers.choose_providers(None) == [providers.CPU]
 
 
+@pytest.mark.slow  # it imports PyTorch
 def test_anything_that_prints_as_a_name_is_taken(offers_cuda):
     import torch
 

@@ -1,5 +1,4 @@
 import json
-import os
 import threading
 import time
 from dataclasses import replace
@@ -12,10 +11,7 @@ from bertscore_onnx.bundle.opening import Bundle, open_bundle
 from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
 from bertscore_onnx.encoding.sessions import Sessions, open_session
 from bertscore_onnx.errors import ClosedError, DeviceError, GraphError
-from tests.support.processes import in_forked_child
-
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-in_threads = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+from tests.support.processes import forks, in_forked_child
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +143,6 @@ def test_a_second_session_that_cannot_be_opened_is_told_of(bundle, monkeypatch):
 
 
 @forks
-@in_threads
 @pytest.mark.parametrize("latency", [False, True])
 def test_a_forked_child_opens_sessions_of_its_own(bundle, latency):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
@@ -157,7 +152,6 @@ def test_a_forked_child_opens_sessions_of_its_own(bundle, latency):
 
 
 @forks
-@in_threads
 @pytest.mark.parametrize("let_go", [lambda held: held[0].close(), lambda held: held.clear()], ids=["close", "drop"])
 def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
     """ONNX Runtime would wait for the parent's threads, whose memory is not theirs any more, and crash."""
@@ -167,7 +161,6 @@ def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
 
 
 @forks
-@in_threads
 def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle):
     from bertscore_onnx.encoding import sessions as module
 
@@ -177,7 +170,6 @@ def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle)
 
 
 @forks
-@in_threads
 def test_cuda_in_a_forked_child_is_refused(bundle):
     sessions = Sessions(bundle, device="cpu")
     sessions.provider = CUDA

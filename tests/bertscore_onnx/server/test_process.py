@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.http_server import wait_until
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")]
 
 KEY = "correct-horse-battery"
 LONG = [{"candidate": f"{i} " + "word " * 300, "reference": f"{i} " + "other " * 300} for i in range(8)]

@@ -9,6 +9,8 @@ from bertscore_onnx.errors import IdfError
 from bertscore_onnx.serving import MicroBatcher
 from tests.support.fake_scorer import GUARD
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["cat", "sat", "on", "mat", "seven", "small", "dogs", "ran", "round", "two", "old", "houses", "by", "lake"]
 
 

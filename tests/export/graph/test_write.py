@@ -21,9 +21,6 @@ from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
 from tests.support.tiny_models import LAYERS, SETTINGS, save_tiny_model
 
-# transformers compiles parts of DeBERTa as it imports them
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning")
-
 IDS = np.array([[11, 12, 13, 14, 15], [21, 22, 23, 0, 0]])
 MASK = (IDS > 0).astype(np.int64)
 

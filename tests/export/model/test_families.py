@@ -19,9 +19,6 @@ from transformers import AutoModel
 from bertscore_onnx.bundle import catalogue
 from tests.support.tiny_models import FIRST_ORDINARY_ID, LAYERS, POSITIONS, SETTINGS, VOCABULARY, save_tiny_model
 
-# transformers compiles parts of DeBERTa and ModernBERT as it imports them
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated:DeprecationWarning")
-
 TOLERANCE = 1e-5
 UNBOUNDED_LENGTH = 2 * POSITIONS + 3
 """The length at which models without a bound are tried."""

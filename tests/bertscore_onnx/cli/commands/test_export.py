@@ -7,6 +7,8 @@ import pytest
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.cli.stages import Stages
 
+pytestmark = pytest.mark.slow  # it imports PyTorch
+
 
 def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
     output = tmp_path / "my bundle"

@@ -120,13 +120,6 @@ def test_idf_weights_and_signature_are_those_of_all_references(run_process, refe
     assert "|idf:references|" in signature
 
 
-@pytest.fixture(scope="module")
-def all_layers_bundle(tiny_model, tmp_path_factory):
-    from bertscore_onnx_export.pipeline import export_model
-
-    return export_model(str(tiny_model), all_layers=True, output=tmp_path_factory.mktemp("bundles") / "all")
-
-
 @pytest.fixture
 def means_of_layers(all_layers_bundle):
     with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:

@@ -44,6 +44,7 @@ def test_equal_and_empty_texts_have_similarities_too(client):
     assert empty["score"]["f1"] == 0
 
 
+@pytest.mark.slow
 def test_texts_of_many_tokens_are_refused(minilm_bundle):
     with Models.load([str(minilm_bundle)], {}, Limits(), load_scorer) as models, serving(models) as client:
         response = client.post("/v1/match", json={"candidate": "cat " * 126, "reference": "cat"})
