@@ -47,7 +47,7 @@ def test_no_framework_is_installed(environment, framework):
     assert run(environment / "bin" / "python", "-c", code).strip() == "None"
 
 
-@pytest.mark.parametrize("file", ["page/index.html", "endpoints/openapi.json"])
+@pytest.mark.parametrize("file", ["page/index.html", "page/style.css", "page/script.js", "endpoints/openapi.json"])
 def test_the_data_of_the_server_is_installed(environment, file):
     assert [*environment.rglob(f"bertscore_onnx/server/{file}")]
 
