@@ -76,8 +76,16 @@ class Chunk:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many references each candidate has, (candidates,)."""
-        return _concatenated([pairs.references.counts for pairs in self._slices])
+        """How many references of each candidate are in the chunk, (candidates,)."""
+        counts = _concatenated([pairs.references.counts for pairs in self._slices])  # (candidates of slices,)
+        starts = np.cumsum([len(pairs.candidates) for pairs in self._slices])  # of the slices after the first
+        repeated = [start for start, pairs in zip(starts, self._slices[:-1], strict=False) if pairs.is_continued]
+        return np.add.reduceat(counts, np.setdiff1d(np.arange(len(counts)), repeated))
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether the next chunk begins with further references of the last candidate."""
+        return self._slices[-1].is_continued
 
     def token_pairs(self, embeddings: TokenEmbeddings) -> TokenPairs:
         """Return all pairs, those of a candidate side by side.
@@ -86,9 +94,10 @@ class Chunk:
             embeddings: those of `texts.sequences`.
         """
         candidates, references = [pairs.candidates for pairs in self._slices], [p.references for p in self._slices]
+        counts = _concatenated([side.counts for side in references])
         return TokenPairs(
             _table(candidates[0], embeddings),
-            np.repeat(_concatenated([self._rows(side) for side in candidates]), self.counts),
+            np.repeat(_concatenated([self._rows(side) for side in candidates]), counts),
             _table(references[0], embeddings),
             _concatenated([self._rows(side) for side in references]),
         )

@@ -58,6 +58,9 @@ class Pairs:
     candidates: Side
     references: Side
 
+    is_continued: bool = False
+    """Whether further references of the last candidate come with the next pairs, which begin with it."""
+
     @property
     def num_characters(self) -> int:
         """How long the texts that are to be encoded are together."""
@@ -70,6 +73,21 @@ class Pairs:
             yield self
         else:
             yield from map(Pairs, slices_of(self.candidates, size), slices_of(self.references, size))
+
+    def split(self, max_characters: int) -> Iterator["Pairs"]:
+        """Yield the pairs in parts of at most as many characters each, or of one candidate and one reference."""
+        number = int(self.references.counts.sum())
+        if self.num_characters <= max_characters or number == 1:
+            yield self
+        elif len(self.candidates) > 1:
+            for one in self.slices(1):
+                yield from one.split(max_characters)
+        else:
+            middle = number // 2
+            for texts in (slice(middle), slice(middle, number)):
+                references = self.references.part(texts, np.array([len(range(number)[texts])]))
+                is_continued = self.is_continued or texts.stop < number
+                yield from Pairs(self.candidates, references, is_continued).split(max_characters)
 
 
 def join_pairs(parts: Sequence[Pairs]) -> Pairs:

@@ -5,6 +5,7 @@ While one chunk is encoded, the one after it is read and tokenised and the one b
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
 from bertscore_onnx.scoring.chunks import Chunk, DistinctTexts
+from bertscore_onnx.scoring.continued import ChunkScores, join_continued
 from bertscore_onnx.scoring.inputs import Pairs, Side
 from bertscore_onnx.scoring.text_warnings import TextCounts
 from bertscore_onnx.text.tokenizer import LongText, TextTokenizer, check_long_text
@@ -126,13 +128,14 @@ class Pipeline(Closeable):
                 advance(chunk.num_candidates)
             return self._encode(chunk.texts.sequences, max_items, is_stopped, lambda tokens: advance(tokens * share))
 
-        def match_and_reduce(chunk: Chunk, embeddings: TokenEmbeddings) -> tuple[Scores, TextCounts]:
+        def match_and_reduce(chunk: Chunk, embeddings: TokenEmbeddings) -> ChunkScores:
             found = match_pairs(chunk.token_pairs(embeddings), weights, self._threads)
             scores = best_of_references(found.precision, found.recall, found.f1, chunk.counts)
-            return scores, TextCounts(found.num_empty, found.num_weightless, chunk.num_truncated)
+            counts = TextCounts(found.num_empty, found.num_weightless, chunk.num_truncated)
+            return ChunkScores(scores, counts, chunk.is_continued, int(chunk.counts[-1]))
 
         try:
-            yield from prefetch(self._tokenise(slices), encode, match_and_reduce)
+            yield from join_continued(prefetch(self._tokenise(slices), encode, match_and_reduce))
         finally:
             is_stopped.set()
 
@@ -178,7 +181,8 @@ class Pipeline(Closeable):
         """Tokenise pairs and gather them in chunks; where `slices` fails, first yield what it gave before."""
         chunk = Chunk()
         try:
-            for pairs in _split_long(slices, self._chunk_tokens):
+            # before tokens are known, which are hardly more than the characters
+            for pairs in chain.from_iterable(pairs.split(self._chunk_tokens) for pairs in slices):
                 new = chunk.new_texts(pairs)
                 chunk.add(pairs, new, *self.tokenizer(new))
                 if chunk.texts.num_tokens >= self._chunk_tokens or chunk.num_candidates >= CHUNK_CANDIDATES:
@@ -207,12 +211,3 @@ class Pipeline(Closeable):
             passages.sequences, kept=passages.kept, max_items=max_items, is_stopped=is_stopped, advance=advance
         )
         return passages.join(embeddings)
-
-
-def _split_long(slices: Iterable[Pairs], max_characters: int) -> Iterator[Pairs]:
-    """Split slices of long texts before their tokens are known, which are hardly more than the characters."""
-    for pairs in slices:
-        if pairs.num_characters <= max_characters:
-            yield pairs
-        else:
-            yield from pairs.slices(1)
