@@ -12,7 +12,7 @@ from bertscore_onnx.serving import MicroBatcher
 class SharedModel(Closeable):
     """A model that is loaded once for all its scorers, and once more when one of them finds that it fails.
 
-    Each scorer is closed by whoever asked for it; a loaded model is released with the last scorer that shares it.
+    The caller that asked for a scorer closes it; a loaded model is released with the last scorer that shares it.
     """
 
     def __init__(self, load: Callable[[], BERTScorer]) -> None:

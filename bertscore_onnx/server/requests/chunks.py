@@ -69,7 +69,7 @@ async def score_chunk(
     Raises:
         BertScoreOnnxError: as `MicroBatcher.score_pairs` says.
     """
-    checked = pairs_of(pairs)
+    checked = to_scorer_pairs(pairs)
     now = asyncio.get_running_loop().time
     while True:
         try:
@@ -80,10 +80,10 @@ async def score_chunk(
             await asyncio.sleep(error.retry_after)
 
 
-def pairs_of(bodies: Sequence[PairBody]) -> Pairs:
-    """Return what a scorer takes; reading the bodies has checked them."""
-    candidates = [body.candidate for body in bodies]
-    references = [body.all_references for body in bodies]
+def to_scorer_pairs(decoded: Sequence[PairBody]) -> Pairs:
+    """Return what a scorer takes; decoding has checked the pairs."""
+    candidates = [pair.candidate for pair in decoded]
+    references = [pair.all_references for pair in decoded]
     return Pairs(
         Texts(candidates, np.ones(len(candidates), dtype=np.int64)),
         Texts([text for group in references for text in group], np.array([*map(len, references)], dtype=np.int64)),
