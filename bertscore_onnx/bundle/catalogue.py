@@ -48,7 +48,7 @@ class Parity:
     """Between any two scores, on tiny random models."""
 
     tokenizer_differences: int
-    """How many of the export's awkward texts got other ids."""
+    """How many of the export's edge-case texts got other ids."""
 
     costs: Mapping[str, float]
     """Precision to the largest difference of F from fp32; what is not there cannot be made."""

@@ -1,4 +1,4 @@
-"""SHA-256 of files, remembered by size and times so that opening a bundle need not read it twice."""
+"""SHA-256 of files, cached by size and times so that opening a bundle need not read it twice."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from bertscore_onnx.bundle.store import home
+from bertscore_onnx.bundle.store import store_root
 
 _log = logging.getLogger(__name__)
 
@@ -19,10 +19,10 @@ def file_digest(path: Path) -> str:
 
 
 def cached_digest(path: Path, *, read_again: bool = False) -> str:
-    """Return the SHA-256 of a file, from memory where its size, modification and change time are the same.
+    """Return the SHA-256 of a file, from the cache where its size, modification and change time are the same.
 
-    The change time is the system's own; who writes a file cannot set it back. The memory
-    is `digests.json` in the home folder. Where that cannot be read or written, files are read each time.
+    The change time is the system's own; a program that writes a file cannot set it back. The cache is `digests.json` in
+    the store's folder. Where that cannot be read or written, files are read each time.
 
     Args:
         path: the file.
@@ -40,13 +40,13 @@ def cached_digest(path: Path, *, read_again: bool = False) -> str:
     return digest
 
 
-def _memory() -> Path:
-    return home() / "digests.json"
+def _cache_file() -> Path:
+    return store_root() / "digests.json"
 
 
 def _load() -> dict[str, list[int | str]]:
     try:
-        known = json.loads(_memory().read_bytes())
+        known = json.loads(_cache_file().read_bytes())
     except (OSError, ValueError):
         return {}
     if not isinstance(known, dict):
@@ -56,11 +56,11 @@ def _load() -> dict[str, list[int | str]]:
 
 def _store(known: dict[str, list[int | str]]) -> None:
     known = {path: entry for path, entry in known.items() if os.path.exists(path)}
-    memory = _memory()
+    cache = _cache_file()
     try:
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=memory.parent, prefix=".digests-", delete=False) as file:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=cache.parent, prefix=".digests-", delete=False) as file:
             json.dump(known, file)
-        os.replace(file.name, memory)
+        os.replace(file.name, cache)
     except OSError as error:
-        _log.debug("cannot remember digests in %s: %s", memory, error)
+        _log.debug("cannot cache digests in %s: %s", cache, error)

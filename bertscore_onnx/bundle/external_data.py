@@ -37,7 +37,7 @@ def external_files(path: Path) -> set[str]:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return set(_locations(content, 0, len(content), "model"))
     except (IndexError, ValueError, RecursionError) as error:  # an empty file cannot be mapped
-        raise GraphError(f"{path} is not an ONNX graph. Export the model again, or copy the bundle anew.") from error
+        raise GraphError(f"{path} is not an ONNX graph. Export the model again, or copy the bundle again.") from error
 
 
 def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:

@@ -54,7 +54,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the graph gives every layer up to that one, and scores come for each."""
 
     precision: Precision
-    """The arithmetic of the graph."""
+    """The compute precision of the graph."""
 
     inputs: list[str]
     """The graph's inputs, each int64 (batch, tokens)."""
@@ -86,7 +86,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How texts become ids, as far as `tokenizer.json` does not say; None in the fast mode."""
 
     tokenizer_differences: Count
-    """How many of the export's awkward texts get other ids than from the original tokenizer."""
+    """How many of the export's edge-case texts get other ids than from the original tokenizer."""
 
     baselines: dict[str, list[Baseline]]
     """Language to the baseline of each layer of the output."""

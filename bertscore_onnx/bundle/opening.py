@@ -110,7 +110,7 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
     return manifest
 
 
-_EXPORT_AGAIN = "Export the model again, or copy the bundle anew."
+_EXPORT_AGAIN = "Export the model again, or copy the bundle again."
 
 
 class _Version(msgspec.Struct):

@@ -7,7 +7,15 @@ from typing import NoReturn
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
-from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder, home, stored_bundles
+from bertscore_onnx.bundle.store import (
+    MANIFEST,
+    Precision,
+    TokenizerMode,
+    Variant,
+    bundle_folder,
+    store_root,
+    stored_bundles,
+)
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
 
 
@@ -29,7 +37,7 @@ def resolve_bundle(
         num_layers: the layer; None for the bundle's own, or the catalogue's. No matter with `all_layers`.
         all_layers: whether a bundle of every layer is wanted; None for no matter, where a path is given.
         tokenizer_mode: which tokenizer's ids, where a name is given.
-        precision: the arithmetic of the graph; None for that of the bundle whose path is given, and fp32 by name.
+        precision: the graph's; None for that of the bundle whose path is given, and fp32 by name.
         verify: read every file for its digest.
 
     Raises:
@@ -153,8 +161,8 @@ def _explain_unknown(name: str) -> NoReturn:
         raise BundleNotFoundError(f"{name} is no bundle: it has no {MANIFEST}.")
     known = [*catalogue.entries(), *installed_models()]
     raise UnknownModelError(
-        f"No model {name!r} is in the catalogue, among the bundles in {home()} or at that path. The nearest names are "
-        f"{', '.join(catalogue.nearest_names(name, known))}. Any other model of the Hub can be exported: "
+        f"No model {name!r} is in the catalogue, among the bundles in {store_root()} or at that path. The nearest "
+        f"names are {', '.join(catalogue.nearest_names(name, known))}. Any other model of the Hub can be exported: "
         f"`bertscore-onnx export --model {name} --num-layers N`."
     )
 

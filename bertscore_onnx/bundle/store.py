@@ -13,7 +13,7 @@ TokenizerMode = Literal["slow", "fast"]
 Precision = Literal["fp32", "fp16", "int8"]
 
 
-def home() -> Path:
+def store_root() -> Path:
     """Return the folder under which bundles are exported and looked up; it need not exist yet."""
     named = os.environ.get("BERTSCORE_ONNX_HOME")
     if named:
@@ -34,7 +34,7 @@ class Variant:
     """Which of the two tokenizers of transformers the ids are those of."""
 
     precision: Precision = "fp32"
-    """The arithmetic of the graph."""
+    """The compute precision of the graph."""
 
     @property
     def folder_name(self) -> str:
@@ -56,11 +56,11 @@ def stored_bundles(model_id: str | None = None, variants: str = "*") -> Iterator
         variants: a pattern for the names of their folders.
     """
     pattern = f"{variants}/{MANIFEST}" if model_id else f"*/{variants}/{MANIFEST}"
-    root = _model_folder(model_id) if model_id else home() / "bundles"
+    root = _model_folder(model_id) if model_id else store_root() / "bundles"
     if not os.path.isdir(root):  # unlike Path, it takes any name
         return
     yield from sorted(manifest.parent for manifest in root.glob(pattern) if not manifest.parent.name.startswith("."))
 
 
 def _model_folder(model_id: str) -> Path:
-    return home() / "bundles" / model_id.replace("/", "--")
+    return store_root() / "bundles" / model_id.replace("/", "--")

@@ -88,7 +88,7 @@ def open_text_file(name: str, *, to_read_again: bool = False) -> Iterator[TextFi
 
     Args:
         name: a file, or `-` for standard input, which stays open.
-        to_read_again: whether it must start anew; then a pipe is read to its end, into a temporary file.
+        to_read_again: whether it must be rereadable; then a pipe is read to its end, into a temporary file.
 
     Raises:
         InputError: it cannot be opened.

@@ -12,10 +12,10 @@ TextPair = tuple[str, list[str]]
 
 
 class TextPairs:
-    """The pairs of files that start anew; so do they, and their number is known."""
+    """The pairs of rereadable files; they are rereadable too, and their number is known."""
 
     def __init__(self, files: Sequence[TextFile], number: int) -> None:
-        """Take the file of candidates and those of references, of so many lines each."""
+        """Take the file of candidates and those of references, of `number` lines each."""
         self._files = files
         self._number = number
 
@@ -34,12 +34,12 @@ def open_pairs(
 ) -> Iterator[Iterable[TextPair]]:
     """Open a file of candidates and files of references with as many lines.
 
-    Files that start anew are read once here, so that what is wrong with them is found before anything is scored.
+    Rereadable files are read once here, so that what is wrong with them is found before anything is scored.
 
     Args:
         candidates: a file, or `-` for standard input.
         references: one file or more, one of which may be `-` where `candidates` is not.
-        to_read_again: whether the pairs must start anew; then pipes are read to their end, into temporary files.
+        to_read_again: whether the pairs must be rereadable; then pipes are read to their end, into temporary files.
 
     Yields:
         The pairs, which are read as they are needed: `TextPairs`, or an iterator where a file is a pipe.

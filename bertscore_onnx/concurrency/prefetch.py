@@ -6,14 +6,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Generic, TypeVar
 
-Item = TypeVar("Item")
+T = TypeVar("T")
 Begun = TypeVar("Begun")
 Result = TypeVar("Result")
 
 
-def prefetch(
-    items: Iterator[Item], begin: Callable[[Item], Begun], finish: Callable[[Item, Begun], Result]
-) -> Iterator[Result]:
+def prefetch(items: Iterator[T], begin: Callable[[T], Begun], finish: Callable[[T, Begun], Result]) -> Iterator[Result]:
     """Work on items in two steps.
 
     Args:
@@ -34,14 +32,14 @@ def prefetch(
         raise reader.failure
 
 
-class _Reader(Generic[Item]):
+class _Reader(Generic[T]):
     """Reads items until there are no more, or reading fails."""
 
-    def __init__(self, items: Iterator[Item]) -> None:
+    def __init__(self, items: Iterator[T]) -> None:
         self._items = items
         self.failure: Exception | None = None
 
-    def read(self) -> list[Item]:
+    def read(self) -> list[T]:
         """Return the next item, or nothing."""
         if self.failure is not None:
             return []
@@ -53,10 +51,10 @@ class _Reader(Generic[Item]):
 
 
 def _overlapped(
-    first: list[Item],
-    reader: _Reader[Item],
-    begin: Callable[[Item], Begun],
-    finish: Callable[[Item, Begun], Result],
+    first: list[T],
+    reader: _Reader[T],
+    begin: Callable[[T], Begun],
+    finish: Callable[[T, Begun], Result],
 ) -> Iterator[Result]:
     thread = ThreadPoolExecutor(1, "bertscore-window")
     try:
@@ -68,7 +66,7 @@ def _overlapped(
         thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _finish_first(begun: deque[tuple[Item, Future[Begun]]], finish: Callable[[Item, Begun], Result]) -> Result:
+def _finish_first(begun: deque[tuple[T, Future[Begun]]], finish: Callable[[T, Begun], Result]) -> Result:
     """Finish the item begun first; nothing of it stays behind in a variable, and so in memory."""
     item, future = begun.popleft()
     return finish(item, future.result())

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from bertscore_onnx.errors import ClosedError
 
-Item = TypeVar("Item")
+T = TypeVar("T")
 Result = TypeVar("Result")
 
 
@@ -20,7 +20,7 @@ class ThreadPool:
         self._number, self._name = number, name
         self._restart()
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    def map(self, work: Callable[[T], Result], items: Iterable[T]) -> Iterator[Result]:
         """Do the work for each item, in the threads, and yield the results in order.
 
         Only a few items wait at a time, so that the work of several callers goes on side by side. A caller that stops
@@ -50,7 +50,7 @@ class ThreadPool:
     def _restart(self) -> None:
         self._pool, self._pid = ThreadPoolExecutor(self._number, self._name), os.getpid()
 
-    def _submit(self, work: Callable[[Item], Result], item: Item) -> Future[Result]:
+    def _submit(self, work: Callable[[T], Result], item: T) -> Future[Result]:
         try:
             return self._pool.submit(work, item)
         except RuntimeError as error:

@@ -13,7 +13,7 @@ OWN_PAGES = 1_000_000
 def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return an array to be filled; the memory of a large one goes back to the system as soon as nobody refers to it.
 
-    What the C library is given back it keeps and hands out in parts, so that windows of varying sizes would not fit
+    What the C library is given back it keeps and hands out in parts, so that chunks of varying sizes would not fit
     into what earlier ones left, and memory would creep up.
     """
     size = np.dtype(np.float32).itemsize * math.prod(shape)

@@ -1,4 +1,4 @@
-"""Plans batches: short with short and long with long, each at most so many tokens once padded, and how to run them.
+"""Plans batches, short with short and long with long, capped by their padded tokens, and how to run them.
 
 A batch of n sequences whose longest has t tokens costs n × t padded tokens, whatever the others need. Sorting by
 length keeps that near the true number, and capping it, rather than the number of sequences, makes a run of short

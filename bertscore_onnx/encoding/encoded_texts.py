@@ -40,7 +40,7 @@ class EncodedTexts:
         return self.part(texts, counts)
 
     def part(self, texts: slice | NDArray[np.int64], counts: NDArray[np.int64]) -> "EncodedTexts":
-        """Return some of the texts, so many for each item."""
+        """Return some of the texts, with their number in each item."""
         return replace(self, rows=self.rows[texts], counts=counts)
 
     @property

@@ -1,10 +1,10 @@
 """Cuts texts that are longer than the model's maximum into overlapping passages, of which every token is kept once.
 
-A passage is what users know as a window (`long_text="window"`); a window of `windows.py` is something else. Passages
-are as long as the model allows and overlap by a quarter at least. A token's vector comes, as it is, from the
-passage in which it is farthest from both ends, so that it has an eighth of a passage of context on either side at
-least, but for the ends of the text. The special tokens in front are those of the first passage, the ones behind those
-of the last. Why so, and what it costs: `docs/long_texts.md`.
+A passage is what users know as a window (`long_text="window"`). Passages are as long as the model allows and overlap by
+a quarter at least. A token's vector comes, as it is, from the passage in which it is farthest from both ends, so that
+it has an eighth of a passage of context on either side at least, but for the ends of the text. The special tokens in
+front are those of the first passage, the ones behind those of the last. Why so, and what it costs:
+`docs/long_texts.md`.
 """
 
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 Reference = str | Iterable[str]
 
 PAIRS_AT_ONCE = 32
-"""Pairs are handed on in slices of so many candidates."""
+"""The candidates of a slice."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +33,7 @@ class Texts:
         return len(self.counts)
 
     def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
-        """Return some of the texts, so many for each item."""
+        """Return some of the texts, with their number in each item."""
         return Texts(self.texts[texts], counts)
 
 
@@ -142,7 +142,7 @@ def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
 
 
 def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
-    """Check items that are a text each, or several.
+    """Check items of one text or several.
 
     Args:
         items: strings or non-empty iterables of strings, or what `encode` made of those.

@@ -33,7 +33,7 @@ CHUNK_BYTES = 128_000_000
 """The embeddings of a chunk; two chunks exist at a time. `benchmarks` has a study of what a size costs."""
 
 CHUNK_CANDIDATES = 1024
-"""The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among so many,
+"""The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
 
 

@@ -10,7 +10,7 @@ PATIENCE = 2
 
 @contextmanager
 def progress_bar(total: int | None, *, shown: bool | None) -> Iterator[Callable[[float], object]]:
-    """Yield a function that moves the bar on by so many candidates; without a bar it does nothing.
+    """Yield a function that moves the bar on by a number of candidates; without a bar it does nothing.
 
     Args:
         total: how many there are; None where that is not known.

@@ -77,7 +77,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
 
 
 def _examine() -> _Report:
-    from bertscore_onnx.bundle.store import home, stored_bundles
+    from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.cli.probe import probe_providers
     from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
     from bertscore_onnx.encoding.providers import installed_wheels
@@ -101,7 +101,7 @@ def _examine() -> _Report:
         onnxruntime_error=onnxruntime_error,
         cpu_features=cpu_features(),
         usable_cpus=usable_cpus(),
-        home=str(home()),
+        home=str(store_root()),
         bundles=bundles,
         trial=_try(usable[0]) if usable and onnxruntime_error is None else None,
     )

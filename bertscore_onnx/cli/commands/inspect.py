@@ -1,4 +1,4 @@
-"""`bertscore-onnx inspect`: shows what a bundle is, and proves that it still gives its scores."""
+"""`bertscore-onnx inspect`: shows what a bundle is, and checks that it still gives its scores."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,7 @@ def inspect(
         str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda where it is offered]")
     ] = None,
 ) -> None:
-    """Show a bundle and prove its scores.
+    """Show a bundle and check its scores.
 
     Reads all its files for their digests, and recomputes the scores that it was exported with.
     """
@@ -62,7 +62,7 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         ("vocabulary", f"{manifest.vocab_size} ids"),
         ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
         ("graph", f"{', '.join(manifest.inputs)} → {manifest.output}"),
-        ("tokenizer", f"{manifest.tokenizer_mode}; {manifest.tokenizer_differences} awkward texts get other ids"),
+        ("tokenizer", f"{manifest.tokenizer_mode}; {manifest.tokenizer_differences} edge-case texts get other ids"),
         ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
         ("exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())),
         *((name, f"sha256 {digest}, as exported") for name, digest in manifest.files.items()),

@@ -39,7 +39,7 @@ def models(
     """List the known models and the bundles here.
 
     A layer is the one that bert-score tuned for the model; a size is that of the weights in fp32, cut at that layer. It
-    is proved to the largest difference from bert-score's scores that tests of its family found.
+    is tested to the largest difference from bert-score's scores that tests of its family found.
     A bundle is here when it is in the home folder, $BERTSCORE_ONNX_HOME or by default the user's cache folder.
     """
     from bertscore_onnx.bundle import catalogue
@@ -100,7 +100,7 @@ def _largest_difference(family: str) -> float | None:
     return None if proof is None else proof.largest_difference
 
 
-_HEADER = ("MODEL", "FAMILY", "LAYER", "MAX LENGTH", "SIZE", "PROVED TO", "BASELINES", "BUNDLES HERE")
+_HEADER = ("MODEL", "FAMILY", "LAYER", "MAX LENGTH", "SIZE", "TESTED TO", "BASELINES", "BUNDLES HERE")
 
 
 def _row(model: _Model) -> tuple[str, ...]:
