@@ -22,7 +22,7 @@ def test_lists_the_catalogue_under_a_header(run, home):
 
 def test_columns_are_aligned(run, home):
     assert run("models", "ROBERTA-large-MNLI").stdout == (
-        "MODEL               FAMILY   LAYER  MAX LENGTH  SIZE     PROVED TO  BASELINES  BUNDLES HERE\n"
+        "MODEL               FAMILY   LAYER  MAX LENGTH  SIZE     TESTED TO  BASELINES  BUNDLES HERE\n"
         "roberta-large-mnli  roberta  19     512         1165 MB  2e-07      en         -\n"
     )
 
