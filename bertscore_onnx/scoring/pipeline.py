@@ -181,7 +181,7 @@ class Pipeline(Closeable):
         """Tokenise pairs and gather them in chunks; where `slices` fails, first yield what it gave before."""
         chunk = Chunk()
         try:
-            # before tokens are known, which are hardly more than the characters
+            # split before their tokens are known, which are hardly more than the characters
             for pairs in chain.from_iterable(pairs.split(self._chunk_tokens) for pairs in slices):
                 new = chunk.new_texts(pairs)
                 chunk.add(pairs, new, *self.tokenizer(new))

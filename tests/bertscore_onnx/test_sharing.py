@@ -1,0 +1,101 @@
+"""Scorers that differ in idf weights or rescaling and share one loaded model."""
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.encoding.sessions import Sessions
+from bertscore_onnx.errors import BaselineError, ClosedError, IdfError
+from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
+
+
+@pytest.fixture
+def base(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        yield scorer
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """Record the models that are loaded."""
+    made, original = [], Sessions.__init__
+
+    def load(self, *arguments, **options):
+        made.append(self)
+        original(self, *arguments, **options)
+
+    monkeypatch.setattr(Sessions, "__init__", load)
+    return made
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [{"idf": True}, {"idf": True, "idf_sents": REFERENCES}, {"idf": dict.fromkeys(range(100), 2.0)}, {"idf": False}],
+)
+def test_other_weights_give_the_scores_of_a_scorer_made_with_them(base, tiny_bundle, weights):
+    with base.with_idf(**weights) as other, BERTScorer(tiny_bundle, device="cpu", **weights) as expected:
+        assert other.signature == expected.signature
+        assert largest_difference(
+            other.score(CANDIDATES, REFERENCES), expected.score(CANDIDATES, REFERENCES)
+        ) == pytest.approx(0, abs=1e-6)
+
+
+def test_another_rescaling_gives_the_scores_of_a_scorer_made_with_it(base, tiny_bundle, baseline_path):
+    options = {"baseline_path": baseline_path}
+    with (
+        base.with_rescaling(**options) as other,
+        BERTScorer(tiny_bundle, device="cpu", rescale_with_baseline=True, **options) as expected,
+    ):
+        assert other.signature == expected.signature
+        assert largest_difference(
+            other.score(CANDIDATES, REFERENCES), expected.score(CANDIDATES, REFERENCES)
+        ) == pytest.approx(0, abs=1e-6)
+        with other.with_rescaling() as raw:
+            assert np.array_equal(raw.score(CANDIDATES, REFERENCES), base.score(CANDIDATES, REFERENCES))
+
+
+def test_weights_and_rescaling_combine(base, baseline_path):
+    with base.with_idf(True, REFERENCES) as weighted, weighted.with_rescaling(baseline_path=baseline_path) as both:
+        assert both.signature.idf == weighted.signature.idf != "no"
+        assert both.signature.rescale.startswith("file-")
+
+
+def test_the_model_is_loaded_once(loaded, tiny_bundle, baseline_path):
+    with (
+        BERTScorer(tiny_bundle, device="cpu") as base,
+        base.with_idf(True) as weighted,
+        weighted.with_rescaling(baseline_path=baseline_path) as both,
+    ):
+        both.score(CANDIDATES, REFERENCES)
+    assert len(loaded) == 1
+
+
+def test_encoded_texts_are_those_of_all_that_share_the_model(base):
+    encoded = base.encode(REFERENCES)
+    with base.with_idf(True, REFERENCES) as other:
+        assert np.array_equal(other.score(CANDIDATES, encoded).F, other.score(CANDIDATES, REFERENCES).F)
+
+
+def test_the_model_goes_with_the_last_scorer_that_shares_it(tiny_bundle):
+    base = BERTScorer(tiny_bundle, device="cpu")
+    other = base.with_idf(True, REFERENCES)
+    base.close()
+    base.close()
+    with pytest.raises(ClosedError):
+        base.score(CANDIDATES, REFERENCES)
+    with pytest.raises(ClosedError):
+        base.with_idf(False)
+    assert np.isfinite(other.score(CANDIDATES, REFERENCES).F).all()
+    other.close()
+    with pytest.raises(ClosedError):
+        other.score(CANDIDATES, REFERENCES)
+
+
+def test_a_scorer_that_could_not_be_made_holds_no_model(base):
+    with pytest.raises(IdfError):
+        base.with_idf(True, ["the same"] * 3)
+    with pytest.raises(BaselineError):
+        base.with_rescaling("xx")
+    base.close()
+    with pytest.raises(ClosedError):
+        base.score(CANDIDATES, REFERENCES)
