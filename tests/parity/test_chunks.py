@@ -1,9 +1,10 @@
-"""Scores in several windows, streamed, from encoded texts and of every pair equal bert-score's within 1e-5."""
+"""Scores in several chunks, streamed, from encoded texts and of every pair equal bert-score's within 1e-5."""
 
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.scoring.chunks import Chunk
 from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
@@ -15,17 +16,15 @@ MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=T
 
 
 @pytest.fixture
-def windows(monkeypatch):
-    """Let windows be small; return a list of the candidates that each of them has."""
-    from bertscore_onnx.scoring.chunks import Window
+def chunks(monkeypatch):
+    """Let chunks be small; return a list of the candidates that each of them has."""
+    original, sizes = Chunk.token_pairs, []
 
-    original, sizes = Window.joined, []
+    def token_pairs(chunk, embeddings):
+        sizes.append(chunk.num_candidates)
+        return original(chunk, embeddings)
 
-    def joined(window, embeddings):
-        sizes.append(window.num_candidates)
-        return original(window, embeddings)
-
-    monkeypatch.setattr(Window, "joined", joined)
+    monkeypatch.setattr(Chunk, "token_pairs", token_pairs)
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 9)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 3)
     return sizes
@@ -47,28 +46,28 @@ def scorer(minilm_bundle):
         yield scorer
 
 
-def test_several_windows(scorer, theirs, windows):
+def test_several_chunks(scorer, theirs, chunks):
     assert_same_scores(scorer.score(CANDIDATES, REFERENCES), theirs)
-    assert sum(windows) == len(PAIRS)
-    assert len(windows) >= 4
+    assert sum(chunks) == len(PAIRS)
+    assert len(chunks) >= 4
 
 
-def test_several_windows_with_idf(minilm_bundle, minilm, peer_of, windows):
+def test_several_chunks_with_idf(minilm_bundle, minilm, peer_of, chunks):
     peer = peer_of(minilm, 4, idf=True, idf_sents=REFERENCES)
     with BERTScorer(minilm_bundle, idf=True) as scorer:
         ours = scorer.score(CANDIDATES, REFERENCES)
-    assert len(windows) >= 4
+    assert len(chunks) >= 4
     assert_same_scores(ours, peer.score(CANDIDATES, REFERENCES, batch_size=1))
 
 
-def test_a_stream(scorer, theirs, windows):
+def test_a_stream(scorer, theirs, chunks):
     assert_same_scores(np.transpose(list(scorer.stream(PAIRS))), theirs)
-    assert len(windows) >= 4
+    assert len(chunks) >= 4
 
 
-def test_encoded_texts(scorer, theirs, windows):
+def test_encoded_texts(scorer, theirs, chunks):
     assert_same_scores(scorer.score(scorer.encode(CANDIDATES), scorer.encode(REFERENCES)), theirs)
-    assert len(windows) >= 4
+    assert len(chunks) >= 4
 
 
 def test_several_encoded_references(scorer, peer):
