@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -29,8 +29,7 @@ class ThreadPool:
         Raises:
             ClosedError: the threads were closed.
         """
-        if self._pid != os.getpid():  # the threads of the parent process do not exist in this one
-            self._restart()
+        self._follow_fork()
         running: deque[Future[Result]] = deque()
         try:
             for item in items:
@@ -43,9 +42,25 @@ class ThreadPool:
             for future in running:
                 future.cancel()
 
+    def map_in_line(self, work: Callable[[T], Result], items: Sequence[T]) -> list[Result]:
+        """Do the work for a few items, the first in the caller's thread, and return the results in order.
+
+        Raises:
+            ClosedError: the threads were closed.
+        """
+        self._follow_fork()
+        others = [self._submit(work, item) for item in items[1:]]
+        first = [work(item) for item in items[:1]]
+        return first + [future.result() for future in others]
+
     def close(self) -> None:
         """Let the threads end when they have done what they were given."""
         self._pool.shutdown(wait=False)
+
+    def _follow_fork(self) -> None:
+        """Forget the threads of the parent process, which do not exist in this one."""
+        if self._pid != os.getpid():
+            self._restart()
 
     def _restart(self) -> None:
         self._pool, self._pid = ThreadPoolExecutor(self._number, self._name), os.getpid()

@@ -97,7 +97,13 @@ class Encoder:
             return self._fill(table, padded, output, first[padded.batch])
 
         batches = (self._pad(batch, [sequences[text] for text in batch], lengths[batch]) for batch in plan.batches)
-        done: Iterable[int] = (self._threads.map if plan.mode is RunMode.THROUGHPUT else map)(run, batches)
+        done: Iterable[int]
+        if plan.mode is RunMode.THROUGHPUT:
+            done = self._threads.map(run, batches)
+        elif plan.mode is RunMode.IN_LINE:
+            done = self._threads.map_in_line(run, [*batches])
+        else:
+            done = map(run, batches)
         for tokens in done:
             advance(tokens)
             if is_stopped is not None and is_stopped.is_set():

@@ -4,7 +4,7 @@ Padding is masked, so that a score does not depend on the other pairs of its bat
 `utils.py:greedy_cos_idf`, lets padding win over negative similarities).
 """
 
-from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,16 +34,11 @@ def greedy_match(
     Returns:
         Precision and recall, each (pairs,), in [-1, 1] but for rounding; 0 for a side whose weights are all 0.
     """
-    to_reference = np.full(candidate_mask.shape, -np.inf, dtype=np.float32)  # (pairs, cand_tokens)
-    to_candidate = np.full(reference_mask.shape, -np.inf, dtype=np.float32)  # (pairs, ref_tokens)
-    for rows in _blocks(candidate_mask.shape[1]):
-        for columns in _blocks(reference_mask.shape[1]):
-            similarity = candidates[:, rows] @ references[:, columns].swapaxes(1, 2)  # (pairs, rows, columns)
-            real = np.where(reference_mask[:, None, columns], similarity, -np.inf)
-            np.maximum(to_reference[:, rows], real.max(axis=2), out=to_reference[:, rows])
-            real = np.where(candidate_mask[:, rows, None], similarity, -np.inf)
-            np.maximum(to_candidate[:, columns], real.max(axis=1), out=to_candidate[:, columns])
-    return _weighted_mean(to_reference, candidate_weights), _weighted_mean(to_candidate, reference_weights)
+    if max(candidate_mask.shape[1], reference_mask.shape[1]) <= BLOCK_TOKENS:
+        nearest = _nearest(candidates, candidate_mask, references, reference_mask)
+    else:
+        nearest = _nearest_in_blocks(candidates, candidate_mask, references, reference_mask)
+    return _weighted_mean(nearest[0], candidate_weights), _weighted_mean(nearest[1], reference_weights)
 
 
 def match_all(
@@ -88,14 +83,43 @@ def with_f_measure(
     Returns:
         P, R and F, each (layers, …); P and R are clipped to [-1, 1], which rounding may exceed.
     """
+    is_void = ~is_scorable
     for values in (precision, recall):
-        np.clip(values, -1, 1, out=values)
-        values[:, ~is_scorable] = 0
+        np.minimum(values, 1, out=values)
+        np.maximum(values, -1, out=values)
+        np.copyto(values, 0, where=is_void)
     return precision, recall, _ratio(2 * precision * recall, precision + recall)
 
 
-def _blocks(tokens: int) -> Iterator[slice]:
-    return (slice(start, start + BLOCK_TOKENS) for start in range(0, tokens, BLOCK_TOKENS))
+def _nearest(
+    candidates: NDArray[np.float32],
+    candidate_mask: NDArray[np.bool_],
+    references: NDArray[np.float32],
+    reference_mask: NDArray[np.bool_],
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return how similar each token's nearest of the other side is, (pairs, cand_tokens) and (pairs, ref_tokens)."""
+    similarity = candidates @ references.swapaxes(1, 2)  # (pairs, cand_tokens, ref_tokens)
+    return (
+        np.where(reference_mask[:, None, :], similarity, -np.inf).max(axis=2),
+        np.where(candidate_mask[:, :, None], similarity, -np.inf).max(axis=1),
+    )
+
+
+def _nearest_in_blocks(
+    candidates: NDArray[np.float32],
+    candidate_mask: NDArray[np.bool_],
+    references: NDArray[np.float32],
+    reference_mask: NDArray[np.bool_],
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Do the same for long texts, in memory that does not grow with the square of their lengths."""
+    to_reference = np.full(candidate_mask.shape, -np.inf, dtype=np.float32)  # (pairs, cand_tokens)
+    to_candidate = np.full(reference_mask.shape, -np.inf, dtype=np.float32)  # (pairs, ref_tokens)
+    for row, column in product(*(range(0, mask.shape[1], BLOCK_TOKENS) for mask in (candidate_mask, reference_mask))):
+        rows, columns = np.s_[:, row : row + BLOCK_TOKENS], np.s_[:, column : column + BLOCK_TOKENS]
+        nearest = _nearest(candidates[rows], candidate_mask[rows], references[columns], reference_mask[columns])
+        np.maximum(to_reference[rows], nearest[0], out=to_reference[rows])
+        np.maximum(to_candidate[columns], nearest[1], out=to_candidate[columns])
+    return to_reference, to_candidate
 
 
 def _weighted_mean(values: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:

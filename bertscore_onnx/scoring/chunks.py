@@ -1,6 +1,7 @@
 """Chunks of pairs that are scored together: small enough for memory, large enough to sort and to deduplicate."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,9 +79,9 @@ class Chunk:
     def counts(self) -> NDArray[np.int64]:
         """How many references of each candidate are in the chunk, (candidates,)."""
         counts = _concatenated([pairs.references.counts for pairs in self._slices])  # (candidates of slices,)
-        starts = np.cumsum([len(pairs.candidates) for pairs in self._slices])  # of the slices after the first
-        repeated = [start for start, pairs in zip(starts, self._slices[:-1], strict=False) if pairs.is_continued]
-        return np.add.reduceat(counts, np.setdiff1d(np.arange(len(counts)), repeated))
+        starts = accumulate(len(pairs.candidates) for pairs in self._slices[:-1])  # of the slices after the first
+        repeated = [start for start, before in zip(starts, self._slices, strict=False) if before.is_continued]
+        return np.add.reduceat(counts, np.delete(np.arange(len(counts)), repeated)) if repeated else counts
 
     @property
     def is_continued(self) -> bool:

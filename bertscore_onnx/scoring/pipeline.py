@@ -130,9 +130,10 @@ class Pipeline(Closeable):
 
         def match_and_reduce(chunk: Chunk, embeddings: TokenEmbeddings) -> ChunkScores:
             found = match_pairs(chunk.token_pairs(embeddings), weights, self._threads)
-            scores = best_of_references(found.precision, found.recall, found.f1, chunk.counts)
+            num_references = chunk.counts
+            scores = best_of_references(found.precision, found.recall, found.f1, num_references)
             counts = TextCounts(found.num_empty, found.num_weightless, chunk.num_truncated)
-            return ChunkScores(scores, counts, chunk.is_continued, int(chunk.counts[-1]))
+            return ChunkScores(scores, counts, chunk.is_continued, int(num_references[-1]))
 
         try:
             yield from join_continued(prefetch(self._tokenise(slices), encode, match_and_reduce))

@@ -103,3 +103,28 @@ def test_closing_lets_the_work_in_progress_finish(threads):
     may_go.set()
     caller.join(60)
     assert results == [7]
+
+
+def test_the_first_of_a_few_items_is_done_in_the_callers_thread(threads):
+    other_begun = threading.Event()
+
+    def work(item):
+        if item == 0:
+            assert other_begun.wait(60)
+        else:
+            other_begun.set()
+        return threading.current_thread().name
+
+    first, *others = threads.map_in_line(work, range(3))
+    assert first == threading.current_thread().name
+    assert all(name.startswith("bertscore-test") for name in others)
+    assert threads.map_in_line(work, [1]) == [first]
+    assert threads.map_in_line(work, []) == []
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_an_error_in_line_is_raised_and_leaves_the_threads_usable(threads, wrong):
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            threads.map_in_line(lambda item: 1 // (item - wrong), range(2))
+    assert threads.map_in_line(lambda item: item, range(2)) == [0, 1]

@@ -1,8 +1,9 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.encoding.batching import plan_batches
+from bertscore_onnx.encoding.batching import RunMode, plan_batches, plan_runs
 
 
 def batches(lengths, *options):
@@ -41,3 +42,25 @@ def test_every_item_is_planned_once_and_no_batch_is_too_large(lengths, max_token
 def test_without_padding_a_batch_holds_one_length_only():
     planned = plan_batches(np.array([3, 2, 3, 3, 1, 2]), 6, padding=False)
     assert [batch.tolist() for batch in planned] == [[0, 2], [3], [1, 5], [4]]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "concurrency", "mode", "sizes"),
+    [
+        ([5, 9], 8, RunMode.LATENCY, [2]),  # too few to give every thread one
+        ([5, 9], 4, RunMode.IN_LINE, [1, 1]),
+        ([5, 9], 1, RunMode.IN_LINE, [2]),
+        ([5, 900], 4, RunMode.THROUGHPUT, [1, 1]),  # long ones go to the threads
+        ([9] * 8, 4, RunMode.IN_LINE, [2] * 4),
+        ([9] * 1000, 4, RunMode.THROUGHPUT, [100] * 10),
+        ([], 4, RunMode.LATENCY, []),
+    ],
+)
+def test_the_plan_says_how_to_run_its_batches(lengths, concurrency, mode, sizes):
+    plan = plan_runs(np.array(lengths, dtype=np.int64), 900, concurrency=concurrency)
+    assert (plan.mode, [len(batch) for batch in plan.batches]) == (mode, sizes)
+
+
+def test_a_provider_that_likes_it_whole_gets_little_work_whole():
+    plan = plan_runs(np.full(8, 9), 900, concurrency=2, splits_little_work=False)
+    assert (plan.mode, [len(batch) for batch in plan.batches]) == (RunMode.IN_LINE, [8])
