@@ -13,7 +13,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo check test test-hub test-large reliability bench bench-gpu docs lint hooks clean
+.PHONY: demo check quick test test-hub test-large reliability bench bench-gpu docs lint hooks clean
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
 demo: $(INSTALLED) $(RUNTIME)/.installed
@@ -21,8 +21,11 @@ demo: $(INSTALLED) $(RUNTIME)/.installed
 	@! $(RUNTIME)/bin/python -c "import torch" 2> /dev/null && echo "$(RUNTIME) has no torch to import."
 	$(RUNTIME)/bin/bertscore-onnx score --model $(BUNDLE) -c examples/candidates.txt -r examples/references.txt -s
 
-# Lint, and run the quick tests of the runtime: under a minute on two cores.
-check: lint
+# Lint, and run the quick tests of the runtime, side by side: under a minute on two cores.
+check: $(INSTALLED)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
+
+quick: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not browser" tests/bertscore_onnx tests/test_*.py
 
 # Run the whole suite, parity with bert-score included: under five minutes on two cores.

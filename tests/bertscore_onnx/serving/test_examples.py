@@ -25,6 +25,8 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.cli import app as command_line
 from tests.support.fake_scorer import GUARD
 
+pytestmark = pytest.mark.slow  # it starts servers
+
 DOCUMENT = Path(__file__).parents[3] / "docs" / "serving.md"
 CANDS = ["the cat sat on a mat", "a dog ran", "it is not a red house", "the tree"]
 REFS = ["a cat sits on the mat", "the dog runs", "it was a blue house", "a tree"]

@@ -44,6 +44,7 @@ def test_ids_are_those_of_the_tokenizer(tokenizer: Tokenizer) -> None:
         assert encode(text) == ids(tokenizer, text), text
 
 
+@pytest.mark.slow
 def test_more_words_than_are_cached_do_no_harm(tokenizer: Tokenizer) -> None:
     encode = WordEncoder(tokenizer)
     text = " ".join(map("".join, product("abc", repeat=10)))

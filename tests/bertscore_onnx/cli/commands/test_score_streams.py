@@ -10,6 +10,8 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 
+pytestmark = pytest.mark.slow  # it starts processes
+
 TEXTS = ["the cat sat on the mat", "a red house", "a dog ran", "the tree is blue"] * 5
 OTHERS = ["a dog sits on the mat", "the blue house is red", "it ran", "the tree"] * 5
 
