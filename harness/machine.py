@@ -12,7 +12,16 @@ from bertscore_onnx.concurrency.cpus import usable_cpus
 FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8")
 """What the matrix products of fp32, bf16 and int8 make use of."""
 
-PACKAGES = ("onnxruntime", "onnxruntime-gpu", "tokenizers", "numpy", "bert-score", "torch", "transformers")
+PACKAGES = (
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "sentencepiece",
+    "tokenizers",
+    "numpy",
+    "bert-score",
+    "torch",
+    "transformers",
+)
 
 
 def machine_facts() -> dict[str, str]:

@@ -30,7 +30,7 @@ from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
 from bertscore_onnx_export.verify.vectors import verify_vectors
 
 _log = logging.getLogger(__name__)
-_PACKAGES = ("bertscore-onnx", "onnx", "optimum-onnx", "tokenizers", "torch", "transformers")
+_PACKAGES = ("bertscore-onnx", "onnx", "optimum-onnx", "sentencepiece", "tokenizers", "torch", "transformers")
 
 STAGES = 5
 """How many times `export_model` reports a stage."""

@@ -22,8 +22,8 @@ async function ask(path, body) {
     throw new Error("The server cannot be reached.");
   }
   if (response.status === 401) {
-    const tried = !byId("key-choice").hidden && byId("key").value;
-    byId("key-choice").hidden = false;
+    const tried = !byId("key-field").hidden && byId("key").value;
+    byId("key-field").hidden = false;
     byId("key").focus();
     throw new Error(tried ? "This key is not one of the server’s." : "This server asks for an API key.");
   }
@@ -32,15 +32,15 @@ async function ask(path, body) {
   return answer;
 }
 
-function tell(problem) {
-  byId("problem").textContent = problem;
-  byId("problem").hidden = !problem;
+function tell(message) {
+  byId("error").textContent = message;
+  byId("error").hidden = !message;
 }
 
 async function loadModels() {
   models = (await ask("v1/models")).models;
   byId("model").replaceChildren(...models.map((model) => make("option", model.id, { value: model.id })));
-  byId("model-choice").hidden = models.length < 2;
+  byId("model-field").hidden = models.length < 2;
   showLanguages();
 }
 
@@ -49,7 +49,7 @@ function showLanguages() {
   const options = [make("option", "none", { value: "" })];
   options.push(...languages.map((language) => make("option", language, { value: language })));
   byId("rescale").replaceChildren(...options);
-  byId("rescale-choice").hidden = languages.length === 0;
+  byId("rescale-field").hidden = languages.length === 0;
 }
 
 function header(token, weight, scope) {

@@ -126,16 +126,16 @@ def test_the_page_rescales(client, browser, opened):
 def test_the_page_asks_for_a_key_where_one_is_needed(models, browser, opened):
     with serving(models, keys=ApiKeys([KEY])) as client:
         wait = opened(client)
-        problem = browser.find_element("id", "problem")
-        assert problem.text == "This server asks for an API key."
-        assert problem.get_attribute("role") == "alert"
+        error = browser.find_element("id", "error")
+        assert error.text == "This server asks for an API key."
+        assert error.get_attribute("role") == "alert"
         write(browser, key="a-wrong-key")
         browser.find_element("id", "go").click()
-        wait(lambda: problem.text == "This key is not one of the server’s.")
+        wait(lambda: error.text == "This key is not one of the server’s.")
         write(browser, key=KEY)
         browser.find_element("id", "go").click()
         wait(lambda: browser.find_element("id", "result").is_displayed())
-        assert not problem.is_displayed()
+        assert not error.is_displayed()
 
 
 @pytest.mark.browser
@@ -144,9 +144,9 @@ def test_the_page_tells_what_the_server_refuses(minilm_bundle, browser, opened):
         wait = opened(client)
         write(browser, candidate="cat " * 130)
         browser.find_element("id", "go").click()
-        problem = browser.find_element("id", "problem")
-        wait(problem.is_displayed)
-        assert "A text has 132 tokens; similarities are shown for at most 128." in problem.text
+        error = browser.find_element("id", "error")
+        wait(error.is_displayed)
+        assert "A text has 132 tokens; similarities are shown for at most 128." in error.text
         assert not browser.find_element("id", "result").is_displayed()
 
 
