@@ -3,7 +3,7 @@
     python examples/triton_repository.py BUNDLE REPOSITORY [NAME]
 
 Triton then serves the encoder: token ids in, unit token embeddings out. Tokenising, matching, idf and rescaling stay
-with whoever calls it, and a service of pairs should rather run `bertscore-onnx serve`.
+with its caller, and a service of pairs should rather run `bertscore-onnx serve`.
 """
 
 import shutil

@@ -16,7 +16,7 @@ def test_the_architecture_names_paths_that_are_there():
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-def test_the_support_matrix_is_that_of_the_catalogue_and_the_proofs():
+def test_the_support_matrix_is_that_of_the_catalogue_and_of_the_parity_tests():
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
 
@@ -25,4 +25,4 @@ def test_every_family_of_the_catalogue_has_been_measured():
 
 
 def test_every_measured_difference_is_within_the_promise():
-    assert max(proof.largest_difference for proof in catalogue.parity().values()) <= 1e-5
+    assert max(parity.largest_difference for parity in catalogue.parity().values()) <= 1e-5

@@ -83,11 +83,11 @@ def with_f_measure(
     Returns:
         P, R and F, each (layers, …); P and R are clipped to [-1, 1], which rounding may exceed.
     """
-    is_void = ~is_scorable
+    is_unscorable = ~is_scorable
     for values in (precision, recall):
         np.minimum(values, 1, out=values)
         np.maximum(values, -1, out=values)
-        np.copyto(values, 0, where=is_void)
+        np.copyto(values, 0, where=is_unscorable)
     return precision, recall, _ratio(2 * precision * recall, precision + recall)
 
 

@@ -10,7 +10,7 @@ from bertscore_onnx import BERTScorer, Score
 from bertscore_onnx.errors import ClosedError, IdfError, InputError, InputTypeError
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
-PAIRS = list(itertools.product(CANDIDATES, REFERENCES))  # 9 pairs: two windows and a part of one
+PAIRS = list(itertools.product(CANDIDATES, REFERENCES))  # 9 pairs: two chunks and a part of one
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
 
@@ -45,7 +45,7 @@ def test_rescales(tiny_bundle, baseline_path):
         assert np.abs(np.transpose(list(scorer.stream(PAIRS))) - np.stack(expected)).max() <= 1e-6
 
 
-def test_reads_at_most_a_window_ahead(scorer):
+def test_reads_at_most_a_chunk_ahead(scorer):
     read = 0
 
     def endless():
@@ -126,7 +126,7 @@ def test_who_stops_early_ends_the_work(scorer):
     before = {*threading.enumerate()}
     stream = scorer.stream(itertools.cycle(PAIRS))
     next(stream)
-    started = [thread for thread in threading.enumerate() if thread.name.startswith("bertscore-window")]
+    started = [thread for thread in threading.enumerate() if thread.name.startswith("bertscore-chunk")]
     assert {*started} - before
     stream.close()
     for thread in started:
@@ -143,7 +143,7 @@ def test_a_stream_of_a_closed_scorer_says_so(tiny_bundle):
         list(stream)
 
 
-def test_one_warning_at_the_end_counts_for_all_windows(scorer):
+def test_one_warning_at_the_end_counts_for_all_chunks(scorer):
     pairs = [*PAIRS, ("cat " * 50, "a cat"), *PAIRS, ("", "a cat"), ("", "dog " * 50)]
     with pytest.warns(UserWarning, match="2 pairs|2 texts") as caught:
         list(scorer.stream(pairs))

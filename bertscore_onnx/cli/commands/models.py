@@ -96,8 +96,8 @@ def _known_models() -> dict[str, _Model]:
 def _largest_difference(family: str) -> float | None:
     from bertscore_onnx.bundle import catalogue
 
-    proof = catalogue.parity().get(family)
-    return None if proof is None else proof.largest_difference
+    parity = catalogue.parity().get(family)
+    return None if parity is None else parity.largest_difference
 
 
 _HEADER = ("MODEL", "FAMILY", "LAYER", "MAX LENGTH", "SIZE", "TESTED TO", "BASELINES", "BUNDLES HERE")

@@ -30,7 +30,7 @@ def bundle(tiny_bundle, tmp_path):
 
 @pytest.fixture
 def rewrite(bundle):
-    """Return a function that changes fields of the manifest and seals it again, as whoever wrote it would."""
+    """Return a function that changes fields of the manifest and seals it again, as the program that wrote it would."""
 
     def change(**fields):
         write_manifest(bundle, msgspec.structs.replace(read_manifest(bundle), **fields))

@@ -122,26 +122,26 @@ def test_standard_input_stays_open(standard_input):
     assert sys.stdin.buffer.read() == b""
 
 
-def test_a_file_starts_anew(write):
+def test_a_file_can_be_read_again(write):
     with open_text_file(str(write("texts.txt", b"\xef\xbb\xbfone\r\ntwo\n"))) as file:
         assert file.is_rereadable
         assert (file.count_lines(), list(file.lines()), list(file.lines())) == (2, ["one", "two"], ["one", "two"])
 
 
-def test_redirected_standard_input_starts_anew_where_it_stood(standard_input):
+def test_redirected_standard_input_can_be_read_again_from_where_it_stood(standard_input):
     standard_input(b"read before\none\n")
     sys.stdin.buffer.readline()
     with open_text_file("-") as file:
         assert (file.count_lines(), list(file.lines())) == (1, ["one"])
 
 
-def test_a_pipe_does_not_start_anew(pipe):
+def test_a_pipe_cannot_be_read_again(pipe):
     with open_text_file(pipe(b"one\n")) as file:
         assert not file.is_rereadable
         assert list(file.lines()) == ["one"]
 
 
-def test_a_pipe_that_is_to_be_read_again_starts_anew(pipe):
+def test_a_pipe_that_is_to_be_read_again_is_spooled(pipe):
     with open_text_file(pipe(b"\xef\xbb\xbfone\r\n", "zwölf\r".encode()), to_read_again=True) as file:
         assert (file.count_lines(), list(file.lines())) == (2, ["one", "zwölf"])
 

@@ -35,7 +35,7 @@ def test_references_of_several_files_stand_together(write):
         assert list(pairs) == [("a", ["c", "e"]), ("b", ["d", "f"])]
 
 
-def test_pairs_of_files_start_anew_and_have_a_number(write):
+def test_pairs_of_files_can_be_read_again_and_have_a_number(write):
     with open_pairs(str(write("c", "a\nb\n")), [str(write("r", "c\nd\n"))]) as pairs:
         assert len(pairs) == 2
         assert list(pairs) == list(pairs) == [("a", ["c"]), ("b", ["d"])]
@@ -54,7 +54,7 @@ def test_pairs_of_a_pipe_are_read_once(write, pipe):
         assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
 
-def test_pairs_of_a_pipe_start_anew_on_request(write, pipe):
+def test_pairs_of_a_pipe_can_be_read_again_on_request(write, pipe):
     pipe(b"c\nd\n")
     with open_pairs(str(write("c", "a\nb\n")), ["-"], to_read_again=True) as pairs:
         assert len(pairs) == 2

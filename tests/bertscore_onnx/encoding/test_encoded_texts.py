@@ -35,7 +35,7 @@ def test_both_sides_may_be_encoded(scorer):
     assert largest_difference(found, expected) <= 1e-6
 
 
-def test_encoded_texts_score_in_several_windows(scorer, small_chunks):
+def test_encoded_texts_score_in_several_chunks(scorer, small_chunks):
     candidates, references = CANDIDATES * 4, SEVERAL * 4
     expected = scorer.score(candidates, references)
     assert largest_difference(scorer.score(candidates, scorer.encode(references)), expected) <= 1e-6

@@ -20,7 +20,7 @@ NO_MEMORY = (
 
 
 class SmallSession:
-    """A session that fails on more than so many texts."""
+    """A session that fails on more than `most` texts."""
 
     def __init__(self, session, most, message):
         self._session, self._most, self._message = session, most, message
@@ -61,10 +61,10 @@ def fail_above(monkeypatch):
     ("most", "batches"), [(5, [5]), (3, [5, 2, 3]), (2, [5, 2, 3, 1, 2]), (1, [5, 2, 1, 1, 3, 1, 2, 1, 1])]
 )
 def test_a_batch_that_does_not_fit_into_memory_is_halved(bundle, fail_above, caplog, most, batches):
-    runner = OnnxModel(bundle, device="cpu", num_threads=1)
-    expected = runner.run(INPUT_IDS, MASK)
+    model = OnnxModel(bundle, device="cpu", num_threads=1)
+    expected = model.run(INPUT_IDS, MASK)
     sessions = fail_above(most)
-    found = runner.run(INPUT_IDS, MASK)
+    found = model.run(INPUT_IDS, MASK)
     assert found.shape == expected.shape
     assert np.abs(found - expected)[:, MASK].max() <= 1e-6
     assert sessions[False].batches == batches
@@ -72,18 +72,18 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(bundle, fail_above, cap
 
 
 def test_every_layer_of_the_halves_is_joined(all_layers_bundle, fail_above):
-    runner = OnnxModel(open_bundle(all_layers_bundle), device="cpu", num_threads=1)
-    expected = runner.run(INPUT_IDS, MASK)
+    model = OnnxModel(open_bundle(all_layers_bundle), device="cpu", num_threads=1)
+    expected = model.run(INPUT_IDS, MASK)
     fail_above(2)
-    found = runner.run(INPUT_IDS, MASK)
+    found = model.run(INPUT_IDS, MASK)
     assert found.shape == expected.shape == (4, 5, 4, 32)
     assert np.abs(found - expected)[:, MASK].max() <= 1e-6
 
 
 def test_the_halves_of_a_run_alone_are_alone(bundle, fail_above):
-    runner = OnnxModel(bundle, device="cpu", num_threads=8)
+    model = OnnxModel(bundle, device="cpu", num_threads=8)
     sessions = fail_above(2)
-    runner.run(INPUT_IDS, MASK, latency=True)
+    model.run(INPUT_IDS, MASK, latency=True)
     assert len(sessions[True].batches) == 5
 
 
@@ -100,41 +100,41 @@ def test_an_encoder_short_of_memory_gives_the_same_vectors(bundle, fail_above):
     "message", [NO_MEMORY, "CUDNN failure 4: out of memory ; GPU=0", "std::bad_alloc", "bad allocation"]
 )
 def test_a_single_text_that_does_not_fit_is_refused(bundle, fail_above, message):
-    runner = OnnxModel(bundle, device="cpu")
+    model = OnnxModel(bundle, device="cpu")
     fail_above(0, message)
     with pytest.raises(OutOfMemoryError, match="CPUExecutionProvider has too little memory for a text of 4 tokens"):
-        runner.run(INPUT_IDS, MASK)
+        model.run(INPUT_IDS, MASK)
 
 
 def test_too_little_memory_is_a_memory_error_too(bundle, fail_above):
-    runner = OnnxModel(bundle, device="cpu")
+    model = OnnxModel(bundle, device="cpu")
     fail_above(0)
     with pytest.raises(MemoryError) as caught:
-        runner.run(INPUT_IDS[:1], MASK[:1])
+        model.run(INPUT_IDS[:1], MASK[:1])
     assert isinstance(caught.value, EncodingError)
 
 
 def test_any_other_failure_is_told_at_once(bundle, fail_above):
-    runner = OnnxModel(bundle, device="cpu", num_threads=1)
+    model = OnnxModel(bundle, device="cpu", num_threads=1)
     sessions = fail_above(3, "Gather: index 7 is out of bounds")
     with pytest.raises(
         EncodingError, match=r"CPUExecutionProvider failed on a batch of shape \(5, 4\): Gather"
     ) as caught:
-        runner.run(INPUT_IDS, MASK)
+        model.run(INPUT_IDS, MASK)
     assert not isinstance(caught.value, OutOfMemoryError)
     assert sessions[False].batches == [5]
 
 
 def test_vectors_of_another_shape_are_refused(bundle, monkeypatch):
-    runner = OnnxModel(bundle, device="cpu")
+    model = OnnxModel(bundle, device="cpu")
     monkeypatch.setattr(OnnxModel, "_compute", lambda self, session, ids, mask: np.zeros((5, 4, 31), np.float32))
     with pytest.raises(EncodingError, match=r"shape \(5, 4, 31\); expected \(5, 4, 32\)"):
-        runner.run(INPUT_IDS, MASK)
+        model.run(INPUT_IDS, MASK)
 
 
 def test_a_run_alone_gives_the_vectors_of_runs_concurrency(bundle):
-    runner = OnnxModel(bundle, device="cpu", num_threads=8)
-    together, latency = runner.run(INPUT_IDS, MASK), runner.run(INPUT_IDS, MASK, latency=True)
+    model = OnnxModel(bundle, device="cpu", num_threads=8)
+    together, latency = model.run(INPUT_IDS, MASK), model.run(INPUT_IDS, MASK, latency=True)
     assert np.abs(together - latency)[:, MASK].max() <= 1e-6
 
 

@@ -19,7 +19,7 @@ def bundle(tiny_bundle, tmp_path):
 
 
 def seal(bundle, **fields):
-    """Write the manifest anew, as whoever damaged the files by a tool of ours would."""
+    """Write the manifest again, as a program that damaged the files by a tool of ours would."""
     manifest = read_manifest(bundle)
     files = {name: file_digest(bundle / name) for name in manifest.files}
     write_manifest(bundle, msgspec.structs.replace(manifest, files=files, **fields))

@@ -96,16 +96,16 @@ def test_a_strange_single_text_is_still_refused_in_words(text):
         collect_pairs(text, ["x"])
 
 
-def test_portions_hold_the_pairs_in_their_order(monkeypatch):
+def test_slices_hold_the_pairs_in_their_order(monkeypatch):
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
     pairs = collect_pairs(["a", "b", "c", "d", "e"], [["u"], ["v", "w"], ["x"], ["y"], ["z", "z"]])
     slices = list(pairs.slices())
-    assert [laid_out(portion.candidates) for portion in slices] == [
+    assert [laid_out(part.candidates) for part in slices] == [
         (["a", "b"], [1, 1]),
         (["c", "d"], [1, 1]),
         (["e"], [1]),
     ]
-    assert [laid_out(portion.references) for portion in slices] == [
+    assert [laid_out(part.references) for part in slices] == [
         (["u", "v", "w"], [1, 2]),
         (["x", "y"], [1, 1]),
         (["z", "z"], [2]),
@@ -115,8 +115,8 @@ def test_portions_hold_the_pairs_in_their_order(monkeypatch):
 def test_pairs_are_read_some_at_a_time(monkeypatch):
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
     slices = list(read_pairs([("a", "x"), ["b", ("y", "z")], ("c", iter(["u"]))]))
-    assert [laid_out(portion.candidates) for portion in slices] == [(["a", "b"], [1, 1]), (["c"], [1])]
-    assert [laid_out(portion.references) for portion in slices] == [(["x", "y", "z"], [1, 2]), (["u"], [1])]
+    assert [laid_out(part.candidates) for part in slices] == [(["a", "b"], [1, 1]), (["c"], [1])]
+    assert [laid_out(part.references) for part in slices] == [(["x", "y", "z"], [1, 2]), (["u"], [1])]
 
 
 def test_a_wrong_pair_comes_after_those_before_it():

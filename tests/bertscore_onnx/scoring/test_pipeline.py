@@ -14,14 +14,14 @@ MANY_CANDIDATES, MANY_REFERENCES = map(list, zip(*PAIRS, strict=True))
 
 
 @pytest.mark.parametrize("idf", [False, True])
-def test_several_windows_score_like_one(tiny_bundle, request, idf):
+def test_several_chunks_score_like_one(tiny_bundle, request, idf):
     with BERTScorer(tiny_bundle, idf=idf) as scorer:
         expected = scorer.score(MANY_CANDIDATES, MANY_REFERENCES)
         request.getfixturevalue("small_chunks")
         assert largest_difference(scorer.score(MANY_CANDIDATES, MANY_REFERENCES), expected) <= 1e-6
 
 
-def test_several_windows_name_the_same_references(scorer, request):
+def test_several_chunks_name_the_same_references(scorer, request):
     expected = scorer.score(CANDIDATES * 4, SEVERAL * 4)
     request.getfixturevalue("small_chunks")
     found = scorer.score(CANDIDATES * 4, SEVERAL * 4)
@@ -29,42 +29,42 @@ def test_several_windows_name_the_same_references(scorer, request):
     assert found.best_reference.tolist() == expected.best_reference.tolist()
 
 
-def test_several_windows_score_every_layer_like_one(all_layers_bundle, request):
+def test_several_chunks_score_every_layer_like_one(all_layers_bundle, request):
     with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
         expected = scorer.score(MANY_CANDIDATES, MANY_REFERENCES)
         request.getfixturevalue("small_chunks")
         assert largest_difference(scorer.score(MANY_CANDIDATES, MANY_REFERENCES), expected) <= 1e-6
 
 
-def test_a_window_ends_where_its_embeddings_are_large_enough(tiny_bundle, monkeypatch):
-    windows = embeddings_of_windows(monkeypatch)
+def test_a_chunk_ends_where_its_embeddings_are_large_enough(tiny_bundle, monkeypatch):
+    chunks = embeddings_of_chunks(monkeypatch)
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 20)  # 20 tokens of the hidden size 32
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 1)
     with BERTScorer(tiny_bundle) as scorer:
         scorer.score([f"cat {'dog ' * number}" for number in range(10)], ["the cat"] * 10)
-    tokens = [size // (4 * 32) for size, _ in windows]
+    tokens = [size // (4 * 32) for size, _ in chunks]
     assert len(tokens) > 1
     assert all(20 <= number <= 20 + 12 for number in tokens[:-1])
 
 
-def test_two_windows_at_most_are_in_memory(scorer, monkeypatch, small_chunks):
-    windows = embeddings_of_windows(monkeypatch)
+def test_two_chunks_at_most_are_in_memory(scorer, monkeypatch, small_chunks):
+    chunks = embeddings_of_chunks(monkeypatch)
     alive = []  # how many there are whenever one is matched
 
     def count_and_match(*arguments):
-        alive.append(sum(vectors() is not None for _, vectors in windows))
+        alive.append(sum(vectors() is not None for _, vectors in chunks))
         return match_pairs(*arguments)
 
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.match_pairs", count_and_match)
     assert len(list(scorer.stream(PAIRS * 8))) == len(PAIRS) * 8
-    assert len(windows) == 18
+    assert len(chunks) == 18
     assert 1 <= max(alive) <= 2
 
 
-def test_equal_texts_of_a_window_are_encoded_once(scorer, monkeypatch):
-    windows = embeddings_of_windows(monkeypatch)
+def test_equal_texts_of_a_chunk_are_encoded_once(scorer, monkeypatch):
+    chunks = embeddings_of_chunks(monkeypatch)
     scorer.score(["a cat", " a  cat", "a cat"], [["the dog", "a cat"], ["the dog"], ["the dog "]])
-    [(size, _)] = windows
+    [(size, _)] = chunks
     assert size == 4 * 32 * (4 + 4)  # a cat, the dog, each with its two special tokens
 
 
@@ -74,20 +74,20 @@ def test_documents_are_the_ids_of_each_text(scorer, small_chunks):
     expected = [ids.tolist() for ids in pipeline.tokenizer([text for group in SEVERAL for text in group])[0]]
     slices = list(pipeline.documents(slices_of(handle)))
     assert len(slices) == 2
-    assert [ids.tolist() for portion in slices for ids in portion] == expected
+    assert [ids.tolist() for part in slices for ids in part] == expected
 
 
-def embeddings_of_windows(monkeypatch):
-    """Return a list that grows by the size in bytes of each window's embeddings, and a weak reference to them."""
+def embeddings_of_chunks(monkeypatch):
+    """Return a list that grows by the size in bytes of each chunk's embeddings, and a weak reference to them."""
     from bertscore_onnx.encoding.encoder import Encoder
 
-    original, windows = Encoder.encode, []
+    original, chunks = Encoder.encode, []
 
     def encode(*arguments, **options):
         embeddings = original(*arguments, **options)
         assert isinstance(embeddings.vectors, np.ndarray)
-        windows.append((embeddings.vectors.nbytes, weakref.ref(embeddings.vectors)))
+        chunks.append((embeddings.vectors.nbytes, weakref.ref(embeddings.vectors)))
         return embeddings
 
     monkeypatch.setattr(Encoder, "encode", encode)
-    return windows
+    return chunks

@@ -59,7 +59,7 @@ def test_a_thread_pool(tiny_bundle, expected):
 def test_fastapi(tiny_bundle, expected, monkeypatch):
     from fastapi_app import app
 
-    async def visit():
+    async def request():
         async with (
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client,
@@ -70,7 +70,7 @@ def test_fastapi(tiny_bundle, expected, monkeypatch):
         return ready, scored, refused
 
     monkeypatch.setenv("BERTSCORE_BUNDLE", str(tiny_bundle))
-    ready, scored, refused = asyncio.run(visit())
+    ready, scored, refused = asyncio.run(request())
     assert ready.status_code == 200
     for answer in scored:
         assert answer.json()["F"] == pytest.approx(expected, abs=1e-5)

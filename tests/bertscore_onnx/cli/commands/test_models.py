@@ -10,8 +10,8 @@ from bertscore_onnx.bundle.catalogue import Parity, entries
 @pytest.fixture(autouse=True)
 def parity(monkeypatch):
     """Only RoBERTa has been measured."""
-    proof = Parity("roberta", "bert-score 0.3.13", 2.4e-7, 0, {"fp16": 2.1e-4})
-    monkeypatch.setattr("bertscore_onnx.bundle.catalogue.parity", lambda: {"roberta": proof})
+    parity = Parity("roberta", "bert-score 0.3.13", 2.4e-7, 0, {"fp16": 2.1e-4})
+    monkeypatch.setattr("bertscore_onnx.bundle.catalogue.parity", lambda: {"roberta": parity})
 
 
 def test_lists_the_catalogue_under_a_header(run, home):

@@ -42,7 +42,7 @@ def small_chunks(monkeypatch):
 def test_scores_of_a_pipe_are_printed_before_its_end(start_scoring, references, printed):
     process = start_scoring("-r", references, "-s")
     process.stdin.write(lines(TEXTS[:12]).encode())
-    assert [process.stdout.readline() for _ in range(11)] == printed[:11]  # one window is always read ahead
+    assert [process.stdout.readline() for _ in range(11)] == printed[:11]  # one chunk is always read ahead
     process.stdin.write(lines(TEXTS[12:]).encode())
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stderr) == (0, b"")
@@ -84,7 +84,7 @@ def test_unequal_files_are_refused_before_the_model_is_looked_for(run, reference
     assert re.fullmatch(r"Error: .*candidates\.txt has 7 lines and .*references\.txt has 20; .*\n", result.stderr)
 
 
-def test_windows_change_nothing(run, references, write, tiny_bundle, small_chunks):
+def test_chunks_change_nothing(run, references, write, tiny_bundle, small_chunks):
     files = (
         "-c",
         write("candidates.txt", lines(TEXTS)),
