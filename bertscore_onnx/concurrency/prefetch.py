@@ -56,7 +56,7 @@ def _overlapped(
     begin: Callable[[T], Begun],
     finish: Callable[[T, Begun], Result],
 ) -> Iterator[Result]:
-    thread = ThreadPoolExecutor(1, "bertscore-window")
+    thread = ThreadPoolExecutor(1, "bertscore-chunk")
     try:
         begun = deque((item, thread.submit(begin, item)) for item in first)
         while begun:
