@@ -9,9 +9,6 @@ import sentencepiece
 from bertscore_onnx.text.characters import split_punctuation
 from bertscore_onnx.text.spec import SentencePieceSpec
 
-VERSION: str = sentencepiece.__version__
-"""Versions differ in which of several equally good cuts they take."""
-
 SEQUENTIAL_TEXTS = 8
 """Up to this many texts are encoded one after the other: that takes less than to start the library's thread."""
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bertscore_onnx.text.fast_tokenizer import encode_batch, load_tokenizer_json
 from bertscore_onnx.text.normalizers import bind_normalizers
-from bertscore_onnx.text.sentencepiece import SentencePieceEncoder
 from bertscore_onnx.text.spec import TokenizerSpec
 from bertscore_onnx.text.special_tokens import bind_split
 from bertscore_onnx.text.word_cache import WordEncoder, has_words
@@ -65,6 +64,8 @@ class SlowTokenizer:
 def _segment_encoder(path: Path, spec: TokenizerSpec) -> Callable[[list[str]], Iterable[list[int]]]:
     """Return what encodes the segments between special tokens."""
     if spec.sentencepiece is not None:
+        from bertscore_onnx.text.sentencepiece import SentencePieceEncoder  # costs memory and is needed only here
+
         return SentencePieceEncoder(path, spec.sentencepiece)
     tokenizer = load_tokenizer_json(path)
     if has_words(tokenizer):

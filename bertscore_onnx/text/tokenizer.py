@@ -7,6 +7,7 @@ at the right, unless long texts are to stay whole.
 
 import re
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError
 from bertscore_onnx.text.fast_tokenizer import FastTokenizer
-from bertscore_onnx.text.sentencepiece import VERSION
 from bertscore_onnx.text.slow_tokenizer import SlowTokenizer
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec
 
@@ -60,7 +60,7 @@ class TextTokenizer:
         sentencepiece = spec is not None and spec.sentencepiece is not None
         path = folder / (SENTENCEPIECE_FILE if sentencepiece else TOKENIZER_FILE)
         mode = "fast" if spec is None else "slow"
-        self.description = f"{mode}+sentencepiece-{VERSION}" if sentencepiece else mode
+        self.description = f"{mode}+sentencepiece-{version('sentencepiece')}" if sentencepiece else mode
         """Whose ids these are, and the version of the library that decides between equally good cuts."""
         self.max_length = DEFAULT_MAX_LENGTH if max_length is None else max_length
         """The most tokens that the model may get at a time."""
