@@ -49,9 +49,9 @@ def test_without_padding_a_batch_holds_one_length_only():
     [
         ([5, 9], 8, RunMode.LATENCY, [2]),  # too few to give every thread one
         ([5, 9], 4, RunMode.IN_LINE, [1, 1]),
-        ([5, 9], 1, RunMode.IN_LINE, [2]),
+        ([5, 9], 1, RunMode.THROUGHPUT, [2]),
         ([5, 900], 4, RunMode.THROUGHPUT, [1, 1]),  # long ones go to the threads
-        ([9] * 8, 4, RunMode.IN_LINE, [2] * 4),
+        ([9] * 8, 4, RunMode.THROUGHPUT, [2] * 4),  # several texts in a run
         ([9] * 1000, 4, RunMode.THROUGHPUT, [100] * 10),
         ([], 4, RunMode.LATENCY, []),
     ],
@@ -63,4 +63,4 @@ def test_the_plan_says_how_to_run_its_batches(lengths, concurrency, mode, sizes)
 
 def test_a_provider_that_likes_it_whole_gets_little_work_whole():
     plan = plan_runs(np.full(8, 9), 900, concurrency=2, splits_little_work=False)
-    assert (plan.mode, [len(batch) for batch in plan.batches]) == (RunMode.IN_LINE, [8])
+    assert (plan.mode, [len(batch) for batch in plan.batches]) == (RunMode.THROUGHPUT, [8])
