@@ -223,8 +223,7 @@ class BERTScorer(TextScorer):
             UserWarning: pairs score 0 because a side is empty, or has no token that weighs anything; or texts were
                 truncated because they are longer than the model's maximum.
         """
-        pairs = collect_pairs(self._own(cands), self._own(refs))
-        scores, counts = self.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
+        scores, counts = self.score_pairs(collect_pairs(cands, refs), verbose=verbose, batch_size=batch_size)
         counts.warn(self.max_length, stacklevel=2)
         return (scores, self.hash) if return_hash else scores
 

@@ -86,9 +86,9 @@ class Pipeline(Closeable):
         """
         self.manifest = bundle.manifest
         """What the bundle says of the model."""
+        self.tokenizer = load_tokenizer(bundle, long_text)
         self.encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
         """The model."""
-        self.tokenizer = load_tokenizer(bundle, long_text)
         self.model = f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}"
         """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
         self._threads = ThreadPool(usable_cpus(), "bertscore-match")

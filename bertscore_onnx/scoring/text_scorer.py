@@ -96,10 +96,13 @@ class TextScorer(Closeable):
             batch_size: the most texts in one run of the model, for this call.
 
         Raises:
+            InputError: a side was encoded by another model.
             IdfError: idf weights were to come from the references, and those do not differ.
             EncodingError: the model gave something other than finite vectors.
             ClosedError: the scorer was closed.
         """
+        for side in (pairs.candidates, pairs.references):
+            self._own(side)
         max_items = self._max_items(batch_size)
         with progress_bar(len(pairs.candidates), shown=verbose) as advance:
             weights = self._weights_for(pairs.references)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bertscore_onnx import BERTScorer, EncodedTexts
+from bertscore_onnx import BERTScorer, EncodedTexts, score
 from bertscore_onnx.errors import InputError
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
@@ -175,3 +175,10 @@ def test_it_outlives_the_scorer(tiny_bundle):
     with BERTScorer(tiny_bundle) as scorer:
         handle = scorer.encode(REFERENCES)
     assert np.linalg.norm(handle.embeddings.vectors, axis=2) == pytest.approx(1, abs=1e-6)
+
+
+def test_the_function_refuses_texts_that_another_model_encoded(scorer, tiny_bundle):
+    encoded = scorer.encode(REFERENCES)
+    assert np.array_equal(score(CANDIDATES, encoded, tiny_bundle).F, scorer.score(CANDIDATES, REFERENCES).F)
+    with pytest.raises(InputError, match=r"The texts were encoded by .* Encode them with it"):
+        score(CANDIDATES, encoded, tiny_bundle, long_text="window")
