@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -37,6 +37,11 @@ class Texts:
         return Texts(self.texts[texts], counts)
 
 
+def singles(texts: list[str]) -> Texts:
+    """Return items of one text each."""
+    return Texts(texts, np.ones(len(texts), dtype=np.int64))
+
+
 Side = Texts | EncodedTexts
 """All candidates, or all references."""
 
@@ -61,18 +66,40 @@ class Pairs:
     is_continued: bool = False
     """Whether further references of the last candidate come with the next pairs, which begin with it."""
 
+    token_ids: Mapping[str, NDArray[np.int64]] | None = None
+    """The ids of every text, (tokens,); None where they are not tokenised yet."""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that are to be encoded."""
+        sides = (self.candidates, self.references)
+        return [text for side in sides if isinstance(side, Texts) for text in side.texts]
+
     @property
     def num_characters(self) -> int:
         """How long the texts that are to be encoded are together."""
+        return sum(map(len, self.texts))
+
+    @property
+    def num_tokens(self) -> NDArray[np.int64]:
+        """The tokens of each candidate and its references, once all are tokenised, (candidates,)."""
         sides = (self.candidates, self.references)
-        return sum(len(text) for side in sides if isinstance(side, Texts) for text in side.texts)
+        if self.token_ids is None or not len(self.candidates):
+            return np.zeros(len(self.candidates), dtype=np.int64)
+        lengths = ([len(self.token_ids[text]) for text in side.texts] for side in sides if isinstance(side, Texts))
+        candidates, references = map(np.array, lengths)
+        counts = self.references.counts
+        return candidates + np.add.reduceat(references, np.cumsum(counts) - counts)
 
     def slices(self, size: int | None = None) -> Iterator["Pairs"]:
         """Yield the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
         if len(self.candidates) <= (size or PAIRS_AT_ONCE):
             yield self
         else:
-            yield from map(Pairs, slices_of(self.candidates, size), slices_of(self.references, size))
+            for candidates, references in zip(
+                slices_of(self.candidates, size), slices_of(self.references, size), strict=True
+            ):
+                yield Pairs(candidates, references, token_ids=self.token_ids)
 
     def split(self, max_characters: int) -> Iterator["Pairs"]:
         """Yield the pairs in parts of at most as many characters each, or of one candidate and one reference."""
@@ -87,23 +114,8 @@ class Pairs:
             for texts in (slice(middle), slice(middle, number)):
                 references = self.references.part(texts, np.array([len(range(number)[texts])]))
                 is_continued = self.is_continued or texts.stop < number
-                yield from Pairs(self.candidates, references, is_continued).split(max_characters)
-
-
-def join_pairs(parts: Sequence[Pairs]) -> Pairs:
-    """Put pairs of texts one after the other.
-
-    Args:
-        parts: one or more of them, none of them encoded.
-    """
-    return Pairs(_join_sides([part.candidates for part in parts]), _join_sides([part.references for part in parts]))
-
-
-def _join_sides(sides: Sequence[Side]) -> Texts:
-    texts = [side for side in sides if isinstance(side, Texts)]
-    if len(texts) < len(sides):
-        raise InputTypeError("Encoded texts cannot be joined; give strings.")
-    return Texts([text for side in texts for text in side.texts], np.concatenate([side.counts for side in texts]))
+                part = replace(self, references=references, is_continued=is_continued)
+                yield from part.split(max_characters)
 
 
 def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:
@@ -134,8 +146,7 @@ def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
         InputTypeError, InputError: as `collect_pairs` says.
     """
     if not isinstance(texts, EncodedTexts):
-        collected = collect_texts(texts, name)
-        return Texts(collected, np.ones(len(collected), dtype=np.int64))
+        return singles(collect_texts(texts, name))
     if (texts.counts != 1).any():
         raise InputError(f"{name} was encoded from lists of texts; each item must be a single text here.")
     return texts

@@ -5,6 +5,7 @@ While one chunk is encoded, the one after it is read and tokenised and the one b
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Self
 
@@ -140,6 +141,12 @@ class Pipeline(Closeable):
         finally:
             is_stopped.set()
 
+    def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextCounts]:
+        """Return pairs with the ids of their texts, each tokenised once, and what is to be known of these."""
+        texts = list(dict.fromkeys(pairs.texts))
+        sequences, num_truncated = self.tokenizer(texts)
+        return replace(pairs, token_ids=dict(zip(texts, sequences, strict=True))), TextCounts(truncated=num_truncated)
+
     def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextCounts]:
         """Encode the sides that are not encoded yet, each of their texts once."""
         texts = DistinctTexts()
@@ -185,7 +192,9 @@ class Pipeline(Closeable):
             # split before their tokens are known, which are hardly more than the characters
             for pairs in chain.from_iterable(pairs.split(self._chunk_tokens) for pairs in slices):
                 new = chunk.new_texts(pairs)
-                chunk.add(pairs, new, *self.tokenizer(new))
+                known = pairs.token_ids
+                sequences, num_truncated = self.tokenizer(new) if known is None else ([known[text] for text in new], 0)
+                chunk.add(pairs, new, sequences, num_truncated)
                 if chunk.texts.num_tokens >= self._chunk_tokens or chunk.num_candidates >= CHUNK_CANDIDATES:
                     yield chunk
                     chunk = Chunk()

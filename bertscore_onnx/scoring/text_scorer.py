@@ -85,6 +85,17 @@ class TextScorer(Closeable):
             bundle=manifest.digest[:12],
         )
 
+    def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextCounts]:
+        """Tokenise pairs of texts, so that what it takes to score them is known before they are scored.
+
+        Args:
+            pairs: as `bertscore_onnx.scoring.inputs.collect_pairs` returns them.
+
+        Returns:
+            The pairs with the ids of their texts, and what is to be known of these.
+        """
+        return self._shared_pipeline.tokenise(pairs)
+
     def score_pairs(
         self, pairs: Pairs, *, verbose: bool = False, batch_size: int | None = None
     ) -> tuple[Scores, TextCounts]:

@@ -2,7 +2,9 @@
 
 import hashlib
 import hmac
+import logging
 import re
+import stat
 from pathlib import Path
 from typing import Self
 
@@ -10,6 +12,8 @@ from bertscore_onnx.errors import InputError
 
 MIN_LENGTH = 16
 """Characters of a key; shorter ones can be guessed."""
+
+_log = logging.getLogger(__name__)
 
 _KEY = re.compile(r"[!-~]+")  # what may stand in a header
 
@@ -30,6 +34,8 @@ class ApiKeys:
         """
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
+            if path.stat().st_mode & stat.S_IROTH:
+                _log.warning("Every user of this machine can read the keys in %s. `chmod o= FILE` ends that.", path)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"Cannot read the keys in {path}: {error}") from error
         numbered = [(number, line.strip()) for number, line in enumerate(lines, 1)]
@@ -44,15 +50,15 @@ class ApiKeys:
             raise InputError(f"{path} holds no key; expected one a line. `openssl rand -hex 32` makes one.")
         return cls([key for _, key in keys])
 
-    def accept(self, authorization: str | None) -> bool:
-        """Tell whether a header `Authorization: Bearer KEY` names one of the keys.
+    def client_of(self, authorization: str | None) -> str | None:
+        """Return what stands for the key in a header `Authorization: Bearer KEY`; None where it is none of the keys.
 
         The time it takes does not tell which key is nearly right: all are compared, by digests of one length.
         """
         scheme, _, key = (authorization or "").partition(" ")
         given = _digest(key.strip())
         matches = [hmac.compare_digest(given, digest) for digest in self._digests]
-        return scheme.lower() == "bearer" and any(matches)
+        return given.hex() if scheme.lower() == "bearer" and any(matches) else None
 
 
 def _digest(key: str) -> bytes:

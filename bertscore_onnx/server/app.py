@@ -18,17 +18,21 @@ from bertscore_onnx.server.middleware import RequestMiddleware, answer_error
 from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.page import PageEndpoint
 from bertscore_onnx.server.requests.errors import ApiError
+from bertscore_onnx.server.requests.lanes import Lanes
 
 
-def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None) -> Starlette:
-    """Put the server together; `app.state.admission` counts the requests in progress.
+def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, any_host: bool = False) -> Starlette:
+    """Put the server together; `app.state` has its `admission` and its `metrics`.
 
     Args:
         models: what it scores with; the caller closes them.
         limits: how much it may be asked.
         keys: who may ask; None for everybody.
+        any_host: whether requests may be addressed to any name. A server that listens to its own machine alone and
+            without keys should not allow it.
     """
-    admission = Admission(limits.max_requests)
+    admission = Admission(limits)
+    lanes = Lanes()
     metrics = Metrics(models, admission)
     status = StatusEndpoints(models, admission, metrics)
     routes = [
@@ -38,14 +42,22 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None) -
         Route("/health/ready", status.ready),
         Route("/metrics", status.metrics),
         Route("/v1/models", status.models),
-        Route("/v1/score", ScoreEndpoint(models, limits).__call__, methods=["POST"]),
-        Route("/v1/match", MatchEndpoint(models, limits).__call__, methods=["POST"]),
+        Route("/v1/score", ScoreEndpoint(models, limits, lanes).__call__, methods=["POST"]),
+        Route("/v1/match", MatchEndpoint(models, limits, lanes).__call__, methods=["POST"]),
     ]
-    paths = [route.path for route in routes]
+    around = Middleware(
+        RequestMiddleware,
+        admission=admission,
+        keys=keys,
+        metrics=metrics,
+        paths=[route.path for route in routes],
+        send_timeout=limits.read_timeout,
+        any_host=any_host,
+    )
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(RequestMiddleware, admission=admission, keys=keys, metrics=metrics, paths=paths)],
+        middleware=[around],
         exception_handlers=dict.fromkeys((ApiError, HTTPException, BertScoreOnnxError), answer_error),
     )
-    app.state.admission = admission
+    app.state.admission, app.state.metrics = admission, metrics
     return app

@@ -11,48 +11,25 @@ from contextlib import ExitStack
 
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.server.admission import Admission
+from bertscore_onnx.server.connection import ServerConfig
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.registry import Models
 
 _log = logging.getLogger(__name__)
 
 _BACKLOG = 2048
+"""Connections that wait to be accepted; all of them may be in one turn of the event loop, before they are counted."""
+
+_OTHER_FILES = 128
+"""Open files that are not connections."""
 
 _LAST_SECONDS = 5
 """Seconds for answers to be sent, when all scoring is over."""
 
 _IDLE_SECONDS = 15
-
-
-class _Connection(H11Protocol):
-    """A connection that `timeout_keep_alive` bounds from its beginning, and not only after an answer.
-
-    uvicorn has no limit for a request head that never comes whole, nor for a finished answer that the client does not
-    take: such clients could hold all the connections that the system allows.
-    """
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to look whether anything happens."""
-        super().connection_made(transport)
-        self._next_look = self.loop.call_later(self.timeout_keep_alive, self._look, None)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop looking."""
-        self._next_look.cancel()
-        super().connection_lost(exc)
-
-    def _look(self, before: object) -> None:
-        """Break the connection off where it has had nothing to answer, or has been closing, since the last look."""
-        is_idle = self.cycle is None or self.cycle.response_complete
-        now = (self.transport.is_closing(), self.cycle)
-        if now == before and (is_idle or self.transport.is_closing()):
-            self.transport.abort()
-            return
-        self._next_look = self.loop.call_later(self.timeout_keep_alive, self._look, now)
 
 
 class _Server(uvicorn.Server):
@@ -65,7 +42,7 @@ class _Server(uvicorn.Server):
 
 
 def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int) -> None:
-    """Serve until SIGTERM or SIGINT, then drain; a second signal ends at once.
+    """Serve until SIGTERM, SIGINT or SIGHUP, then drain; a second signal ends at once.
 
     While it drains the server still answers, so that a load balancer reads from `/health/ready` that it is to send
     nothing more; requests that score are refused. What has not been scored when the drain time is over fails.
@@ -82,16 +59,19 @@ def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int)
     asyncio.run(_run(app, models, limits, listen(host, port)))
 
 
-def make_server(app: Starlette, *, idle_seconds: int = _IDLE_SECONDS) -> uvicorn.Server:
+def make_server(app: Starlette, *, idle_seconds: int = _IDLE_SECONDS, max_files: int = 65_536) -> uvicorn.Server:
     """Return a server that leaves signals alone and logs errors only: the middleware writes the access lines.
 
     Args:
         app: the application.
         idle_seconds: how long a connection may have nothing to answer. It is closed after at most twice that time.
+        max_files: how many files this process may have open; connections beyond what that allows are broken off.
     """
-    config = uvicorn.Config(
+    backlog = min(_BACKLOG, max_files // 4)
+    config = ServerConfig(
         app,
-        http=_Connection,
+        max_connections=max(max_files - backlog - _OTHER_FILES, 1),
+        backlog=backlog,
         timeout_keep_alive=idle_seconds,
         ws="none",
         lifespan="off",
@@ -106,7 +86,7 @@ def make_server(app: Starlette, *, idle_seconds: int = _IDLE_SECONDS) -> uvicorn
 
 async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.socket) -> None:
     admission: Admission = app.state.admission
-    server = make_server(app)
+    server = make_server(app, max_files=_allow_files())
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -116,7 +96,7 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
             admission.abandon()
         told_to_stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _stop_signals():
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
     serving = asyncio.create_task(server.serve([listener]))
     host, port = listener.getsockname()[:2]
@@ -131,6 +111,40 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
     server.should_exit = True
     await serving
     _log.info("Stopped.")
+
+
+def end_at_signals() -> None:
+    """End this process with status 0 when it is told to stop, as long as `run` does not see to that.
+
+    The first process of a container would otherwise not hear SIGTERM while it loads its models.
+    """
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(0)
+
+    for number in _stop_signals():
+        signal.signal(number, end)
+
+
+def _stop_signals() -> list[signal.Signals]:
+    """Return the signals that tell a server to stop; a hang-up only where nobody asked for it to be ignored."""
+    signals = [signal.SIGTERM, signal.SIGINT]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
+    return signals
+
+
+def _allow_files() -> int:
+    """Let this process open as many files as the system allows it; return their number."""
+    if os.name != "posix":
+        return 1 << 16
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most in (-1, resource.RLIM_INFINITY):
+        most = 1 << 20
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -25,6 +25,9 @@ class Limits:
     max_body: int = 2_000_000
     """Bytes of a body, or of one line of a stream."""
 
+    max_bytes: int = 64_000_000
+    """Bytes of all bodies in progress; a request that comes to more is answered 429."""
+
     read_timeout: float = 30.0
     """Seconds for the client to send its body, or the next line of a stream, or to take in an answer."""
 
@@ -45,3 +48,8 @@ class Limits:
                 raise InputError(f"{name} is {value}; expected 1 or more.")
             if not 0 < value < math.inf:
                 raise InputError(f"{name} is {value} seconds; expected more than 0, and finite.")
+        if self.max_bytes < self.max_body:
+            raise InputError(
+                f"max_bytes is {self.max_bytes} and max_body {self.max_body}: no body of that size could be read. "
+                "Allow as many bytes for all bodies as for one."
+            )

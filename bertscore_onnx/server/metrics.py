@@ -43,7 +43,7 @@ class Metrics:
         self._pairs = Counter("bertscore_candidates", "Candidates scored.", ["model"], registry=self._registry)
         self._stages = Histogram(
             "bertscore_stage_seconds",
-            "Seconds of a request: reading its body, its scores with the wait for them, and in total.",
+            "Seconds of a request: reading its body; decoding, tokenising and scoring it; and in total.",
             ["endpoint", "stage"],
             buckets=_SECONDS,
             registry=self._registry,
@@ -75,8 +75,8 @@ _COUNTERS = {
     "expired": "Chunks that came to their deadline.",
     "rejected": "Chunks refused because the queue was full.",
     "batches": "Batches scored.",
-    "batch_tokens": "Tokens in all batches, as estimated.",
-    "padded_tokens": "Tokens in all batches, padding included, as estimated.",
+    "batch_tokens": "Tokens of the different texts in all batches.",
+    "padded_tokens": "The same with padding, about.",
     "restarts": "Workers replaced because they broke down or stalled.",
     "warnings": "Warnings about texts, such as empty ones.",
 }

@@ -1,8 +1,10 @@
-"""What every request passes: its number, the key, the limit of requests at a time, the access line, the last resort.
+"""What every request passes: its number, its head, the key, a slot, the access line, the last resort.
 
 Whether a request is let in is decided before any of its body is read.
 """
 
+import asyncio
+import ipaddress
 import logging
 from collections.abc import Iterable
 
@@ -14,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.server.access_log import log_access
-from bertscore_onnx.server.admission import Admission
+from bertscore_onnx.server.admission import Admission, Slot
 from bertscore_onnx.server.api_keys import ApiKeys
 from bertscore_onnx.server.metrics import Metrics
 from bertscore_onnx.server.requests.errors import ApiError, ClientGoneError, api_error_of, unexpected
@@ -32,7 +34,15 @@ class RequestMiddleware:
     """The middleware around all endpoints."""
 
     def __init__(
-        self, app: ASGIApp, *, admission: Admission, keys: ApiKeys | None, metrics: Metrics, paths: Iterable[str]
+        self,
+        app: ASGIApp,
+        *,
+        admission: Admission,
+        keys: ApiKeys | None,
+        metrics: Metrics,
+        paths: Iterable[str],
+        send_timeout: float,
+        any_host: bool,
     ) -> None:
         """Wrap an application.
 
@@ -42,12 +52,16 @@ class RequestMiddleware:
             keys: those that requests may give; None where none is needed.
             metrics: counts every request.
             paths: those of the endpoints; any other counts as "other".
+            send_timeout: how many seconds a client may take to take in each part of an answer.
+            any_host: whether requests may be addressed to any name.
         """
         self._app = app
         self._admission = admission
         self._keys = keys
         self._metrics = metrics
         self._paths = frozenset(paths)
+        self._send_timeout = send_timeout
+        self._any_host = any_host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
@@ -62,7 +76,13 @@ class RequestMiddleware:
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = record.id
                 headers["X-Content-Type-Options"] = "nosniff"
-            await send(message)
+            slot: Slot | None = scope.get("slot")
+            until = asyncio.get_running_loop().time() + self._send_timeout
+            try:
+                async with slot.client_turn(until) if slot else asyncio.timeout_at(until):
+                    await send(message)
+            except TimeoutError as error:
+                raise ClientGoneError from error
 
         try:
             await self._answer(scope, receive, noted_send)
@@ -79,31 +99,55 @@ class RequestMiddleware:
             log_access(scope, record)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        needs_room = scope["method"] == "POST"
         try:
-            self._check_key(scope)
-            if needs_room:
-                self._admission.enter()
+            self._check_head(scope)
+            slot = self._admission.enter() if scope["method"] == "POST" else None
         except ApiError as error:
             response = await answer_error(Request(scope), error)
             await response(scope, receive, send)
             return
+        scope["slot"] = slot
         try:
             await self._app(scope, receive, send)
         finally:
-            if needs_room:
-                self._admission.leave()
+            if slot is not None:
+                slot.leave()
 
-    def _check_key(self, scope: Scope) -> None:
+    def _check_head(self, scope: Scope) -> None:
+        """Refuse what must not be answered, whatever it asks."""
+        headers = Headers(scope=scope)
+        is_chunked = "transfer-encoding" in headers
+        if is_chunked and ("content-length" in headers or scope["http_version"] == "1.0"):
+            # a proxy in front may see other requests than this server does
+            message = "A body has either a Content-Length or, from HTTP/1.1 on, a Transfer-Encoding."
+            raise ApiError(400, "ambiguous_body", message, headers={"Connection": "close"})
+        if not (self._any_host or _is_own_name(headers.get("host", ""))):
+            raise ApiError(421, "misdirected", "The header `Host` names another machine; expected this one's address.")
         if self._keys is None or scope["path"] in OPEN_PATHS:
             return
-        if not self._keys.accept(Headers(scope=scope).get("authorization")):
+        client = self._keys.client_of(headers.get("authorization"))
+        if client is None:
             raise ApiError(
                 401,
                 "unauthorized",
                 "This needs a key: the header `Authorization: Bearer KEY`.",
                 headers={"WWW-Authenticate": "Bearer"},
             )
+        record_of(Request(scope)).client = client
+
+
+def _is_own_name(host: str) -> bool:
+    """Tell whether a browser that sends this header `Host` cannot have been lured here.
+
+    Whoever owns a name with a dot can let it point to this machine (DNS rebinding), and a page from there would be
+    allowed to read the answers. Nobody owns an address, `localhost` or a name without a dot.
+    """
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return "." not in name or name.lower().endswith(".localhost")
+    return True
 
 
 async def answer_error(request: HTTPConnection, error: Exception) -> Response:

@@ -2,8 +2,9 @@
 
 import asyncio
 import atexit
+import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 
 from bertscore_onnx.concurrency.closeable import Closeable
@@ -13,17 +14,20 @@ from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs, Reference, collect_pairs
 from bertscore_onnx.serving.limits import BatcherLimits, check_seconds
 from bertscore_onnx.serving.queue import RequestQueue
-from bertscore_onnx.serving.request import make_request
+from bertscore_onnx.serving.request import Request
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.supervisor import Supervisor
 from bertscore_onnx.serving.worker import probe
+
+_log = logging.getLogger(__name__)
 
 
 class MicroBatcher(Closeable):
     """Scores what many threads or tasks hand in, in batches, on one worker thread.
 
-    What one call hands in is a request: it is admitted, scored and answered as a whole, and every request is answered,
-    by its deadline at the latest. Its scores are those it would get alone, within 1e-5. Callbacks of futures run on the
+    What one call hands in is a request: it is admitted and answered as a whole, by its deadline at the latest. Its
+    texts are tokenised where it is handed in, so that its cost is known; a large one is scored in pieces, between which
+    smaller ones get their turn. Its scores are those it would get alone, within 1e-5. Callbacks of futures run on the
     batcher's own threads and must not block.
     """
 
@@ -42,16 +46,16 @@ class MicroBatcher(Closeable):
 
         Args:
             scorer: stays the caller's to close, after the batcher; but where `make_scorer` is given, it is closed when
-                it is replaced.
-            max_batch_tokens: the most padded tokens in a batch, estimated at three bytes a token; a larger request
-                makes a batch of its own.
+                it is replaced and no run uses it any more.
+            max_batch_tokens: the most tokens in a batch; a pair of more makes a batch of its own. On a slow model it
+                is what takes a 120th of `deadline`, by the pace of the batches before, but at least 512.
             max_delay: how many seconds to wait for more requests. One that comes to an idle batcher does not wait.
             max_queue: the most requests that wait.
             deadline: how many seconds a request has, from its submission to its scores, unless its caller says else.
             max_stall: how many seconds a run may take before its worker is given up and replaced; `make_scorer` has
                 as long.
-            make_scorer: makes a scorer to go on with after a worker broke down or stalled. Where there is none, the
-                new worker takes the same scorer.
+            make_scorer: makes a scorer to go on with after a worker broke down, or after two stalled in a row; it must
+                tokenise as the first does. Otherwise a new worker takes the same scorer.
 
         Raises:
             InputError: a limit is out of range, or the scorer takes idf weights from the references of each call, so
@@ -66,18 +70,26 @@ class MicroBatcher(Closeable):
             )
         probe(scorer)
         self._pid = os.getpid()
-        self._queue = RequestQueue(max_queue)
+        self._scorer = scorer
+        self._queue = RequestQueue(self._limits)
         self._supervisor = Supervisor(scorer, self._queue, self._limits, make_scorer)
         atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
 
     def submit(
-        self, cands: Sequence[str], refs: Sequence[Reference], *, deadline: float | None = None
+        self,
+        cands: Sequence[str],
+        refs: Sequence[Reference],
+        *,
+        deadline: float | None = None,
+        client: Hashable = None,
     ) -> "Future[Scores]":
-        """Hand in candidates and references.
+        """Hand in candidates and references; they are tokenised in the calling thread.
 
         Args:
             cands, refs: as `BERTScorer.score` takes them.
             deadline: how many seconds to wait for the scores; None for the batcher's own.
+            client: whose request it is: of two clients the one with fewer tokens waiting gets the next turn. None for
+                a client of its own.
 
         Returns:
             A future of the scores. It can be cancelled until the request is being scored. Its error is one of
@@ -90,31 +102,51 @@ class MicroBatcher(Closeable):
             DrainingError, ClosedError: nothing is admitted any more.
             ForkError: this process is a fork of the one that made the batcher.
         """
-        return self.submit_pairs(collect_pairs(cands, refs), deadline=deadline)
+        pairs = collect_pairs(cands, refs)
+        self.check_room()
+        return self.submit_pairs(self.tokenise(pairs), deadline=deadline, client=client)
 
-    def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None) -> "Future[Scores]":
-        """Hand in pairs that were checked already; otherwise as `submit`."""
+    def tokenise(self, pairs: Pairs) -> Pairs:
+        """Tokenise pairs that were checked already, for `submit_pairs`; it takes time in proportion to their texts."""
+        tokenised, counts = self._scorer.tokenise(pairs)
+        for message in counts.messages(self._scorer.max_length):
+            self._queue.count("warnings")
+            _log.debug("%s", message)
+        return tokenised
+
+    def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
+        """Hand in pairs that were tokenised by this batcher; otherwise as `submit`."""
         self._check_process()
         if deadline is not None:
             check_seconds("deadline", deadline)
-        request = make_request(pairs, self._limits.deadline if deadline is None else deadline)
+        request = Request(pairs, self._limits.deadline if deadline is None else deadline, client)
         self._supervisor.timer.set(request.deadline)
         self._queue.admit(request)
         return request.future
 
-    async def score(self, cands: Sequence[str], refs: Sequence[Reference], *, deadline: float | None = None) -> Scores:
-        """Score in asyncio; as `submit`, and cancelling the task cancels the request."""
-        return await asyncio.wrap_future(self.submit(cands, refs, deadline=deadline))
+    async def score(
+        self,
+        cands: Sequence[str],
+        refs: Sequence[Reference],
+        *,
+        deadline: float | None = None,
+        client: Hashable = None,
+    ) -> Scores:
+        """Score in asyncio, tokenising in another thread; as `submit`, and cancelling the task cancels the request."""
+        pairs = collect_pairs(cands, refs)
+        self.check_room()
+        pairs = await asyncio.to_thread(self.tokenise, pairs)
+        return await self.score_pairs(pairs, deadline=deadline, client=client)
 
-    async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None) -> Scores:
+    async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
         """Score in asyncio; as `submit_pairs`, and cancelling the task cancels the request."""
-        return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline))
+        return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))
 
     def check_room(self) -> None:
         """Refuse a request before it is made, where `submit` would refuse it now; it counts as one that was.
 
         Raises:
-            QueueFullError, ForkError: as `submit` does.
+            QueueFullError, DrainingError, ClosedError, ForkError: as `submit` does.
         """
         self._check_process()
         self._queue.check_room()

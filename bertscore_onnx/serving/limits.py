@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from bertscore_onnx.errors import InputError
 
+BATCH_SHARE = 1 / 120
+"""The share of a deadline that a batch may take: it is how long a small request waits for others."""
+
 
 @dataclass(frozen=True, slots=True)
 class BatcherLimits:
@@ -15,6 +18,11 @@ class BatcherLimits:
     max_queue: int
     deadline: float
     max_stall: float
+
+    @property
+    def batch_seconds(self) -> float:
+        """How long a batch is to take at most, as far as the pace of those before it tells."""
+        return self.deadline * BATCH_SHARE
 
     def __post_init__(self) -> None:
         check_count("max_batch_tokens", self.max_batch_tokens)

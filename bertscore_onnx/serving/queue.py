@@ -1,8 +1,8 @@
 """The queue of a batcher: every request from its admission to its answer.
 
 The first to claim a request answers it: the worker with its scores, the supervisor at its deadline, or a batcher that
-closes; the others come too late and do nothing. All of it is behind one lock, and futures are answered outside of it,
-since that runs their callers' callbacks.
+closes; the others come too late and do nothing. A request waits until a batch takes a piece of it, and runs from then
+on. All of it is behind one lock, and futures are answered outside of it, since that runs their callers' callbacks.
 """
 
 import math
@@ -14,8 +14,14 @@ from enum import Enum
 
 from bertscore_onnx.errors import ClosedError, DrainingError, QueueFullError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.serving.request import Request
+from bertscore_onnx.scoring.inputs import Pairs
+from bertscore_onnx.serving.limits import BatcherLimits
+from bertscore_onnx.serving.request import Piece, Request
 from bertscore_onnx.serving.stats import BatcherStats, StatsCounter
+from bertscore_onnx.serving.turns import next_pieces
+
+MIN_BATCH_TOKENS = 512
+"""What a batch may have on the slowest of models."""
 
 
 class _Phase(Enum):
@@ -27,16 +33,17 @@ class _Phase(Enum):
 class RequestQueue:
     """Admits requests, hands them to the worker in batches, and sees that each is answered once."""
 
-    def __init__(self, max_waiting: int) -> None:
+    def __init__(self, limits: BatcherLimits) -> None:
         # A Condition's own lock is reentrant, so that a signal handler may drain while the main thread submits.
         self._changed = threading.Condition()
         self._phase = _Phase.OPEN
-        self._max_waiting = max_waiting
+        self._limits = limits
         self._waiting: dict[Future[Scores], Request] = {}
-        self._waiting_tokens = 0
+        self._tokens_left = 0
         self._running: dict[Future[Scores], Request] = {}
         self._being_answered = 0
         self._worker: object = None
+        self._oldest_first = False
         self._last_size = 0
         self._last_scored = 0.0
         self._stats = StatsCounter()
@@ -52,16 +59,21 @@ class RequestQueue:
         return len(self._waiting)
 
     def check_room(self) -> None:
-        """Refuse one request where there is no room for it.
+        """Refuse one request where it would not be admitted.
 
         Raises:
             QueueFullError: as many as allowed are waiting.
+            DrainingError, ClosedError: nothing is admitted any more.
         """
         with self._changed:
-            if len(self._waiting) < self._max_waiting:
+            if self._phase is _Phase.DRAINING:
+                raise DrainingError("The batcher is draining: it finishes what it has and admits nothing more.")
+            if self._phase is _Phase.CLOSED:
+                raise ClosedError("The batcher was closed. Make a new one.")
+            if len(self._waiting) < self._limits.max_queue:
                 return
             self._stats.count("rejected")
-            retry_after = self._waiting_tokens * self._stats.seconds_per_token or 1.0
+            retry_after = self._tokens_left * self._stats.seconds_per_token or 1.0
             raise QueueFullError(
                 f"{len(self._waiting)} requests are waiting, as many as max_queue allows. Try again in about "
                 f"{retry_after:.2g} s.",
@@ -72,19 +84,14 @@ class RequestQueue:
         """Let a request wait.
 
         Raises:
-            QueueFullError: as many as allowed are waiting.
-            DrainingError, ClosedError: nothing is admitted any more.
+            QueueFullError, DrainingError, ClosedError: as `check_room` says.
         """
         request.future.add_done_callback(self._forget_cancelled)
         with self._changed:
-            if self._phase is _Phase.DRAINING:
-                raise DrainingError("The batcher is draining: it finishes what it has and admits nothing more.")
-            if self._phase is _Phase.CLOSED:
-                raise ClosedError("The batcher was closed. Make a new one.")
             self.check_room()
             self._stats.count("submitted")
             self._waiting[request.future] = request
-            self._waiting_tokens += request.padded_tokens
+            self._tokens_left += request.tokens_left
             self._changed.notify_all()
 
     def assign(self, worker: object) -> None:
@@ -94,43 +101,48 @@ class RequestQueue:
                 self._worker = worker
                 self._changed.notify_all()
 
-    def take(self, worker: object, *, max_tokens: int, max_delay: float) -> list[Request]:
-        """Wait for requests and hand them over as a batch.
+    def take(self, worker: object) -> list[Piece]:
+        """Wait for requests and hand over a batch of their pieces.
 
         Where batch-mates are likely, because the last batch had several requests or this first request came while it
         was being scored, wait up to `max_delay` for more. A request that comes to an idle batcher goes at once.
 
         Args:
             worker: who asks.
-            max_tokens: the most padded tokens in a batch; a larger request makes a batch of its own.
-            max_delay: in seconds.
 
         Returns:
-            The batch, in the order of submission; empty where the worker is not assigned any more.
+            The batch; empty where the worker is not assigned any more.
         """
 
         def is_dismissed() -> bool:
             return self._worker is not worker
 
         def is_enough() -> bool:
-            return is_dismissed() or not self.is_open or self._waiting_tokens >= max_tokens
+            return is_dismissed() or not self.is_open or self._tokens_left >= self._batch_tokens()
 
         with self._changed:
             while True:
-                self._changed.wait_for(lambda: self._waiting or is_dismissed())
-                if self._waiting and self._should_wait():
-                    self._changed.wait_for(is_enough, max_delay)
+                self._changed.wait_for(lambda: self._has_more() or is_dismissed())
+                if self._should_wait():
+                    self._changed.wait_for(is_enough, self._limits.max_delay)
                 if is_dismissed():
                     return []
-                if batch := self._next_batch(max_tokens):
-                    self._last_size = len(batch)
+                if batch := self._next_batch():
+                    self._last_size = len({piece.request.future for piece in batch})
                     return batch
 
-    def count_batch(self, requests: Sequence[Request], started: float) -> None:
+    def count_batch(self, pieces: Sequence[Piece], pairs: Pairs, started: float) -> None:
         """Count a call of the scorer that is just over."""
         with self._changed:
             self._last_scored = time.monotonic()
-            self._stats.count_batch(requests, started, self._last_scored)
+            self._stats.count_batch(pieces, pairs, started, self._last_scored)
+
+    def answer_piece(self, piece: Piece, scores: Scores) -> None:
+        """Give a request its scores, where this was the last of it that was to be scored."""
+        with self._changed:
+            complete = piece.request.join(piece, scores)
+        if complete is not None:
+            self.answer(piece.request, complete)
 
     def count(self, name: str) -> None:
         """Count a restart or a warning."""
@@ -203,31 +215,42 @@ class RequestQueue:
         with self._changed:
             return self._stats.stats(waiting=len(self._waiting), in_flight=len(self._running))
 
-    def _should_wait(self) -> bool:
-        first = next(iter(self._waiting.values()))
-        return self._last_size > 1 or first.submitted < self._last_scored
+    def _has_more(self) -> bool:
+        return bool(self._waiting) or any(request.has_more for request in self._running.values())
 
-    def _next_batch(self, max_tokens: int) -> list[Request]:
-        batch: list[Request] = []
-        room = max_tokens
-        for future, request in [*self._waiting.items()]:
-            if batch and request.padded_tokens > room:
-                break
-            if self._claim(future):
-                self._running[future] = request
-                batch.append(request)
-                room -= request.padded_tokens
-        return batch
+    def _should_wait(self) -> bool:
+        first = next((request for request in self._unanswered() if request.has_more), None)
+        return first is not None and (self._last_size > 1 or first.submitted < self._last_scored)
+
+    def _batch_tokens(self) -> int:
+        """Return how many tokens the next batch may have: what the model can do in the time that a batch may take."""
+        pace = self._stats.seconds_per_token
+        in_time = int(self._limits.batch_seconds / pace) if pace else 0
+        return min(max(in_time, MIN_BATCH_TOKENS), self._limits.max_batch_tokens)
+
+    def _next_batch(self) -> list[Piece]:
+        for future in [future for future in self._waiting if future.cancelled()]:
+            self._claim(future)
+        self._oldest_first = not self._oldest_first
+        batch = next_pieces(self._unanswered(), self._batch_tokens(), oldest_first=self._oldest_first)
+        self._tokens_left -= sum(piece.tokens for piece in batch)
+        return [piece for piece in batch if self._begin(piece.request)]
+
+    def _begin(self, request: Request) -> bool:
+        """Let a request run of which a batch takes a piece; say whether it was not cancelled."""
+        if request.future not in self._running and self._claim(request.future):
+            self._running[request.future] = request
+            self._tokens_left += request.tokens_left
+        return request.future in self._running
 
     def _claim(self, future: "Future[Scores]") -> bool:
         """Take a request out of the queue; say whether it was there and not cancelled."""
-        if self._running.pop(future, None) is not None:
-            return True
-        request = self._waiting.pop(future, None)
+        is_running = future in self._running
+        request = self._running.pop(future, None) or self._waiting.pop(future, None)
         if request is None:
             return False
-        self._waiting_tokens -= request.padded_tokens
-        if future.set_running_or_notify_cancel():
+        self._tokens_left -= request.tokens_left
+        if is_running or future.set_running_or_notify_cancel():
             return True
         self._stats.count("cancelled")
         return False

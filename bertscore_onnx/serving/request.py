@@ -1,91 +1,158 @@
-"""What one caller hands in, and how the scores of a batch come apart again."""
+"""What one caller hands in, the pieces of it that batches take, and how its scores come together again."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bertscore_onnx.encoding.batching import plan_batches
-from bertscore_onnx.errors import DeadlineError, EncodingError, InputTypeError
-from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs, Texts
-
-BYTES_PER_TOKEN = 3
-"""Measured with BERT's and RoBERTa's tokenizers: 3 to 5 for English and German prose, 1 to 3 for Chinese."""
-
-SPECIAL_TOKENS = 2
-
-RUN_TOKENS = 1024
-"""Padded tokens of a run of the model, about; what is padded within a run counts."""
+from bertscore_onnx.errors import DeadlineError, InputTypeError
+from bertscore_onnx.scores import Scores, best_of_references
+from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """Candidates and references that are answered together."""
+    """Candidates and references that are answered together, though several batches may score them.
 
-    pairs: Pairs
+    Batches take pairs of a candidate and one reference, so that one candidate with many references does not make a
+    batch too large; the best over the references is found at the end.
+    """
 
-    tokens: int
-    """Of all texts, as estimated."""
+    def __init__(self, pairs: Pairs, seconds: float, client: Hashable = None) -> None:
+        """Take what a caller waits for.
 
-    padded_tokens: int
-    """The same with the padding that the scorer would add for this request alone."""
+        Args:
+            pairs: tokenised texts.
+            seconds: how long the caller waits.
+            client: whose request it is; None for a client of its own.
 
-    seconds: float
-    """How long the caller waits."""
-
-    submitted: float = field(default_factory=time.monotonic)
-
-    future: "Future[Scores]" = field(default_factory=Future)
+        Raises:
+            InputTypeError: the texts are not strings but encoded already.
+        """
+        candidates, references = pairs.candidates, pairs.references
+        if not (isinstance(candidates, Texts) and isinstance(references, Texts) and pairs.token_ids is not None):
+            raise InputTypeError(
+                "A batcher scores the texts of many callers together; hand in strings, not encoded texts."
+            )
+        self.seconds = seconds
+        self.client: Hashable = self if client is None else client
+        self.submitted = time.monotonic()
+        self.future: Future[Scores] = Future()
+        self.has_begun = False
+        """Whether a batch has taken anything of it."""
+        self.token_ids = pairs.token_ids
+        """The ids of every text, (tokens,)."""
+        self.candidates = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
+        """The candidate of each pair."""
+        self.references = references.texts
+        """The reference of each pair; those of a candidate side by side."""
+        self._counts = references.counts  # (candidates,)
+        self._ends = np.cumsum([0, *map(self._num_tokens, self.candidates, self.references)])  # (pairs + 1,)
+        self._num_taken = 0
+        self._parts: list[tuple[int, Scores]] = []
 
     @property
     def deadline(self) -> float:
         """When the caller stops waiting, by `time.monotonic()`."""
         return self.submitted + self.seconds
 
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something that no batch has taken."""
+        return not self.has_begun or self._num_taken < len(self.references)
+
+    @property
+    def tokens_left(self) -> int:
+        """The tokens of the pairs that no batch has taken."""
+        return self.tokens_between(self._num_taken, len(self.references))
+
+    def tokens_between(self, start: int, stop: int) -> int:
+        """Return the tokens of some pairs; those of a candidate count for each of its references."""
+        return int(self._ends[stop] - self._ends[start])
+
+    def take(self, max_tokens: int, *, at_least_one: bool) -> "Piece | None":
+        """Take as many of the pairs that are left as have at most `max_tokens` together.
+
+        Args:
+            max_tokens: the most tokens; where it is negative, nothing fits.
+            at_least_one: take one pair even where it has more.
+
+        Returns:
+            What was taken; None where the next pair has more tokens.
+        """
+        start = self._num_taken
+        least = min(start + at_least_one, len(self.references))
+        stop = max(int(np.searchsorted(self._ends, self._ends[start] + max_tokens, side="right")) - 1, least)
+        if stop == start and self.references:
+            return None
+        self.has_begun, self._num_taken = True, stop
+        return Piece(self, start, stop)
+
+    def join(self, piece: "Piece", scores: Scores) -> Scores | None:
+        """Add the scores of a piece, and return those of all candidates once they are complete."""
+        self._parts.append((piece.start, scores))
+        if sum(part.F.shape[-1] for _, part in self._parts) < len(self.references):
+            return None
+        parts = [part for _, part in sorted(self._parts, key=lambda part: part[0])]
+        precision, recall, f1 = (np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True))
+        if f1.ndim == 2:  # (layers, pairs)
+            return best_of_references(precision, recall, f1, self._counts)
+        return best_of_references(precision[None], recall[None], f1[None], self._counts).of_layer(0)
+
     def deadline_error(self) -> DeadlineError:
         """Return the error of a request that came to its deadline."""
         return DeadlineError(
             f"There was no score within {self.seconds:g} s. Allow more time, or hand in less at once: the request has "
-            f"{len(self.pairs.candidates)} candidates."
+            f"{len(self._counts)} candidates."
         )
 
-
-def make_request(pairs: Pairs, seconds: float) -> Request:
-    """Estimate the tokens of pairs that a caller waits for.
-
-    Raises:
-        InputTypeError: the texts are encoded already.
-    """
-    if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
-        raise InputTypeError("A batcher scores the texts of many callers together; hand in strings, not encoded texts.")
-    texts = pairs.candidates.texts + pairs.references.texts
-    lengths = np.array([estimate_tokens(text) for text in texts], dtype=np.int64)  # (texts,)
-    padded = sum(len(run) * int(lengths[run[0]]) for run in plan_batches(lengths, RUN_TOKENS))
-    return Request(pairs, int(lengths.sum()), padded, seconds)
+    def _num_tokens(self, candidate: str, reference: str) -> int:
+        return len(self.token_ids[candidate]) + len(self.token_ids[reference])
 
 
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text by its bytes.
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """Some pairs of one request, from `start` to before `stop`."""
 
-    The true number would need the text tokenised here and again by the scorer. Only how many requests share a batch
-    depends on it: the scorer caps its own runs by true counts.
-    """
-    return SPECIAL_TOKENS + len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN
+    request: Request
+    start: int
+    stop: int
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of its pairs."""
+        return self.request.tokens_between(self.start, self.stop)
+
+    @property
+    def texts(self) -> tuple[list[str], list[str]]:
+        """The candidates and the references of its pairs."""
+        part = slice(self.start, self.stop)
+        return self.request.candidates[part], self.request.references[part]
 
 
-def split_scores(scores: Scores, requests: Sequence[Request]) -> Iterator[Scores | EncodingError]:
-    """Yield each request its part of a batch's scores, or an error where that is not finite."""
-    end = 0
-    for request in requests:
-        start, end = end, end + len(request.pairs.candidates)
+def join_pieces(pieces: Sequence[Piece]) -> Pairs:
+    """Put pieces one after the other, each pair with a candidate of its own."""
+    candidates: list[str] = []
+    references: list[str] = []
+    token_ids: dict[str, NDArray[np.int64]] = {}
+    for piece in pieces:
+        texts = piece.texts
+        candidates += texts[0]
+        references += texts[1]
+        token_ids.update((text, piece.request.token_ids[text]) for side in texts for text in side)
+    return Pairs(singles(candidates), singles(references), token_ids=token_ids)
+
+
+def split_scores(scores: Scores, pieces: Sequence[Piece]) -> list[Scores]:
+    """Return each piece its part of a batch's scores."""
+    parts, end = [], 0
+    for piece in pieces:
+        start, end = end, end + piece.stop - piece.start
         precision, recall, f1 = (part[..., start:end].copy() for part in scores)  # a view would keep the whole batch
-        if is_finite(part := Scores(precision, recall, f1, scores.best_reference[..., start:end].copy())):
-            yield part
-        else:
-            yield EncodingError("The scorer gave undefined scores. Run `bertscore-onnx inspect` on its bundle.")
+        parts.append(Scores(precision, recall, f1, scores.best_reference[..., start:end].copy()))
+    return parts
 
 
 def is_finite(scores: Scores) -> bool:

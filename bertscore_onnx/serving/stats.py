@@ -5,10 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+
+from bertscore_onnx.encoding.batching import plan_batches
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.serving.durations import DurationCounter, Durations
-from bertscore_onnx.serving.request import Request
+from bertscore_onnx.serving.request import Piece
+
+RUN_TOKENS = 1024
+"""Padded tokens of a run of the model, about; what is padded within a run counts."""
 
 _COUNTED = (
     "submitted",
@@ -60,10 +67,10 @@ class BatcherStats:
     """Calls of the scorer."""
 
     batch_tokens: int
-    """Tokens in all batches, as estimated."""
+    """Tokens of the different texts in all batches."""
 
     padded_tokens: int
-    """The same, padding included."""
+    """The same with padding, about."""
 
     restarts: int
     """Workers that took the place of one that broke down or stalled."""
@@ -82,11 +89,15 @@ class StatsCounter:
     """Makes the counts; not safe for threads by itself."""
 
     def __init__(self) -> None:
-        self.seconds_per_token = 0.0
-        """A running average over the last batches, by padded tokens; 0 before the first."""
+        self._seconds, self._tokens = 0.0, 0.0
         self._counts: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._waits, self._runs = DurationCounter(), DurationCounter()
+
+    @property
+    def seconds_per_token(self) -> float:
+        """What a token took in the last batches; 0 before the first."""
+        return self._seconds / max(self._tokens, 1)
 
     def count(self, name: str) -> None:
         """Add 1 to a field."""
@@ -101,18 +112,21 @@ class StatsCounter:
         else:
             self._counts["completed"] += 1
 
-    def count_batch(self, requests: Sequence[Request], started: float, ended: float) -> None:
-        """Count a call of the scorer, from its start to its end by `time.monotonic()`."""
+    def count_batch(self, pieces: Sequence[Piece], pairs: Pairs, started: float, ended: float) -> None:
+        """Count a call of the scorer for some pieces, as the pairs they make, from its start to its end."""
         seconds = ended - started
-        padded = sum(request.padded_tokens for request in requests)
+        lengths = np.array([len(ids) for ids in (pairs.token_ids or {}).values()], dtype=np.int64)
+        tokens = int(lengths.sum())
         self._counts["batches"] += 1
-        self._counts["batch_tokens"] += sum(request.tokens for request in requests)
-        self._counts["padded_tokens"] += padded
+        self._counts["batch_tokens"] += tokens
+        runs = plan_batches(lengths, RUN_TOKENS)
+        self._counts["padded_tokens"] += sum(len(run) * int(lengths[run[0]]) for run in runs)
         self._runs.add(seconds)
-        for request in requests:
-            self._waits.add(started - request.submitted)
-        pace = seconds / max(padded, 1)
-        self.seconds_per_token = 0.8 * self.seconds_per_token + 0.2 * pace if self.seconds_per_token else pace
+        for piece in pieces:
+            if piece.start == 0:
+                self._waits.add(started - piece.request.submitted)
+        self._seconds = 0.8 * self._seconds + seconds
+        self._tokens = 0.8 * self._tokens + tokens
 
     def stats(self, *, waiting: int, in_flight: int) -> BatcherStats:
         """Return all counts as they are at this moment."""

@@ -4,18 +4,21 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+from bertscore_onnx.concurrency.timer import Timer
 from bertscore_onnx.errors import EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs, collect_pairs, join_pairs
+from bertscore_onnx.scoring.inputs import Pairs, collect_pairs
 from bertscore_onnx.serving.limits import BatcherLimits
 from bertscore_onnx.serving.queue import RequestQueue
-from bertscore_onnx.serving.request import Request, is_finite, split_scores
-from bertscore_onnx.serving.timer import Timer
+from bertscore_onnx.serving.request import Piece, Request, is_finite, join_pieces, split_scores
 
 PROBE_TEXT = "a probe"
+
+_UNDEFINED = "The scorer gave undefined scores. Run `bertscore-onnx inspect` on its bundle."
 
 _log = logging.getLogger(__name__)
 
@@ -30,12 +33,44 @@ def probe(scorer: BERTScorer) -> None:
         raise EncodingError("The scorer gives a probe undefined scores. Run `bertscore-onnx inspect` on its bundle.")
 
 
+class SharedScorer:
+    """A scorer and the workers that use it; once it is given up, the last of them closes it."""
+
+    def __init__(self, scorer: BERTScorer) -> None:
+        """Take a scorer that nobody uses yet."""
+        self.scorer = scorer
+        self._users = 0
+        self._is_given_up = False
+        self._changing = threading.Lock()
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Be one of its users."""
+        self._change(users=1)
+        try:
+            yield
+        finally:
+            self._change(users=-1)
+
+    def give_up(self) -> None:
+        """Close it as soon as nobody uses it."""
+        self._change(gives_up=True)
+
+    def _change(self, *, users: int = 0, gives_up: bool = False) -> None:
+        with self._changing:
+            self._users += users
+            self._is_given_up |= gives_up
+            is_over = self._is_given_up and not self._users
+        if is_over:
+            self.scorer.close()
+
+
 class Worker:
     """A thread that scores batches until it is dismissed, breaks down, or stalls; the supervisor watches it."""
 
     def __init__(
         self,
-        scorer: BERTScorer,
+        shared: SharedScorer,
         queue: RequestQueue,
         timer: Timer,
         limits: BatcherLimits,
@@ -46,16 +81,17 @@ class Worker:
         """Set up a worker; `start` starts it.
 
         Args:
-            scorer: the scorer.
+            shared: the scorer.
             queue: where the batches come from and the answers go.
             timer: wakes the supervisor when this worker has ended or may have stalled.
             limits: those of the batcher.
-            has_scored: whether `scorer` has just scored; if not, the worker probes it before it takes a batch.
-            make_scorer: makes the scorer to use instead of `scorer`, which is closed.
+            has_scored: whether the scorer has just scored; if not, the worker probes it before it takes a batch.
+            make_scorer: makes a scorer to use instead, with the same signature.
         """
-        self.scorer = scorer
-        self.batch: list[Request] = []
-        """What it holds; not all of it need be unanswered."""
+        self.shared = shared
+        """The scorer in use."""
+        self.batch: list[Piece] = []
+        """What it holds; not all of the requests need be unanswered."""
         self.has_scored = has_scored
         """Whether it has ever scored."""
         self.failure: BaseException | None = None
@@ -67,6 +103,11 @@ class Worker:
         self._busy_since = math.inf
         self._ended_at: float | None = None
         self._thread = threading.Thread(target=self._run, name="bertscore-onnx-worker", daemon=True)
+
+    @property
+    def scorer(self) -> BERTScorer:
+        """The scorer in use."""
+        return self.shared.scorer
 
     @property
     def ended_at(self) -> float | None:
@@ -95,31 +136,22 @@ class Worker:
             self._thread.join(timeout)
 
     def _run(self) -> None:
-        made = self._make_scorer is not None
         try:
-            self._prepare()
-            self._serve()
+            self._start_clock()
+            if self._make_scorer is not None:
+                self.shared = SharedScorer(self._fresh_scorer(self._make_scorer))
+            with self.shared.used():
+                self._prepare()
+                self._serve()
         except BaseException as error:  # SystemExit too: the supervisor answers what is left and takes a new worker
             self.failure = error
             _log.exception("The worker broke down.")
         finally:
             self._ended_at = time.monotonic()
             self._timer.fire()
-            if made:
-                self.scorer.close()
-
-    def _prepare(self) -> None:
-        self._start_clock()
-        if self._make_scorer is not None:
-            self.scorer = self._fresh_scorer(self._make_scorer)
-        if not self.has_scored:
-            probe(self.scorer)
-            self.has_scored = True
-        self._stop_clock()
 
     def _fresh_scorer(self, make_scorer: Callable[[], BERTScorer]) -> BERTScorer:
-        """Close the scorer and make one with the same signature in its place."""
-        self.scorer.close()  # first, since a device may not have room for two
+        """Make a scorer with the signature of the one that is replaced."""
         fresh = make_scorer()
         if fresh.signature != self.scorer.signature:
             fresh.close()
@@ -129,42 +161,51 @@ class Worker:
             )
         return fresh
 
+    def _prepare(self) -> None:
+        if not self.has_scored:
+            probe(self.scorer)
+            self.has_scored = True
+        self._stop_clock()
+
     def _serve(self) -> None:
-        limits = self._limits
-        while batch := self._queue.take(self, max_tokens=limits.max_batch_tokens, max_delay=limits.max_delay):
+        while batch := self._queue.take(self):
             self.batch = batch
             self._answer(batch)
             self.batch = []
             self._stop_clock()
 
-    def _answer(self, batch: Sequence[Request]) -> None:
-        """Score requests together; where that fails, one by one, so that none fails for the fault of another."""
-        requests = [request for request in batch if not self._is_late(request)]
-        if not requests:
+    def _answer(self, batch: Sequence[Piece]) -> None:
+        """Score pieces together; where that fails, one by one, so that none fails for the fault of another."""
+        pieces = [piece for piece in batch if not self._is_late(piece.request)]
+        if not pieces:
             return
         try:
-            answers = self._score(requests)
+            parts = self._score(pieces)
         except Exception as error:
             if not isinstance(error, InputError):
                 probe(self.scorer)  # a scorer that cannot score at all ends this worker
-            if len(requests) == 1:
-                self._queue.answer(requests[0], error)
+            if len(pieces) == 1:
+                self._queue.answer(pieces[0].request, error)
                 return
         else:
-            for request, answer in zip(requests, answers, strict=True):
-                self._queue.answer(request, answer)
+            for piece, part in zip(pieces, parts, strict=True):
+                if is_finite(part):
+                    self._queue.answer_piece(piece, part)
+                else:
+                    self._queue.answer(piece.request, EncodingError(_UNDEFINED))
             return
-        for request in requests:
-            self._answer([request])
+        for piece in pieces:
+            self._answer([piece])
 
-    def _score(self, requests: Sequence[Request]) -> list[Scores | EncodingError]:
+    def _score(self, pieces: Sequence[Piece]) -> list[Scores]:
         self._start_clock()
         started = time.monotonic()
+        pairs = join_pieces(pieces)
         try:
-            scores = self._score_pairs(join_pairs([request.pairs for request in requests]))
+            scores = self._score_pairs(pairs)
         finally:
-            self._queue.count_batch(requests, started)
-        return list(split_scores(scores, requests))
+            self._queue.count_batch(pieces, pairs, started)
+        return split_scores(scores, pieces)
 
     def _score_pairs(self, pairs: Pairs) -> Scores:
         """Score pairs; what a caller should know of their texts is counted and logged."""

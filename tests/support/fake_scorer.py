@@ -1,6 +1,7 @@
 """A scorer whose faults are told by the text."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ GUARD = 10
 
 
 class FakeScorer:
-    """Gives each candidate its length as its score, and does as its texts say."""
+    """Gives each candidate its length as its precision, and does as its texts say; a longer reference is better."""
 
     def __init__(self, model="fake", idf="no"):
         self.signature = Signature(model, 1, idf, "no", "slow", "truncate", "fp32", "fake")
@@ -26,8 +27,13 @@ class FakeScorer:
         self.entered = threading.Event()
         self.gate = threading.Event()
 
+    def tokenise(self, pairs):
+        """Give each text a token a character, and two special ones."""
+        ids = {text: np.zeros(len(text) + 2, np.int64) for text in pairs.texts}
+        return replace(pairs, token_ids=ids), TextCounts()
+
     def score_pairs(self, pairs):
-        cands, counts = pairs.candidates.texts, pairs.references.counts
+        cands, refs = pairs.candidates.texts, pairs.references.texts
         self.calls.append(list(cands))
         if self.closed:
             raise ClosedError("closed")
@@ -40,7 +46,8 @@ class FakeScorer:
             self.entered.set()
             assert self.gate.wait(GUARD)
         values = np.array([np.nan if cand == "nan" else len(cand) for cand in cands], np.float32)
-        return Scores(values, values / 2, values / 4, counts - 1), TextCounts(empty=cands.count(""))
+        f1 = values / 4 + np.array([*map(len, refs)], np.float32)
+        return Scores(values, values / 2, f1, np.zeros(len(cands), np.int64)), TextCounts(empty=cands.count(""))
 
     def close(self):
         self.closed = True

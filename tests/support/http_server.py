@@ -53,7 +53,10 @@ class FakeBatcher:
         if self.is_full:
             raise self.error
 
-    async def score_pairs(self, pairs, *, deadline=None):
+    def tokenise(self, pairs):
+        return self._real.tokenise(pairs)
+
+    async def score_pairs(self, pairs, *, deadline=None, client=None):
         self.calls += 1
         if self.error is not None:
             raise self.error

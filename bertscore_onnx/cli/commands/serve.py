@@ -84,6 +84,9 @@ def serve(
     max_body: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Size of a body, or of a streamed line.")] = (
         _DEFAULTS.max_body
     ),
+    max_bytes: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Size of all bodies in progress.")] = (
+        _DEFAULTS.max_bytes
+    ),
     read_timeout: Annotated[float, typer.Option(metavar="SECONDS", help="For a body to come in.")] = (
         _DEFAULTS.read_timeout
     ),
@@ -108,7 +111,7 @@ def serve(
         from bertscore_onnx.server.access_log import configure_logging
         from bertscore_onnx.server.api_keys import ApiKeys
         from bertscore_onnx.server.app import create_app
-        from bertscore_onnx.server.lifecycle import run
+        from bertscore_onnx.server.lifecycle import end_at_signals, run
         from bertscore_onnx.server.models.registry import Models
     except ModuleNotFoundError as error:
         if (package := (error.name or "").partition(".")[0]) not in _EXTRA:
@@ -119,12 +122,14 @@ def serve(
             name=package,
         ) from error
     configure_logging(log_format.value)
+    end_at_signals()
     limits = Limits(
         max_requests=max_requests,
         max_queue=max_queue,
         max_batch_tokens=max_batch_tokens,
         max_pairs=max_pairs,
         max_body=max_body,
+        max_bytes=max_bytes,
         read_timeout=read_timeout,
         deadline=deadline,
         drain=drain,
@@ -140,7 +145,8 @@ def serve(
     with Models.load(
         model, tables, limits, load, precision=precision, allow_fp32_baseline=allow_fp32_baseline
     ) as models:
-        run(create_app(models, limits, keys=keys), models, limits, host=host, port=port)
+        app = create_app(models, limits, keys=keys, any_host=keys is not None or not _is_loopback(host))
+        run(app, models, limits, host=host, port=port)
 
 
 def _is_loopback(host: str) -> bool:

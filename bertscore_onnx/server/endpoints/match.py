@@ -1,6 +1,8 @@
 """`POST /v1/match`: the score of one pair, and the similarities behind it."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,17 +10,20 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bertscore_onnx.errors import DeadlineError
+from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.models.selection import Selection
 from bertscore_onnx.server.requests.body import RequestBody
-from bertscore_onnx.server.requests.chunks import score_chunk
+from bertscore_onnx.server.requests.chunks import score_chunk, tokenised
 from bertscore_onnx.server.requests.decoding import decode
 from bertscore_onnx.server.requests.errors import ApiError, json_response
+from bertscore_onnx.server.requests.lanes import Lanes
 from bertscore_onnx.server.requests.media_type import JSON, media_type
-from bertscore_onnx.server.requests.record import record_of
+from bertscore_onnx.server.requests.record import RequestRecord, record_of
 from bertscore_onnx.server.requests.schemas import MatchAnswer, MatchBody, PairBody
-from bertscore_onnx.similarity import TokenSimilarity, token_similarity
+from bertscore_onnx.similarity import token_similarity
 
 MAX_TOKENS = 128
 """Tokens of either side: the answer grows with their product."""
@@ -27,11 +32,13 @@ MAX_TOKENS = 128
 class MatchEndpoint:
     """The endpoint."""
 
-    def __init__(self, models: Models, limits: Limits) -> None:
-        """Answer with these models, within these limits."""
+    def __init__(self, models: Models, limits: Limits, lanes: Lanes) -> None:
+        """Answer with these models, within these limits; what clients send is decoded and tokenised in `lanes`."""
         self._models = models
         self._limits = limits
-        self._one_at_a_time = asyncio.Lock()  # it passes by the batcher, which has the better claim to the processor
+        self._lanes = lanes
+        # of its own, one for all: it passes by the batcher, which has the better claim to the processor
+        self._thread = ThreadPoolExecutor(1, "bertscore-match-endpoint")
 
     async def __call__(self, request: Request) -> Response:
         """Answer a request.
@@ -44,27 +51,22 @@ class MatchEndpoint:
         body = RequestBody(request, self._limits)
         with record.stage("read"):
             content = await body.whole()
-        asked = decode(content, MatchBody)
-        selection = Selection(self._models.model(asked.model), None, asked.rescale)
-        record.model = selection.model.name
         with record.stage("score"):
-            answer = await body.unless_gone(self._match(selection, asked.candidate, asked.reference))
+            answer = await body.unless_gone(self._match(content, record))
         record.pairs = 1
         return json_response(answer)
 
-    async def _match(self, selection: Selection, candidate: str, reference: str) -> MatchAnswer:
+    async def _match(self, content: bytes, record: RequestRecord) -> MatchAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
+        selection, pairs = await self._lanes.run(len(content), partial(self._prepare, content), until)
+        record.model = selection.model.name
         try:
-            async with asyncio.timeout_at(until), self._one_at_a_time:
-                found = await asyncio.to_thread(self._similarities, selection, candidate, reference)
+            async with asyncio.timeout_at(until):
+                work = partial(token_similarity, selection.slot.scorer, selection.model.token_names, *pairs.texts)
+                found = await asyncio.get_running_loop().run_in_executor(self._thread, work)
         except TimeoutError as error:
-            raise ApiError(504, "deadline", f"There was no answer within {self._limits.deadline:g} s.") from error
-        longest = max(found.similarity.shape)
-        if longest > MAX_TOKENS:
-            raise ApiError(
-                422, "too_long", f"A text has {longest} tokens; similarities are shown for at most {MAX_TOKENS}."
-            )
-        [score] = await score_chunk(selection, [PairBody(candidate, reference)], until, patient=False)
+            raise DeadlineError("There were no similarities in time.") from error
+        [score] = await score_chunk(selection, pairs, until, patient=False, client=record.client)
         return MatchAnswer(
             selection.signature,
             selection.model.name,
@@ -76,8 +78,17 @@ class MatchEndpoint:
             _rounded(found.reference_weights),
         )
 
-    def _similarities(self, selection: Selection, candidate: str, reference: str) -> TokenSimilarity:
-        return token_similarity(selection.slot.scorer, selection.model.token_names, candidate, reference)
+    def _prepare(self, content: bytes) -> tuple[Selection, Pairs]:
+        """Decode a body, and tokenise its texts, which must be short."""
+        asked = decode(content, MatchBody)
+        selection = Selection(self._models.model(asked.model), None, asked.rescale)
+        pairs = tokenised(selection, [PairBody(asked.candidate, asked.reference)])
+        longest = max(map(len, (pairs.token_ids or {}).values()))
+        if longest > MAX_TOKENS:
+            raise ApiError(
+                422, "too_long", f"A text has {longest} tokens; similarities are shown for at most {MAX_TOKENS}."
+            )
+        return selection, pairs
 
 
 def _rounded(values: NDArray[np.float32]) -> Any:

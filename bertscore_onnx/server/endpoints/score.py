@@ -1,34 +1,34 @@
 """`POST /v1/score`: scores the pairs of one JSON body, or a stream of lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from typing import TypeVar
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.server.endpoints.stream import ScoreStream
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.models.selection import Selection
 from bertscore_onnx.server.requests.body import RequestBody
-from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_chunk
+from bertscore_onnx.server.requests.chunks import check_tokens, score_chunk, tokenised
 from bertscore_onnx.server.requests.decoding import decode_score_body
 from bertscore_onnx.server.requests.errors import ApiError, json_response
+from bertscore_onnx.server.requests.lanes import Lanes
 from bertscore_onnx.server.requests.media_type import JSON, NDJSON, media_type
-from bertscore_onnx.server.requests.record import record_of
-from bertscore_onnx.server.requests.schemas import PairBody, ScoreAnswer, ScoreValue
-
-T = TypeVar("T")
+from bertscore_onnx.server.requests.record import RequestRecord, record_of
+from bertscore_onnx.server.requests.schemas import ScoreAnswer
 
 
 class ScoreEndpoint:
     """The endpoint."""
 
-    def __init__(self, models: Models, limits: Limits) -> None:
-        """Answer with these models, within these limits."""
+    def __init__(self, models: Models, limits: Limits, lanes: Lanes) -> None:
+        """Answer with these models, within these limits; what clients send is decoded and tokenised in `lanes`."""
         self._models = models
         self._limits = limits
+        self._lanes = lanes
 
     async def __call__(self, request: Request) -> Response:
         """Answer a request.
@@ -38,41 +38,29 @@ class ScoreEndpoint:
         """
         self._models.check_room()
         if media_type(request, JSON, NDJSON) == NDJSON:
-            return ScoreStream(request, self._models, self._limits)
+            return ScoreStream(request, self._models, self._limits, self._lanes)
         if request.query_params:
             raise ApiError(422, "invalid", "Settings belong into the JSON body; only a stream has them in the address.")
-        return await self._answer(request)
-
-    async def _answer(self, request: Request) -> Response:
         record = record_of(request)
         body = RequestBody(request, self._limits)
         with record.stage("read"):
             content = await body.whole()
-        asked = decode_score_body(content, self._limits.max_pairs)
-        model = self._models.model(asked.model)
-        record.model = model.name
-        selection = Selection(model, asked.idf, asked.rescale)
         with record.stage("score"):
-            scores = await body.unless_gone(self._score(selection, asked.pairs))
-        record.pairs = len(scores)
-        return json_response(ScoreAnswer(selection.signature, model.name, scores))
+            return json_response(await body.unless_gone(self._score(content, record)))
 
-    async def _score(self, selection: Selection, pairs: list[PairBody]) -> list[ScoreValue]:
+    async def _score(self, content: bytes, record: RequestRecord) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
-        max_tokens = self._limits.max_batch_tokens
-        sizes = [pair_tokens(pair, selection.model.cut_at, max_tokens, at) for at, pair in enumerate(pairs)]
-        scores: list[ScoreValue] = []
+        selection, pairs = await self._lanes.run(len(content), partial(self._prepare, content), until)
+        record.model = selection.model.name
+        scores = await score_chunk(selection, pairs, until, patient=False, client=record.client)
+        record.pairs = len(scores)
+        return ScoreAnswer(selection.signature, selection.model.name, scores)
 
-        async def work(chunk: slice) -> list[ScoreValue]:
-            return await score_chunk(selection, pairs[chunk], until, patient=chunk.start > 0)
-
-        async def emit(values: list[ScoreValue]) -> None:
-            scores.extend(values)
-
-        await in_order(_each(cut(sizes, max_tokens)), work, emit)
-        return scores
-
-
-async def _each(values: Iterable[T]) -> AsyncIterator[T]:
-    for value in values:
-        yield value
+    def _prepare(self, content: bytes) -> tuple[Selection, Pairs]:
+        """Decode a body, and tokenise its texts."""
+        asked = decode_score_body(content, self._limits.max_pairs)
+        selection = Selection(self._models.model(asked.model), asked.idf, asked.rescale)
+        pairs = tokenised(selection, asked.pairs)
+        for position, tokens in enumerate(pairs.num_tokens.tolist()):
+            check_tokens(tokens, self._limits.max_batch_tokens, position)
+        return selection, pairs

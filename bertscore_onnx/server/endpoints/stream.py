@@ -5,14 +5,15 @@ concerns the stream as a whole, such as a deadline or a line without end, ends i
 where nothing has been answered yet, with the status of that error. A stream that was scored to its end closes with a
 line `{"done": true, …}`; where that line is missing, something was lost.
 
-Memory is bounded: at most a few batches are under way, nothing more is read before their scores have been sent, and
-nothing is sent that the client does not take.
+Memory is bounded: at most a few chunks are under way, nothing more is read before their scores have been sent, and
+nothing is sent that the client does not take. A stream of too many wrong lines is ended.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 from starlette.requests import Request
@@ -20,19 +21,29 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bertscore_onnx.errors import BertScoreOnnxError
+from bertscore_onnx.scoring.inputs import Pairs
+from bertscore_onnx.server.admission import Slot
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.models.selection import Selection
 from bertscore_onnx.server.requests.body import RequestBody
-from bertscore_onnx.server.requests.chunks import cut, in_order, pair_tokens, score_chunk
+from bertscore_onnx.server.requests.chunks import check_tokens, cut, in_order, score_chunk, to_pairs, tokenised
 from bertscore_onnx.server.requests.decoding import decode_line
 from bertscore_onnx.server.requests.errors import ApiError, ClientGoneError, api_error_of, unexpected
+from bertscore_onnx.server.requests.lanes import Lanes
 from bertscore_onnx.server.requests.media_type import NDJSON
 from bertscore_onnx.server.requests.record import record_of
-from bertscore_onnx.server.requests.schemas import PairBody, StreamEnd
+from bertscore_onnx.server.requests.schemas import PairBody, ScoreValue, StreamEnd
 
 _log = logging.getLogger(__name__)
 _SETTINGS = {"model", "rescale", "idf"}
+
+
+MAX_WRONG_LINES = 1000
+"""After as many lines that cannot be scored a stream ends."""
+
+_LINE_TOKENS = 16
+"""What a line counts for at least, so that a chunk has few lines even where they are empty or wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +52,26 @@ class _Line:
 
     number: int
     pair: PairBody | ApiError
-    tokens: int
+    tokens: int = _LINE_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Some lines that are answered together."""
+
+    lines: list[_Line]
+
+    pairs: Pairs
+    """Those of the lines that can be scored, tokenised."""
+
+    num_bytes: int
+    """The bytes that are not needed any more once it is answered."""
 
 
 class ScoreStream(Response):
     """The answer to one stream."""
 
-    def __init__(self, request: Request, models: Models, limits: Limits) -> None:
+    def __init__(self, request: Request, models: Models, limits: Limits, lanes: Lanes) -> None:
         """Read the settings from the address; nothing of the body.
 
         Raises:
@@ -63,6 +87,8 @@ class ScoreStream(Response):
         del self.headers["content-length"]
         self._selection = Selection(model, settings.get("idf"), settings.get("rescale"))
         self._limits = limits
+        self._lanes = lanes
+        self._slot: Slot = request.scope["slot"]
         self._body = RequestBody(request, limits)
         self._record = record_of(request)
         self._record.model = model.name
@@ -83,8 +109,10 @@ class ScoreStream(Response):
     async def _run(self, send: Send) -> bytes:
         """Score and send all lines; return the line to close with."""
 
-        async def emit(answers: bytes) -> None:
-            await self._send(send, answers, more=True)
+        async def emit(answered: tuple[bytes, int]) -> None:
+            lines, num_bytes = answered
+            await self._send(send, lines, more=True)
+            self._slot.release(num_bytes)
 
         try:
             await in_order(self._chunks(), self._work, emit)
@@ -109,51 +137,75 @@ class ScoreStream(Response):
         self._record.reason = api_error.detail.code
         return api_error.line(None)
 
-    async def _chunks(self) -> AsyncIterator[Sequence[_Line]]:
-        """Yield the lines in chunks of a batch at most: all that have come, without waiting for more."""
+    async def _chunks(self) -> AsyncIterator[_Chunk]:
+        """Yield the lines in chunks of a batch at most: all that have come, without waiting for more.
+
+        Raises:
+            ApiError: 422: there were too many wrong lines.
+        """
         async for contents in self._body.lines():
-            lines = [line for content in contents if (line := self._read(content))]
-            for chunk in cut([line.tokens for line in lines], self._limits.max_batch_tokens):
-                yield lines[chunk]
-            await asyncio.sleep(0)  # a client that sends faster than this reads must not keep others waiting
+            num_bytes = sum(map(len, contents)) + len(contents)
+            until = asyncio.get_running_loop().time() + self._limits.deadline
+            chunks = await self._lanes.run(num_bytes, partial(self._read, contents, num_bytes), until)
+            if not chunks:
+                self._slot.release(num_bytes)
+            for chunk in chunks:
+                yield chunk
+            if self._errors > MAX_WRONG_LINES:
+                raise ApiError(422, "too_many_errors", f"More than {MAX_WRONG_LINES:,} lines cannot be scored.")
 
-    def _read(self, content: bytes) -> _Line | None:
-        """Read a line; None for a blank one."""
-        self._lines += 1
-        if not content.strip():
-            return None
-        limits = self._limits
+    def _read(self, contents: list[bytes], num_bytes: int) -> list[_Chunk]:
+        """Decode and tokenise lines, as far as there are not too many wrong ones."""
+        lines = []
+        for content in contents:
+            self._lines += 1
+            if self._errors <= MAX_WRONG_LINES and not content.isspace() and content:
+                lines.append(self._decoded(content))
+        pairs = tokenised(self._selection, [line.pair for line in lines if isinstance(line.pair, PairBody)])
+        sizes = iter(pairs.num_tokens.tolist())
+        lines = [self._sized(line, next(sizes)) if isinstance(line.pair, PairBody) else line for line in lines]
+        parts = [*cut([line.tokens for line in lines], self._limits.max_batch_tokens)]
+        return [_chunk(lines[part], pairs, num_bytes if part is parts[-1] else 0) for part in parts]
+
+    def _decoded(self, content: bytes) -> _Line:
         try:
-            pair = decode_line(content, limits.max_pairs)
-            tokens = pair_tokens(pair, self._selection.model.cut_at, limits.max_batch_tokens)
+            return _Line(self._lines, decode_line(content, self._limits.max_pairs))
         except ApiError as error:
-            return _Line(self._lines, error, 0)
-        return _Line(self._lines, pair, tokens)
+            self._errors += 1
+            return _Line(self._lines, error)
 
-    async def _work(self, lines: Sequence[_Line]) -> bytes:
-        """Score a chunk; return the lines to answer it with."""
+    def _sized(self, line: _Line, tokens: int) -> _Line:
+        try:
+            check_tokens(tokens, self._limits.max_batch_tokens)
+        except ApiError as error:
+            self._errors += 1
+            return _Line(line.number, error)
+        return _Line(line.number, line.pair, max(tokens, _LINE_TOKENS))
+
+    async def _work(self, chunk: _Chunk) -> tuple[bytes, int]:
+        """Score a chunk; return the lines to answer it with, and its bytes."""
         until = asyncio.get_running_loop().time() + self._limits.deadline
-        pairs = [line.pair for line in lines if isinstance(line.pair, PairBody)]
-        values = iter(await score_chunk(self._selection, pairs, until, patient=True) if pairs else [])
-        self._record.pairs += len(pairs)
-        self._errors += len(lines) - len(pairs)
-        return b"".join(
+        values: Iterator[ScoreValue] = iter([])
+        if len(chunk.pairs.candidates):
+            client = self._record.client
+            values = iter(await score_chunk(self._selection, chunk.pairs, until, patient=True, client=client))
+        self._record.pairs += len(chunk.pairs.candidates)
+        answers = b"".join(
             line.pair.line(line.number)
             if isinstance(line.pair, ApiError)
             else msgspec.json.encode(next(values)) + b"\n"
-            for line in lines
+            for line in chunk.lines
         )
+        return answers, chunk.num_bytes
 
     async def _send(self, send: Send, lines: bytes, *, more: bool) -> None:
-        """Send lines, and give up on a client that takes nothing in.
+        """Send lines; the answer begins with the first: some clients send their body when it is asked for."""
+        if not self._has_begun:
+            self._has_begun = True
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": lines, "more_body": more})
 
-        The answer begins with the first of them and not earlier: some clients send their body when it is asked for.
-        """
-        try:
-            async with asyncio.timeout(self._limits.read_timeout):
-                if not self._has_begun:
-                    self._has_begun = True
-                    await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                await send({"type": "http.response.body", "body": lines, "more_body": more})
-        except TimeoutError as error:
-            raise ClientGoneError from error
+
+def _chunk(lines: list[_Line], tokenised_pairs: Pairs, num_bytes: int) -> _Chunk:
+    bodies = [line.pair for line in lines if isinstance(line.pair, PairBody)]
+    return _Chunk(lines, replace(to_pairs(bodies), token_ids=tokenised_pairs.token_ids), num_bytes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Self
 
 from bertscore_onnx.bundle.resolver import resolve_bundle
@@ -35,7 +36,8 @@ class Models(Closeable):
         """Load models.
 
         Args:
-            models: a model's name or the path of a bundle each; with `NAME=` before it, requests call it NAME.
+            models: a model's name or the path of a bundle each; with `NAME=` before it, requests call it NAME. A path
+                that there is may hold a `=` itself.
             idf_sentences: the sentences of each idf table, which every model gets.
             limits: those of the server.
             load: loads one model.
@@ -49,7 +51,7 @@ class Models(Closeable):
         loaded: list[Model] = []
         with ExitStack() as opened:
             for spec in models:
-                alias, _, source = spec.rpartition("=")
+                alias, source = _name_and_source(spec)
                 bundle = resolve_bundle(source, precision=precision)
                 name = alias or bundle.manifest.model_id
                 if any(name == other.name for other in loaded):
@@ -103,3 +105,8 @@ class Models(Closeable):
             slot.batcher.close()
         for model in self:
             model.close()
+
+
+def _name_and_source(spec: str) -> tuple[str, str]:
+    name, equals, source = spec.partition("=")
+    return ("", spec) if not equals or Path(spec).exists() else (name, source)

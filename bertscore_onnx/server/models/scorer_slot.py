@@ -8,6 +8,9 @@ from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.serving import MicroBatcher
 
+MIN_STALL = 30.0
+"""Seconds that a run may take at least before its worker is replaced; a model has as long to load."""
+
 
 class SharedModel(Closeable):
     """A model that is loaded once for all its scorers, and once more when one of them finds that it fails.
@@ -72,6 +75,7 @@ class ScorerSlot(Closeable):
                 max_batch_tokens=limits.max_batch_tokens,
                 max_queue=limits.max_queue,
                 deadline=limits.deadline,
+                max_stall=max(limits.deadline, MIN_STALL),
                 make_scorer=self._replace_scorer,
             )
         except BaseException:

@@ -1,5 +1,6 @@
 """What one request asks for: a model, an idf table and a rescaling."""
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from bertscore_onnx.matching.rescaling import Rescaling
@@ -30,11 +31,11 @@ class Selection:
         self.signature = str(replace(self.slot.scorer.signature, rescale=language))
         """That of a `BERTScorer` with the same settings."""
 
-    async def score(self, pairs: Pairs, deadline: float) -> Scores:
-        """Score pairs, in batches with those of other requests.
+    async def score(self, pairs: Pairs, deadline: float, client: Hashable = None) -> Scores:
+        """Score tokenised pairs, in batches with those of other requests.
 
         Raises:
             BertScoreOnnxError: as `MicroBatcher.score_pairs` says.
         """
-        raw = await self.slot.batcher.score_pairs(pairs, deadline=deadline)
+        raw = await self.slot.batcher.score_pairs(pairs, deadline=deadline, client=client)
         return self._rescaling.apply(raw)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from bertscore_onnx.server.admission import Slot
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.requests.errors import ApiError, ClientGoneError
 
@@ -22,6 +23,7 @@ class RequestBody:
             ApiError: 415: the body is compressed.
         """
         self._receive = request.receive
+        self._slot: Slot = request.scope["slot"]
         self._declared = request.headers.get("content-length", "")
         self._limits = limits
         self._is_complete = False
@@ -30,33 +32,41 @@ class RequestBody:
             raise ApiError(415, "unsupported_media_type", f"The body is encoded with {encoding!r}; send it as it is.")
 
     async def whole(self) -> bytes:
-        """Read all of it.
+        """Read all of it; its slot holds the bytes.
 
         Raises:
-            ApiError: 413: it is too large; 408: it took too long.
+            ApiError: 413: it is too large; 408: it took too long; 429: there is no room for its bytes.
             ClientGoneError: the connection was closed.
         """
-        if self._declared.isdecimal() and int(self._declared[:20]) > self._limits.max_body:
+        declared = int(self._declared[:20]) if self._declared.isdecimal() else 0
+        if declared > self._limits.max_body:
             raise self._too_large("The body")
+        self._slot.hold(declared)
         until = self._latest()
         content = bytearray()
         while not self._is_complete:
             content += await self._next(until)
             if len(content) > self._limits.max_body:
                 raise self._too_large("The body")
+            if len(content) > declared:
+                self._slot.hold(len(content) - declared)
+                declared = len(content)
         return bytes(content)
 
     async def lines(self) -> AsyncIterator[list[bytes]]:
         """Read it line by line; yields the lines that have come in so far, without their ends, as soon as there are.
 
+        Its slot holds the bytes of what was yielded, an end for each line included; release them when they are gone.
+
         Raises:
-            ApiError: 413: a line is too long; 408: the next one took too long.
+            ApiError: 413: a line is too long; 408: the next one took too long; 429: there is no room for its bytes.
             ClientGoneError: the connection was closed.
         """
         rest = bytearray()
         until = self._latest()
         while not self._is_complete:
             chunk = await self._next(until)
+            self._slot.hold(len(chunk))
             head, end, tail = chunk.rpartition(b"\n")
             rest += head
             if end:
@@ -67,6 +77,7 @@ class RequestBody:
             if len(rest) > self._limits.max_body:
                 raise self._too_large("A line")
         if rest:
+            self._slot.hold(1)
             yield [bytes(rest)]
 
     async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
@@ -93,13 +104,14 @@ class RequestBody:
     async def _next(self, until: float) -> bytes:
         """Return what comes next."""
         try:
-            async with asyncio.timeout_at(until):
+            async with self._slot.client_turn(until):
                 message = await self._receive()
         except TimeoutError as error:
             raise ApiError(
                 408,
                 "read_timeout",
-                f"The body did not come within {self._limits.read_timeout:g} seconds.",
+                f"The body did not come in time: within {self._limits.read_timeout:g} seconds, or sooner where all "
+                "requests that may be in progress are.",
                 headers={"Connection": "close"},
             ) from error
         if message["type"] == "http.disconnect":

@@ -1,18 +1,17 @@
-"""Cuts many pairs into chunks of at most one batch, and scores these in order with little ahead of the client."""
+"""Tokenises pairs, cuts many into chunks, and scores these in order with little ahead of the client."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from bertscore_onnx.errors import QueueFullError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs, Texts
+from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.server.models.selection import Selection
 from bertscore_onnx.server.requests.errors import ApiError
 from bertscore_onnx.server.requests.schemas import PairBody, ScoreValue
-from bertscore_onnx.serving.request import estimate_tokens
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -21,24 +20,33 @@ _AHEAD = 1
 """Chunks that wait to be sent on, besides the one that is awaited and the one that is being added."""
 
 
-def pair_tokens(pair: PairBody, cut_at: int | None, max_tokens: int, position: int | None = None) -> int:
-    """Estimate the tokens of a candidate and its references as the model takes them.
+def tokenised(selection: Selection, decoded: Sequence[PairBody]) -> Pairs:
+    """Return what a scorer takes, with its tokens; it takes time in proportion to the texts."""
+    return selection.slot.batcher.tokenise(to_pairs(decoded))
+
+
+def to_pairs(decoded: Sequence[PairBody]) -> Pairs:
+    """Return what a scorer takes; decoding has checked the pairs."""
+    references = [pair.all_references for pair in decoded]
+    counts = np.array([*map(len, references)], dtype=np.int64)
+    texts = [text for group in references for text in group]
+    return Pairs(singles([pair.candidate for pair in decoded]), Texts(texts, counts))
+
+
+def check_tokens(tokens: int, max_tokens: int, position: int | None = None) -> None:
+    """Check the tokens of a candidate and its references.
 
     Raises:
-        ApiError: 422: they are more than a batch may have.
+        ApiError: 422: they are more than `max_tokens`.
     """
-    texts = [pair.candidate, *pair.all_references]
-    longest = cut_at or max_tokens
-    tokens = sum(min(estimate_tokens(text), longest) for text in texts)
     if tokens > max_tokens:
         raise ApiError(
             422,
             "too_long",
-            f"The candidate and its {len(texts) - 1} references have about {tokens:,} tokens together; at most "
-            f"{max_tokens:,} can be scored at once. Give fewer or shorter references.",
+            f"The candidate and its references have {tokens:,} tokens together; at most {max_tokens:,} are scored. "
+            "Give fewer or shorter references.",
             pair=position,
         )
-    return tokens
 
 
 def cut(sizes: Iterable[int], max_size: int) -> Iterator[slice]:
@@ -55,39 +63,29 @@ def cut(sizes: Iterable[int], max_size: int) -> Iterator[slice]:
 
 
 async def score_chunk(
-    selection: Selection, pairs: Sequence[PairBody], until: float, *, patient: bool
+    selection: Selection, pairs: Pairs, until: float, *, patient: bool, client: Hashable = None
 ) -> list[ScoreValue]:
-    """Score one chunk of a request.
+    """Score a request, or one chunk of it.
 
     Args:
         selection: how to score.
-        pairs: what to score.
+        pairs: what to score, tokenised.
         until: the latest time for an answer, of the running loop's clock.
         patient: whether to wait for room where the queue is full. A request is refused at its first chunk or not at
             all, so that no work is thrown away.
+        client: whose request it is.
 
     Raises:
         BertScoreOnnxError: as `MicroBatcher.score_pairs` says.
     """
-    checked = to_scorer_pairs(pairs)
     now = asyncio.get_running_loop().time
     while True:
         try:
-            return score_values(await selection.score(checked, max(until - now(), 0.001)))
+            return score_values(await selection.score(pairs, max(until - now(), 0.001), client))
         except QueueFullError as error:
             if not patient or now() + error.retry_after > until:
                 raise
             await asyncio.sleep(error.retry_after)
-
-
-def to_scorer_pairs(decoded: Sequence[PairBody]) -> Pairs:
-    """Return what a scorer takes; decoding has checked the pairs."""
-    candidates = [pair.candidate for pair in decoded]
-    references = [pair.all_references for pair in decoded]
-    return Pairs(
-        Texts(candidates, np.ones(len(candidates), dtype=np.int64)),
-        Texts([text for group in references for text in group], np.array([*map(len, references)], dtype=np.int64)),
-    )
 
 
 def score_values(scores: Scores) -> list[ScoreValue]:

@@ -101,7 +101,7 @@ def api_error_of(error: BertScoreOnnxError) -> ApiError | None:
         case QueueFullError():
             return too_busy(str(error), error.retry_after)
         case DeadlineError():
-            return ApiError(504, "deadline", str(error))
+            return ApiError(504, "deadline", "There were no scores in time. Send fewer or shorter texts, or try again.")
         case ClosedError():
             return draining()
         case WorkerError() | ForkError():

@@ -23,6 +23,9 @@ class RequestRecord:
     reason: str = ""
     """The code of the error; empty for a success."""
 
+    client: str | None = None
+    """Stands for the key that the request gave; None where none is needed."""
+
     model: str = ""
     pairs: int = 0
     """Candidates that were scored."""

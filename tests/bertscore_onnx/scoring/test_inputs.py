@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.scoring.inputs import collect_pairs, collect_texts, join_pairs, read_pairs
+from bertscore_onnx.scoring.inputs import collect_pairs, collect_texts, read_pairs
 
 
 def laid_out(side):
@@ -26,12 +26,6 @@ def test_a_candidate_is_paired_with_each_of_its_references():
 
 def test_single_and_several_references_may_be_mixed():
     assert laid_out(collect_pairs(["a", "b"], ["x", ("y", "z")]).references) == (["x", "y", "z"], [1, 2])
-
-
-def test_pairs_are_joined_in_their_order():
-    joined = join_pairs([collect_pairs(["a"], [["x", "y"]]), collect_pairs([], []), collect_pairs(["b"], ["z"])])
-    assert laid_out(joined.candidates) == (["a", "b"], [1, 1])
-    assert laid_out(joined.references) == (["x", "y", "z"], [2, 1])
 
 
 def test_numpy_strings_become_plain_strings():

@@ -15,21 +15,20 @@ import pytest
 from bertscore_onnx.errors import ClosedError, DrainingError, InputError, InputTypeError, QueueFullError
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.serving import BatcherStats, MicroBatcher
-from bertscore_onnx.serving.request import estimate_tokens
 from tests.support.fake_scorer import GUARD, FakeScorer
 
 
 def test_scores_come_back_to_whom_they_belong(make_batcher, fake, held):
     batcher = make_batcher()
     first = held(batcher)
-    futures = [batcher.submit(["a" * n, "b" * n * n], ["x", ["y", "z"]]) for n in range(1, 9)]
+    futures = [batcher.submit(["a" * n, "b" * n * n], ["x", ["y", "zz"]]) for n in range(1, 9)]
     fake.gate.set()
     for n, future in enumerate(futures, 1):
         scores = future.result(GUARD)
-        np.testing.assert_array_equal(scores, [[n, n * n], [n / 2, n * n / 2], [n / 4, n * n / 4]])
+        np.testing.assert_array_equal(scores, [[n, n * n], [n / 2, n * n / 2], [n / 4 + 1, n * n / 4 + 2]])
         assert scores.best_reference.tolist() == [0, 1]
     assert first.result(GUARD).P.tolist() == [4]
-    assert [len(call) for call in fake.batches] == [1, 16]
+    assert [len(call) for call in fake.batches] == [1, 24]
 
 
 def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, held):
@@ -49,8 +48,8 @@ def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, held):
 
 
 def test_pairs_that_were_checked_are_scored_as_they_are(make_batcher):
-    pairs = collect_pairs(["a", "bb"], ["x", ["y", "z"]])
     batcher = make_batcher()
+    pairs = batcher.tokenise(collect_pairs(["a", "bb"], ["x", ["y", "zz"]]))
     scores = batcher.submit_pairs(pairs).result(GUARD)
     assert scores.P.tolist() == asyncio.run(batcher.score_pairs(pairs)).P.tolist() == [1, 2]
     assert scores.best_reference.tolist() == [0, 1]
@@ -61,18 +60,76 @@ def test_nothing_to_score_gets_nothing(make_batcher):
 
 
 def test_a_batch_holds_no_more_than_the_limit(make_batcher, fake, held):
-    batcher = make_batcher(max_batch_tokens=4 * estimate_tokens("abc"))
+    batcher = make_batcher(max_batch_tokens=2 * (5 + 3))
     held(batcher)
     futures = [batcher.submit(["abc"], ["x"]) for _ in range(5)]
     large = batcher.submit(["large" * 100], ["x"])
-    last = batcher.submit(["abc"], ["x"])
     fake.gate.set()
-    wait([*futures, large, last], GUARD)
-    assert [len(call) for call in fake.batches] == [1, 2, 2, 1, 1, 1]
+    wait([*futures, large], GUARD)
+    assert [len(call) for call in fake.batches] == [1, 2, 2, 1, 1]
+
+
+def test_a_large_request_is_scored_in_pieces(make_batcher, fake):
+    batcher = make_batcher(max_batch_tokens=4 * (3 + 3))
+    cands, refs = ["a"] * 9, [["x"]] * 4 + [["x"] * 6 + ["zz"]] + [["x"]] * 4
+    scores = batcher.submit(cands, refs).result(GUARD)
+    assert {len(call) for call in fake.batches} <= {1, 2, 3, 4}
+    assert sum(map(len, fake.batches)) == 15
+    assert scores.F.tolist() == [1.25] * 4 + [2.25] + [1.25] * 4
+    assert scores.best_reference.tolist() == [0] * 4 + [6] + [0] * 4
+
+
+def test_who_asks_for_little_does_not_wait_for_who_asks_for_much(make_batcher, fake, held):
+    batcher = make_batcher(max_batch_tokens=10 * (3 + 3))
+    held(batcher)
+    greedy = [batcher.submit([letter] * 1000, ["x"] * 1000) for letter in "abcdefgh"]
+    polite = batcher.submit(["p"], ["x"])
+    fake.gate.set()
+    assert polite.result(GUARD).P.tolist() == [1]
+    wait(greedy, GUARD * 3)
+    turn = next(number for number, call in enumerate(fake.batches) if "p" in call)
+    assert turn <= 2
+    assert all(future.result(0).P.tolist() == [1] * 1000 for future in greedy)
+
+
+def test_who_asks_for_much_is_not_forgotten(make_batcher, fake, held):
+    batcher = make_batcher(max_batch_tokens=10 * (3 + 3), max_queue=2000)
+    held(batcher)
+    large = batcher.submit(["a"] * 50, ["x"] * 50)
+    small = [batcher.submit(["b"], ["x"]) for _ in range(1000)]
+    fake.gate.set()
+    wait([large, *small], GUARD)
+    last = max(number for number, call in enumerate(fake.batches) if "a" in call)
+    assert last <= 2 * 50 / 5 + 2
+
+
+def test_the_small_requests_of_a_greedy_client_come_after_those_of_a_polite_one(make_batcher, fake, held):
+    batcher = make_batcher(max_batch_tokens=10 * (3 + 3))
+    held(batcher)
+    greedy = [batcher.submit(["g"], ["x"], client="greedy") for _ in range(400)]
+    polite = batcher.submit(["p"], ["x"], client="polite")
+    fake.gate.set()
+    assert polite.result(GUARD).P.tolist() == [1]
+    wait(greedy, GUARD)
+    assert next(number for number, call in enumerate(fake.batches) if "p" in call) <= 2
+
+
+def test_a_batch_takes_no_longer_than_its_share_of_the_deadline(make_batcher, fake):
+    pace = 0.0001
+    score = fake.score_pairs
+
+    def slowly(pairs):
+        threading.Event().wait(pace * sum(len(pairs.token_ids[text]) for text in pairs.texts))
+        return score(pairs)
+
+    batcher = make_batcher(deadline=12.0)  # 0.1 s for a batch
+    fake.score_pairs = slowly
+    batcher.submit([f"{n:04}" for n in range(600)], ["x"] * 600).result(GUARD)
+    assert max(map(len, fake.batches)) * 9 <= 1200
 
 
 def test_a_request_waits_for_batch_mates_where_there_were_some(make_batcher, fake, held):
-    batcher = make_batcher(max_delay=GUARD, max_batch_tokens=4 * 2 * estimate_tokens("b"))
+    batcher = make_batcher(max_delay=GUARD, max_batch_tokens=4 * (3 + 3))
     held(batcher)
     futures = [batcher.submit(["b"], ["x"]) for _ in range(2)]
     fake.gate.set()
@@ -295,8 +352,8 @@ def test_the_counts_add_up(make_batcher, fake, held):
         waiting=0,
         in_flight=0,
         batches=5,  # the first, the one that failed, and its three requests one by one
-        batch_tokens=5 + 2 * (5 + 5 + 4),
-        padded_tokens=6 + 2 * (6 + 6 + 4),
+        batch_tokens=(6 + 3) + (5 + 5 + 2 + 3) + (5 + 3) + (5 + 3) + (2 + 3),
+        padded_tokens=2 * 6 + 4 * 5 + 2 * 5 + 2 * 5 + 2 * 3,
         restarts=0,
         warnings=1,
         waits=stats.waits,

@@ -225,13 +225,33 @@ def test_a_stalled_worker_that_comes_back_in_time_answers(make_batcher, fake, he
     until(lambda: threading.active_count() == threads - 1)
 
 
-def test_a_stalled_worker_is_replaced_with_a_fresh_scorer(make_batcher, fake, held, until):
-    fresh = FakeScorer()
-    batcher = make_batcher(max_stall=0.05, make_scorer=lambda: fresh)
+def test_a_run_that_is_only_long_costs_no_scorer(make_batcher, fake, held, until):
+    batcher = make_batcher(max_stall=0.05, make_scorer=FakeScorer)
     held(batcher, deadline=0.1)
     until(lambda: batcher.stats().restarts == 1 and batcher.ready)
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
+    assert fake.calls[-1] == ["a"]
+    assert not fake.closed
+
+
+def test_a_scorer_that_stalls_twice_is_replaced_and_closed_when_no_run_uses_it(make_batcher, fake, until):
+    fresh, gate = FakeScorer(), threading.Event()
+    healthy = fake.score_pairs
+
+    def stall(pairs):
+        gate.wait(GUARD)
+        assert not fake.closed
+        return healthy(pairs)
+
+    batcher = make_batcher(max_stall=0.05, make_scorer=lambda: fresh)
+    fake.score_pairs = stall
+    stalled = batcher.submit(["b"], ["x"])
+    until(lambda: batcher.stats().restarts == 2 and batcher.ready)
+    assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
     assert fresh.calls == [["a probe"], ["a"]]
+    gate.set()
+    assert stalled.result(GUARD).P.tolist() == [1]
+    until(lambda: fake.closed)
 
 
 def test_a_batcher_whose_replacements_stall_too_is_not_ready_and_leaves_few_threads(make_batcher, fake, held, until):

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx.errors import QueueFullError
+from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.server.requests.chunks import cut, in_order, score_chunk
-from bertscore_onnx.server.requests.schemas import PairBody
+
+PAIRS = collect_pairs(["a"], ["b"])
 
 
 @given(st.lists(st.integers(0, 12)), st.integers(1, 10))
@@ -82,7 +84,7 @@ class _Selection:
         self.times = times
         self.calls = 0
 
-    async def score(self, pairs, deadline):
+    async def score(self, pairs, deadline, client):
         self.calls += 1
         if self.calls <= self.times:
             raise QueueFullError("Full.", retry_after=0.01)
@@ -95,7 +97,7 @@ def test_a_full_queue_refuses_who_is_not_patient_or_has_no_time(patient, seconds
 
     async def run():
         until = asyncio.get_running_loop().time() + seconds
-        await score_chunk(selection, [PairBody("a", "b")], until, patient=patient)
+        await score_chunk(selection, PAIRS, until, patient=patient)
 
     with pytest.raises(QueueFullError):
         asyncio.run(run())
@@ -106,7 +108,7 @@ def test_a_full_queue_is_waited_for_by_who_is_patient():
     selection = _Selection(times=3)
 
     async def run():
-        await score_chunk(selection, [PairBody("a", "b")], asyncio.get_running_loop().time() + 20, patient=True)
+        await score_chunk(selection, PAIRS, asyncio.get_running_loop().time() + 20, patient=True)
 
     with pytest.raises(InterruptedError):
         asyncio.run(run())

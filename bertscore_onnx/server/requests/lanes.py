@@ -1,0 +1,88 @@
+"""Threads that decode and tokenise what clients send, so that the event loop never waits for it.
+
+Each piece of work has a size in bytes, which tells its cost. Small work has a thread of its own and never waits for
+large work; within a lane it is by turns that of the least size and the oldest that comes next.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from bertscore_onnx.errors import DeadlineError
+
+SMALL_BYTES = 65_536
+"""What counts as small: some 0.1 s of work for the slowest of tokenizers."""
+
+T = TypeVar("T")
+
+
+class Lanes:
+    """One lane for small work and one for large work."""
+
+    def __init__(self) -> None:
+        """Start no thread yet."""
+        self._small, self._large = _Lane("bertscore-prepare-small"), _Lane("bertscore-prepare-large")
+
+    async def run(self, size: int, work: Callable[[], T], until: float) -> T:
+        """Run some work in a thread. Where the caller is cancelled, work that has begun goes on to its end.
+
+        Args:
+            size: the bytes that it works on.
+            work: what to do.
+            until: how long to wait for the result, by the running loop's clock.
+
+        Raises:
+            DeadlineError: that was too long.
+            Exception: what `work` raises.
+        """
+        lane = self._small if size <= SMALL_BYTES else self._large
+        try:
+            async with asyncio.timeout_at(until):
+                result: T = await lane.run(size, work)
+                return result
+        except TimeoutError as error:
+            raise DeadlineError("The texts could not be tokenised in time.") from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    size: int
+    work: Callable[[], Any]
+    result: "asyncio.Future[Any]"
+
+
+class _Lane:
+    def __init__(self, name: str) -> None:
+        self._thread = ThreadPoolExecutor(1, name)
+        self._waiting: list[_Job] = []
+        self._is_busy = False
+        self._oldest_next = False
+
+    async def run(self, size: int, work: Callable[[], Any]) -> Any:
+        job = _Job(size, work, asyncio.get_running_loop().create_future())
+        self._waiting.append(job)
+        self._start_next()
+        return await job.result
+
+    def _start_next(self) -> None:
+        self._waiting = [job for job in self._waiting if not job.result.done()]
+        if self._is_busy or not self._waiting:
+            return
+        self._oldest_next = not self._oldest_next
+        job = self._waiting[0] if self._oldest_next else min(self._waiting, key=lambda job: job.size)
+        self._waiting.remove(job)
+        self._is_busy = True
+        done = asyncio.get_running_loop().run_in_executor(self._thread, job.work)
+        done.add_done_callback(lambda done: self._finish(job, done))
+
+    def _finish(self, job: _Job, done: "asyncio.Future[Any]") -> None:
+        self._is_busy = False
+        error = asyncio.CancelledError() if done.cancelled() else done.exception()
+        if not job.result.done():  # else the caller has gone
+            if error is None:
+                job.result.set_result(done.result())
+            else:
+                job.result.set_exception(error)
+        self._start_next()

@@ -1,0 +1,46 @@
+"""Whose turn it is: what of the requests that wait goes into the next batch."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+
+from bertscore_onnx.serving.request import Piece, Request
+
+
+def next_pieces(requests: Iterable[Request], max_tokens: int, *, oldest_first: bool) -> list[Piece]:
+    """Take pieces of requests for a batch.
+
+    The client with the fewest tokens waiting comes first, and of its requests the smallest, so that nobody who asks
+    for little waits for those who ask for much. Lest these wait for ever, every other batch is to begin with the oldest
+    request, which then gets up to half of it.
+
+    Args:
+        requests: all that have not been answered.
+        max_tokens: the most tokens in a batch; a single pair may have more.
+        oldest_first: whether to begin with the oldest.
+
+    Returns:
+        The pieces; none where there is nothing to take.
+    """
+    waiting = [request for request in requests if request.has_more]
+    backlog: Counter[Hashable] = Counter()
+    for request in waiting:
+        backlog[request.client] += request.tokens_left
+    ordered = sorted(waiting, key=lambda one: (backlog[one.client], one.tokens_left, one.submitted))
+    pieces: list[Piece] = []
+    room = max_tokens
+    if oldest_first and waiting:
+        oldest = min(waiting, key=lambda request: request.submitted)
+        pieces += _taken(oldest, max_tokens // 2, at_least_one=True)
+        room -= sum(piece.tokens for piece in pieces)
+    for request in ordered:
+        taken = _taken(request, room, at_least_one=not pieces)
+        if not taken and request.has_more:
+            break
+        pieces += taken
+        room -= sum(piece.tokens for piece in taken)
+    return pieces
+
+
+def _taken(request: Request, max_tokens: int, *, at_least_one: bool) -> list[Piece]:
+    piece = request.take(max_tokens, at_least_one=at_least_one) if request.has_more else None
+    return [] if piece is None else [piece]
