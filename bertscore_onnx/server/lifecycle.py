@@ -26,8 +26,8 @@ _BACKLOG = 2048
 _OTHER_FILES = 128
 """Open files that are not connections."""
 
-_LAST_SECONDS = 5
-"""Seconds for answers to be sent, when all scoring is over."""
+_LAST_SECONDS = 2.0
+"""Seconds of the drain time for ending what is not done, and for its answers to be sent; at most half of it."""
 
 _IDLE_SECONDS = 15
 
@@ -79,7 +79,7 @@ def make_server(app: Starlette, *, idle_seconds: int = _IDLE_SECONDS, max_files:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=_LAST_SECONDS,
+        timeout_graceful_shutdown=1,
     )
     return _Server(config)
 
@@ -105,8 +105,9 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
     waiting = asyncio.create_task(told_to_stop.wait())
     await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
     _log.info("Stopping; %d requests are in progress.", admission.active)
-    if not await admission.drain(limits.drain):
-        _log.warning("%d requests were not answered in %g s.", admission.active, limits.drain)
+    seconds = limits.drain - min(_LAST_SECONDS, limits.drain / 2)
+    if not await admission.drain(seconds):
+        _log.warning("%d requests were not answered in %g s.", admission.active, seconds)
     await asyncio.to_thread(models.close)
     server.should_exit = True
     await serving

@@ -115,7 +115,7 @@ class ScoreStream(Response):
             self._slot.release(num_bytes)
 
         try:
-            await in_order(self._chunks(), self._work, emit)
+            await self._body.unless_gone(in_order(self._chunks(), self._work, emit))
         except ClientGoneError:
             raise
         except Exception as error:

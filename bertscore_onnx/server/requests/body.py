@@ -27,6 +27,8 @@ class RequestBody:
         self._declared = request.headers.get("content-length", "")
         self._limits = limits
         self._is_complete = False
+        self._coming: asyncio.Future[Any] | None = None
+        self._taken = asyncio.Event()
         encoding = request.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
             raise ApiError(415, "unsupported_media_type", f"The body is encoded with {encoding!r}; send it as it is.")
@@ -81,7 +83,7 @@ class RequestBody:
             yield [bytes(rest)]
 
     async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do some work, and stop it where the client goes away; call it when the body has been read.
+        """Do some work, and stop it where the client goes away.
 
         Raises:
             ClientGoneError: the connection was closed.
@@ -98,14 +100,20 @@ class RequestBody:
             working.cancel()
 
     async def _until_gone(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+        """Wait for the end of the connection: one message of the body is received ahead of who reads it."""
+        while (await self._message())["type"] != "http.disconnect":
+            while self._coming is not None and self._coming.done():
+                if self._is_complete:  # it is no part of the body
+                    self._coming = None
+                else:
+                    self._taken.clear()
+                    await self._taken.wait()
 
     async def _next(self, until: float) -> bytes:
         """Return what comes next."""
         try:
             async with self._slot.client_turn(until):
-                message = await self._receive()
+                message = await self._message()
         except TimeoutError as error:
             raise ApiError(
                 408,
@@ -116,9 +124,17 @@ class RequestBody:
             ) from error
         if message["type"] == "http.disconnect":
             raise ClientGoneError
+        self._coming = None
+        self._taken.set()
         self._is_complete = not message.get("more_body", False)
         chunk: bytes = message.get("body", b"")
         return chunk
+
+    async def _message(self) -> Any:
+        """Return the message that comes next, the same until it is taken."""
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(self._receive())
+        return await asyncio.shield(self._coming)
 
     def _latest(self) -> float:
         return asyncio.get_running_loop().time() + self._limits.read_timeout
