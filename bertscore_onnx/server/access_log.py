@@ -36,7 +36,7 @@ def configure_logging(form: LogFormat) -> None:
     """Write what this package and uvicorn log to standard error, in one form."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    for name, level in (("bertscore_onnx", logging.INFO), ("uvicorn", logging.WARNING), ("asyncio", logging.WARNING)):
+    for name, level in (("bertscore_onnx", logging.INFO), ("uvicorn", logging.ERROR), ("asyncio", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level)

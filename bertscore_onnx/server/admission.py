@@ -5,8 +5,8 @@ A request that is let in holds a slot until it is over. A slot that waits for it
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.requests.errors import draining, too_busy
@@ -91,14 +91,15 @@ class Slot:
         """Begin without bytes."""
         self._admission = admission
         self._num_bytes = 0
+        self._waits: set[asyncio.Timeout] = set()
+        self._works = 0
         self._waited = 0.0
-        self._waiting_since = 0.0
-        self._wait: asyncio.Timeout | None = None
+        self._waiting_since: float | None = None
 
     @property
     def waited(self) -> float:
-        """Seconds that it has waited for its client in all; 0 where it does not wait now, or is ending."""
-        if self._wait is None:
+        """Seconds that it has waited for its client in all; 0 where it does not wait now, or is to end."""
+        if self._waiting_since is None:
             return 0.0
         return self._waited + time.monotonic() - self._waiting_since
 
@@ -127,17 +128,35 @@ class Slot:
             TimeoutError: it took longer, or the slot is needed.
         """
         async with asyncio.timeout_at(until) as wait:
-            self._wait, self._waiting_since = wait, time.monotonic()
+            self._waits.add(wait)
+            self._take_time()
             try:
                 yield
             finally:
-                self._wait = None
-                self._waited += time.monotonic() - self._waiting_since
+                self._waits.discard(wait)
+                self._take_time()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Do something that the client waits for, so that it is not the client that is waited for."""
+        self._works += 1
+        self._take_time()
+        try:
+            yield
+        finally:
+            self._works -= 1
+            self._take_time()
 
     def give_up(self) -> bool:
-        """End the wait for the client; say whether there was one."""
-        wait, self._wait = self._wait, None
-        if wait is None:
-            return False
-        wait.reschedule(asyncio.get_running_loop().time())
-        return True
+        """End what waits for the client; say whether anything did."""
+        waits, self._waits = self._waits, set()
+        for wait in waits:
+            wait.reschedule(asyncio.get_running_loop().time())
+        self._take_time()
+        return bool(waits)
+
+    def _take_time(self) -> None:
+        now = time.monotonic()
+        if self._waiting_since is not None:
+            self._waited += now - self._waiting_since
+        self._waiting_since = now if self._waits and not self._works else None

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 _BACKLOG = 2048
 """Connections that wait to be accepted; all of them may be in one turn of the event loop, before they are counted."""
 
-_OTHER_FILES = 128
+_OTHER_FILES = 64
 """Open files that are not connections."""
 
 _LAST_SECONDS = 2.0

@@ -19,9 +19,9 @@ def load_scorer(bundle):
 
 
 @contextmanager
-def serving(models, limits=None, keys=None, **options):
+def serving(models, limits=None, keys=None, any_host=False, **options):
     """Serve in a thread, with options of `make_server`; yields a client."""
-    app = create_app(models, limits or Limits(), keys=keys)
+    app = create_app(models, limits or Limits(), keys=keys, any_host=any_host)
     server = make_server(app, **options)
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
@@ -44,6 +44,7 @@ class FakeBatcher:
         self.error = error
         self.released = threading.Event()
         self.calls = 0
+        self.clients = []
         self.cancelled = threading.Event()
         self.ready = True
         self.is_full = False
@@ -58,6 +59,7 @@ class FakeBatcher:
 
     async def score_pairs(self, pairs, *, deadline=None, client=None):
         self.calls += 1
+        self.clients.append(client)
         if self.error is not None:
             raise self.error
         try:

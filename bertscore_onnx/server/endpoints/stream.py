@@ -42,6 +42,9 @@ _SETTINGS = {"model", "rescale", "idf"}
 MAX_WRONG_LINES = 1000
 """After as many lines that cannot be scored a stream ends."""
 
+CHUNK_TOKENS = 4096
+"""The most tokens of a chunk, unless a line has more. That a client has gone shows at the next chunk at the latest."""
+
 _LINE_TOKENS = 16
 """What a line counts for at least, so that a chunk has few lines even where they are empty or wrong."""
 
@@ -146,7 +149,8 @@ class ScoreStream(Response):
         async for contents in self._body.lines():
             num_bytes = sum(map(len, contents)) + len(contents)
             until = asyncio.get_running_loop().time() + self._limits.deadline
-            chunks = await self._lanes.run(num_bytes, partial(self._read, contents, num_bytes), until)
+            with self._slot.working():
+                chunks = await self._lanes.run(num_bytes, partial(self._read, contents, num_bytes), until)
             if not chunks:
                 self._slot.release(num_bytes)
             for chunk in chunks:
@@ -164,7 +168,8 @@ class ScoreStream(Response):
         pairs = tokenised(self._selection, [line.pair for line in lines if isinstance(line.pair, PairBody)])
         sizes = iter(pairs.num_tokens.tolist())
         lines = [self._sized(line, next(sizes)) if isinstance(line.pair, PairBody) else line for line in lines]
-        parts = [*cut([line.tokens for line in lines], self._limits.max_batch_tokens)]
+        max_tokens = min(CHUNK_TOKENS, self._limits.max_batch_tokens)
+        parts = [*cut([line.tokens for line in lines], max_tokens)]
         return [_chunk(lines[part], pairs, num_bytes if part is parts[-1] else 0) for part in parts]
 
     def _decoded(self, content: bytes) -> _Line:
@@ -188,7 +193,8 @@ class ScoreStream(Response):
         values: Iterator[ScoreValue] = iter([])
         if len(chunk.pairs.candidates):
             client = self._record.client
-            values = iter(await score_chunk(self._selection, chunk.pairs, until, patient=True, client=client))
+            with self._slot.working():
+                values = iter(await score_chunk(self._selection, chunk.pairs, until, patient=True, client=client))
         self._record.pairs += len(chunk.pairs.candidates)
         answers = b"".join(
             line.pair.line(line.number)

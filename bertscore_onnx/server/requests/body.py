@@ -98,6 +98,8 @@ class RequestBody:
         finally:
             gone.cancel()
             working.cancel()
+            await asyncio.wait({working, gone})  # whose errors, if any, count no more
+            _ = working.cancelled() or working.exception()
 
     async def _until_gone(self) -> None:
         """Wait for the end of the connection: one message of the body is received ahead of who reads it."""

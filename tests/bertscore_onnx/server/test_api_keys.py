@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from bertscore_onnx.errors import InputError
@@ -42,6 +44,17 @@ def test_a_bad_key_is_refused_by_its_line_and_not_shown(key_file, line):
 def test_a_file_that_is_not_there_is_refused(key_file):
     with pytest.raises(InputError, match="Cannot read the keys"):
         ApiKeys.read(key_file)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_file_that_all_users_can_read_is_warned_of(key_file, caplog):
+    key_file.write_text(KEYS[0])
+    key_file.chmod(0o640)
+    ApiKeys.read(key_file)
+    assert not caplog.records
+    key_file.chmod(0o644)
+    ApiKeys.read(key_file)
+    assert "Every user of this machine can read the keys" in caplog.text
 
 
 def test_keys_are_not_kept():

@@ -92,6 +92,18 @@ def test_what_is_not_done_in_the_drain_time_is_answered_503(minilm_bundle):
     assert any("1 requests were not answered" in line for line in lines)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_server_that_is_loading_stops_at_once(minilm_bundle, tmp_path, number):
+    pipe = tmp_path / "sentences"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "bertscore_onnx", "serve", "--model", str(minilm_bundle), "--port", "0"]
+    with subprocess.Popen([*command, "--idf", f"news={pipe}"], stderr=subprocess.PIPE, text=True) as process:
+        with pipe.open("w"):  # the server has begun to read it
+            process.send_signal(number)
+            assert process.wait(30) == 0
+        assert process.stderr.read() == ""
+
+
 def test_an_idle_server_stops_at_once(minilm_bundle):
     with server(minilm_bundle) as (process, client, lines):
         assert client.get("/health/ready").status_code == 200
