@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from bertscore_onnx.errors import ExportError
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -19,11 +21,20 @@ class Source:
 
     @property
     def model_id(self) -> str:
-        """The name the model goes by: the one given, the Hub's, or that of the folder."""
-        if self.name is not None:
-            return self.name
+        """The name the model goes by: the one given, the Hub's, or that of the folder.
+
+        Raises:
+            ExportError: it would break a signature, a line of a log or a path.
+        """
         path = Path(self.name_or_path)
-        return path.resolve().name if path.is_dir() else self.name_or_path
+        own = path.resolve().name if path.is_dir() else self.name_or_path
+        name = own if self.name is None else self.name
+        if not name.isprintable() or "|" in name or name in {"", ".", ".."}:
+            raise ExportError(
+                f"{name!r} cannot be a model's name, which has printable characters only, and no '|'. Choose another "
+                "with --name."
+            )
+        return name
 
 
 def first_line(error: Exception) -> str:
