@@ -14,7 +14,7 @@ from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder
 from bertscore_onnx.encoding.providers import load_onnxruntime
-from bertscore_onnx.errors import UnknownLayerError
+from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx_export.graph.fp16 import convert_to_fp16
 from bertscore_onnx_export.graph.fuse import fuse
 from bertscore_onnx_export.graph.int8 import quantize_to_int8
@@ -23,6 +23,7 @@ from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.placement import staging_folder
+from bertscore_onnx_export.tokenizer.check import check_tokenizer
 from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
 from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle
 from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
@@ -84,8 +85,10 @@ def export_model(
     variant = Variant(None if all_layers else num_layers, tokenizer_mode, precision)
     target = output or bundle_folder(model_id, variant)
     with staging_folder(target, force=force) as folder:
-        report(f"Loading the weights up to layer {num_layers}")
+        report(f"Loading the weights up to layer {num_layers}, and the tokenizer")
         model = load_cut(source, config, family, num_layers)
+        original = load_tokenizer(source, tokenizer_mode)
+        check_tokenizer(original, source, config.vocab_size)
         if not family.is_tested:
             _warn_of_untested(family)
         if all_layers:
@@ -102,7 +105,6 @@ def export_model(
         elif precision == "int8":
             quantize_to_int8(folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
-        original = load_tokenizer(source, tokenizer_mode)
         facts = write_tokenizer(original, max_tokens(model, config, family), folder)
         report("Verifying against PyTorch")
         manifest = Manifest(
@@ -131,7 +133,7 @@ def export_model(
             golden=score_golden_pairs(model, original, facts),
             golden_difference=0.0,
         )
-        write_manifest(folder, manifest)
+        _check_types(write_manifest(folder, manifest), source)
         del model  # make room for the runtime's own copy
         difference = verify_bundle(folder)
         write_manifest(folder, msgspec.structs.replace(manifest, golden_difference=difference))
@@ -153,6 +155,14 @@ def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:
     """Return the catalogue's baselines, of the languages that have one for each layer."""
     rows = [catalogue.baselines(model_id, layer) for layer in layers]
     return {language: [row[language] for row in rows] for language in rows[0] if all(language in row for row in rows)}
+
+
+def _check_types(manifest: Manifest, source: Source) -> None:
+    """Raise an ExportError where a manifest has from the model's settings what is of a wrong type."""
+    try:
+        msgspec.json.decode(msgspec.json.encode(manifest), type=Manifest)
+    except msgspec.ValidationError as error:
+        raise ExportError(f"Settings of {source.name_or_path} are of a wrong type: {error}. {source.remedy}") from error
 
 
 def _warn_of_untested(family: Family) -> None:
