@@ -261,7 +261,7 @@ def test_a_damaged_index_of_shards_is_refused(index: str, refusal: Callable[...,
     assert refusal("bert", damage).startswith("Cannot load the weights of ")
 
 
-class PanicException(BaseException):  # noqa: N818 # the name of what Rust code raises
+class PanicException(BaseException):  # the name of what Rust code raises
     pass
 
 
