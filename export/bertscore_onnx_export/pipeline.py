@@ -1,11 +1,9 @@
 """The export from end to end: load, cut, write the graph, convert the tokenizer, verify, put in place."""
 
-import contextlib
 import importlib.metadata
 import logging
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,7 +12,7 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.baseline import Baseline
 from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
-from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant, bundle_folder
+from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx_export.graph.fp16 import convert_to_fp16
@@ -24,6 +22,8 @@ from bertscore_onnx_export.graph.write import OUTPUT, write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
 from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.placement import staging_folder
+from bertscore_onnx_export.tokenizer.check import check_tokenizer
 from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
 from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle
 from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
@@ -76,21 +76,23 @@ def export_model(
     """
     load_onnxruntime()  # fail before the work rather than after it
     source = Source(name_or_path, revision, name)
+    model_id = source.model_id
     report(f"Loading the configuration of {name_or_path}")
     config = load_config(source)
     family = family_of(config)
     layers = count_layers(config)
-    num_layers = layers if all_layers else _choose_layer(source, num_layers, layers)
+    num_layers = layers if all_layers else _choose_layer(model_id, num_layers, layers)
     variant = Variant(None if all_layers else num_layers, tokenizer_mode, precision)
-    target = output or bundle_folder(source.model_id, variant)
-    _check_target(target, force=force)
-    report(f"Loading the weights up to layer {num_layers}")
-    model = load_cut(source, config, family, num_layers)
-    if not family.is_tested:
-        _warn_of_untested(family)
-    if all_layers:
-        stack_hidden_states(model)
-    with _staging_folder(target, force=force) as folder:
+    target = output or bundle_folder(model_id, variant)
+    with staging_folder(target, force=force) as folder:
+        report(f"Loading the weights up to layer {num_layers}, and the tokenizer")
+        model = load_cut(source, config, family, num_layers)
+        original = load_tokenizer(source, tokenizer_mode)
+        check_tokenizer(original, source, config.vocab_size)
+        if not family.is_tested:
+            _warn_of_untested(family)
+        if all_layers:
+            stack_hidden_states(model)
         report("Writing the graph")
         inputs = write_graph(model, folder, all_layers=all_layers)
         padding = takes_padding(model, family)
@@ -103,12 +105,11 @@ def export_model(
         elif precision == "int8":
             quantize_to_int8(folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
-        original = load_tokenizer(source, tokenizer_mode)
         facts = write_tokenizer(original, max_tokens(model, config, family), folder)
         report("Verifying against PyTorch")
         manifest = Manifest(
             format_version=FORMAT_VERSION,
-            model_id=source.model_id,
+            model_id=model_id,
             revision=getattr(config, "_commit_hash", None),
             family=family.name,
             num_layers=num_layers,
@@ -125,36 +126,26 @@ def export_model(
             tokenizer_mode=tokenizer_mode,
             tokenizer_spec=facts.spec,
             tokenizer_differences=facts.differences,
-            baselines=_baselines(source.model_id, range(0 if all_layers else num_layers, num_layers + 1)),
+            baselines=_baselines(model_id, range(0 if all_layers else num_layers, num_layers + 1)),
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
             padding=padding,
             golden=score_golden_pairs(model, original, facts),
             golden_difference=0.0,
         )
-        write_manifest(folder, manifest)
+        _check_types(write_manifest(folder, manifest), source)
         del model  # make room for the runtime's own copy
         difference = verify_bundle(folder)
         write_manifest(folder, msgspec.structs.replace(manifest, golden_difference=difference))
     return target
 
 
-def _check_target(target: Path, *, force: bool) -> None:
-    """Raise an ExportError where something stands that must not be replaced: all but a bundle, even by force."""
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return
-    if not (target / MANIFEST).is_file():
-        raise ExportError(f"{target} is there already and is no bundle. Name a folder that is new or empty.")
-    if not force:
-        raise ExportError(f"{target} is there already. Pass --force to replace it.")
-
-
-def _choose_layer(source: Source, num_layers: int | None, layers: int) -> int:
-    entry = catalogue.find(source.model_id)
+def _choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
+    entry = catalogue.find(model_id)
     chosen = entry.num_layers if num_layers is None and entry is not None else num_layers
     if chosen is None:
         raise UnknownLayerError(
-            f"The catalogue has no layer for {source.model_id}; choose one with --num-layers. It has {layers}, and "
+            f"The catalogue has no layer for {model_id}; choose one with --num-layers. It has {layers}, and "
             "about two thirds of the way up is usual."
         )
     return chosen
@@ -166,6 +157,14 @@ def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:
     return {language: [row[language] for row in rows] for language in rows[0] if all(language in row for row in rows)}
 
 
+def _check_types(manifest: Manifest, source: Source) -> None:
+    """Raise an ExportError where a manifest has from the model's settings what is of a wrong type."""
+    try:
+        msgspec.json.decode(msgspec.json.encode(manifest), type=Manifest)
+    except msgspec.ValidationError as error:
+        raise ExportError(f"Settings of {source.name_or_path} are of a wrong type: {error}. {source.remedy}") from error
+
+
 def _warn_of_untested(family: Family) -> None:
     warnings.warn(
         f"No test compares models of the type {family.name!r} with bert-score, and no layer was tuned for them. The "
@@ -173,19 +172,3 @@ def _warn_of_untested(family: Family) -> None:
         UserWarning,
         stacklevel=3,
     )
-
-
-@contextlib.contextmanager
-def _staging_folder(target: Path, *, force: bool) -> Iterator[Path]:
-    """Yield an empty folder that becomes `target` in one step if all goes well, and is removed otherwise."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-", ignore_cleanup_errors=True) as outer:
-        folder = Path(outer) / "new"
-        folder.mkdir()
-        yield folder
-        if force and target.exists():
-            target.rename(Path(outer) / "old")
-        try:
-            folder.rename(target)
-        except OSError as error:
-            raise ExportError(f"Cannot put the bundle in place at {target}: {error.strerror}.") from error

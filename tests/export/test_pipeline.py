@@ -79,6 +79,30 @@ def test_a_layer_that_the_model_lacks_is_refused(tiny_model, tmp_path, num_layer
         export_model(str(tiny_model), num_layers=num_layers, output=tmp_path / "bundle")
 
 
+def test_a_place_that_cannot_be_written_is_refused_before_the_weights_are_loaded(tiny_model, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    stages = []
+    with pytest.raises(ExportError, match="where nothing is"):
+        export_model(str(tiny_model), num_layers=1, output=tmp_path / "link", report=stages.append)
+    assert [stage.partition(" of ")[0] for stage in stages] == ["Loading the configuration"]
+
+
+@pytest.mark.parametrize("name", ["a|b", "a\nb", "\x1b[31mred", "a\u2028b", "", "."])
+def test_a_name_that_would_break_a_signature_or_a_log_is_refused(tiny_model, tmp_path, name):
+    stages = []
+    with pytest.raises(ExportError, match=r"cannot be a model's name.*--name"):
+        export_model(str(tiny_model), num_layers=1, name=name, output=tmp_path / "bundle", report=stages.append)
+    assert stages == []
+
+
+def test_a_folder_whose_own_name_cannot_be_a_models_needs_another(tiny_model, tmp_path):
+    (tmp_path / "a|b").symlink_to(tiny_model)
+    (tmp_path / "c|d").mkdir()
+    with pytest.raises(ExportError, match=r"'c\|d' cannot be a model's name"):
+        export_model(str(tmp_path / "c|d"), num_layers=1)
+    assert export_model(str(tmp_path / "a|b"), num_layers=1, output=tmp_path / "bundle") == tmp_path / "bundle"
+
+
 def test_an_uncatalogued_model_needs_a_layer(tiny_model):
     with pytest.raises(UnknownLayerError, match="choose one with --num-layers"):
         export_model(str(tiny_model))

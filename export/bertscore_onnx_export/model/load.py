@@ -6,13 +6,13 @@ import warnings
 from typing import Any
 
 import torch
-from transformers import AutoConfig, PreTrainedModel
+from transformers import AutoConfig, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging
 
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
 from bertscore_onnx_export.model.families import Family
-from bertscore_onnx_export.model.source import Source, first_line
+from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
 
 _LAYER_COUNTS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers")
 """How a configuration may call the number of an encoder's layers. Where it has several, the later ones may count the
@@ -23,6 +23,13 @@ _DECODER_LAYER_COUNTS = ("decoder_layers", "num_decoder_layers")
 _PER_LAYER = ("attention_window", "layer_types")
 """Settings that may be lists with an item for each layer."""
 
+_MOST_LAYERS = 1_000
+_LARGEST = {"hidden_size": 100_000, "vocab_size": 10_000_000}
+"""Ten times what the largest models have; whatever a configuration says beyond is damage, and would take all memory."""
+
+_SAFE_ATTENTION = (None, "eager", "sdpa")
+"""The implementations of attention that are part of PyTorch; other names may stand for code on the Hub."""
+
 _NOT_ENCODING = ("decoder.", "pooler.")
 """What the names of weights begin with that no token vector depends on."""
 
@@ -31,15 +38,17 @@ def load_config(source: Source) -> Any:
     """Load the configuration alone.
 
     Raises:
-        ExportError: there is none to be had.
+        ExportError: there is none to be had, it is damaged, or the model comes with code of its own.
     """
-    try:
-        return AutoConfig.from_pretrained(source.name_or_path, revision=source.revision)
-    except (OSError, ValueError) as error:
-        raise ExportError(
-            f"Cannot load the configuration of {source.name_or_path!r}: {first_line(error)} Expected a Hub id or a "
-            "folder written by `save_pretrained`."
-        ) from error
+    with loading("configuration", source):
+        settings, _ = PretrainedConfig.get_config_dict(source.name_or_path, revision=source.revision)
+        refuse_own_code(source, settings, "config.json")
+        config = AutoConfig.from_pretrained(source.name_or_path, revision=source.revision, trust_remote_code=False)
+    for name, largest in _LARGEST.items():
+        _check_size(config, name, 1, largest)
+    if config._attn_implementation not in _SAFE_ATTENTION:
+        config._attn_implementation = None
+    return config
 
 
 def count_layers(config: Any) -> int:
@@ -47,10 +56,11 @@ def count_layers(config: Any) -> int:
 
     Raises:
         UnsupportedFamilyError: the configuration does not say.
+        ExportError: it is no number of layers.
     """
     for name in _LAYER_COUNTS:
         if hasattr(config, name):
-            return int(getattr(config, name))
+            return _check_size(config, name, 0, _MOST_LAYERS)
     raise UnsupportedFamilyError(
         f"The configuration of a model of the type {config.model_type!r} says nowhere how many layers it has; looked "
         f"for {', '.join(_LAYER_COUNTS)}."
@@ -85,10 +95,8 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
     cut = _cut(config, max(num_layers, family.least_layers))
     for name, value in family.settings.items():
         setattr(cut, name, value)
-    try:
+    with loading("weights", source):
         model = _load(source, cut, family)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ExportError(f"Cannot load the weights of {source.name_or_path!r}: {first_line(error)}") from error
     if hasattr(model, "encoder") and hasattr(model, "decoder"):
         model = model.encoder
     family.adapt(model, num_layers)
@@ -120,6 +128,7 @@ def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
             config=config,
             dtype=torch.float32,
             output_loading_info=True,
+            trust_remote_code=False,
             **family.model_arguments,
         )
     finally:
@@ -134,6 +143,17 @@ def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
             stacklevel=3,
         )
     return model
+
+
+def _check_size(config: Any, name: str, least: int, largest: int) -> int:
+    """Return a size that a configuration says, or raise an ExportError where it can be none."""
+    size = getattr(config, name, None)
+    if type(size) is not int or not least <= size <= largest:
+        raise ExportError(
+            f"The configuration of {config.name_or_path} gives {name} as {size!r}; expected a whole number from "
+            f"{least} to {largest}. Download or save the model again."
+        )
+    return size
 
 
 def _cut(config: Any, num_layers: int) -> Any:

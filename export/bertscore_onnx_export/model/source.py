@@ -1,7 +1,18 @@
 """Where a model comes from, and how to say that it cannot be had."""
 
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from bertscore_onnx.errors import BertScoreOnnxError, ExportError
+
+_POINTER = b"version https://git-lfs.github.com/"
+"""What a file begins with that git-lfs has not fetched."""
+
+_LONGEST_CAUSE = 300
+"""Characters of another library's message that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +30,75 @@ class Source:
 
     @property
     def model_id(self) -> str:
-        """The name the model goes by: the one given, the Hub's, or that of the folder."""
-        if self.name is not None:
-            return self.name
+        """The name the model goes by: the one given, the Hub's, or that of the folder.
+
+        Raises:
+            ExportError: it would break a signature, a line of a log or a path.
+        """
         path = Path(self.name_or_path)
-        return path.resolve().name if path.is_dir() else self.name_or_path
+        own = path.resolve().name if path.is_dir() else self.name_or_path
+        name = own if self.name is None else self.name
+        if not name.isprintable() or "|" in name or name in {"", ".", ".."}:
+            raise ExportError(
+                f"{name!r} cannot be a model's name, which has printable characters only, and no '|'. Choose another "
+                "with --name."
+            )
+        return name
+
+    @property
+    def remedy(self) -> str:
+        """What to do where its files are damaged: a sentence for an error message."""
+        files = [file for file in sorted(Path(self.name_or_path).glob("*")) if file.is_file()]
+        if pointers := [file.name for file in files if _begins(file, _POINTER)]:
+            return f"It holds pointers of git-lfs in place of {', '.join(pointers)}: run `git lfs pull` there."
+        return "Expected a Hub id or a folder written by `save_pretrained`, complete and undamaged."
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message; those of transformers run to a page."""
+@contextlib.contextmanager
+def loading(part: str, source: Source) -> Iterator[None]:
+    """Turn whatever other libraries raise over a model's files into an ExportError that names the cause.
+
+    Over damaged files transformers, safetensors and tokenizers raise errors of any type; a panic of their Rust code is
+    not even an Exception.
+
+    Args:
+        part: what is loaded.
+        source: where from.
+    """
+    try:
+        yield
+    except (BertScoreOnnxError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        speaks = isinstance(error, OSError | ValueError | ImportError)
+        cause = first_line(error) if speaks else f"{type(error).__name__}, {first_line(error)}"
+        remedy = "Install what is missing." if isinstance(error, ImportError) else source.remedy
+        raise ExportError(
+            f"Cannot load the {part} of {source.name_or_path!r}: {cause.rstrip('.')}. {remedy}"
+        ) from error
+
+
+def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> None:
+    """Raise an ExportError for a model that comes with code of its own, by the content of a settings file."""
+    if settings.get("auto_map"):
+        raise ExportError(
+            f"{source.name_or_path} comes with code of its own (`auto_map` in {file}), and the export runs none. "
+            "Export a model whose architecture transformers itself has."
+        )
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, and what follows where it opens a list.
+
+    Messages of transformers run to a page.
+    """
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    text = " ".join(str(error).split()) if lines[0].rstrip().endswith((":", "(")) else lines[0]
+    return text if len(text) <= _LONGEST_CAUSE else f"{text[:_LONGEST_CAUSE]}…"
+
+
+def _begins(file: Path, content: bytes) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(content)) == content

@@ -4,9 +4,9 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerBase
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError, VerificationError
@@ -14,7 +14,7 @@ from bertscore_onnx.text.normalizers import Lowercase
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec
 from bertscore_onnx.text.special_tokens import SpecialToken
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from bertscore_onnx_export.model.source import Source, first_line
+from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
 from bertscore_onnx_export.tokenizer.conversions import Converted, convert
 from bertscore_onnx_export.tokenizer.conversions.byte_bpe import takes_prefix_space
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
@@ -83,9 +83,16 @@ def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBa
     """Load the tokenizer that a bundle reproduces.
 
     Raises:
-        ExportError: there is none of this mode.
+        ExportError: there is none of this mode, or it is damaged or comes with code of its own.
     """
-    tokenizer = _load(source, use_fast=mode == "fast")
+    with loading("tokenizer", source):
+        settings = get_tokenizer_config(source.name_or_path, revision=source.revision)
+        refuse_own_code(source, settings, "tokenizer_config.json")
+        tokenizer = AutoTokenizer.from_pretrained(
+            source.name_or_path, revision=source.revision, use_fast=mode == "fast", trust_remote_code=False
+        )
+        if not isinstance(tokenizer, PreTrainedTokenizerBase):  # transformers gives False for it
+            raise ValueError("the SentencePiece model is damaged")
     if tokenizer.is_fast != (mode == "fast"):
         other = "slow" if mode == "fast" else "fast"
         raise ExportError(
@@ -105,13 +112,6 @@ def original_ids(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return list(tokenizer.encode(text, add_special_tokens=True, **bound, **options))
-
-
-def _load(source: Source, **options: Any) -> PreTrainedTokenizerBase:
-    try:
-        return AutoTokenizer.from_pretrained(source.name_or_path, revision=source.revision, **options)
-    except (OSError, ValueError, ImportError, TypeError) as error:
-        raise ExportError(f"Cannot load the tokenizer of {source.name_or_path!r}: {first_line(error)}") from error
 
 
 _MARK = -1

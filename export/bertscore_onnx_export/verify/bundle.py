@@ -16,7 +16,11 @@ from bertscore_onnx_export.verify.vectors import unit_vectors
 def score_golden_pairs(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, facts: TokenizerFacts
 ) -> list[GoldenPair]:
-    """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3)."""
+    """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3).
+
+    Raises:
+        VerificationError: a score is undefined.
+    """
 
     def embed(text: str) -> tuple[torch.Tensor, torch.Tensor]:
         ids = torch.tensor([original_ids(tokenizer, text, facts.max_length)])
@@ -32,8 +36,16 @@ def score_golden_pairs(
         precision = similarity.amax(dim=2) @ candidate_weights  # (layers,)
         recall = similarity.amax(dim=1) @ reference_weights  # (layers,)
         f1 = 2 * precision * recall / (precision + recall)
+        if not f1.isfinite().all():
+            raise VerificationError(_undefined(model))
         pairs.append(GoldenPair(candidate, reference, precision.tolist(), recall.tolist(), f1.tolist()))
     return pairs
+
+
+def _undefined(model: PreTrainedModel) -> str:
+    damaged = next((name for name, weight in model.named_parameters() if not weight.isfinite().all()), None)
+    cause = "its vectors are zero or overflow" if damaged is None else f"{damaged} has weights that are not finite"
+    return f"The model's own scores are undefined in PyTorch: {cause}. Download or save the model again."
 
 
 def verify_bundle(folder: Path) -> float:

@@ -54,15 +54,26 @@ def convert(slow: PreTrainedTokenizer) -> Converted:
     """Convert a slow tokenizer.
 
     Raises:
-        ExportError: there is no way to.
+        ExportError: there is no way to, or its files do not fit together.
     """
     for ancestor in type(slow).__mro__:
         if ancestor.__name__ in CONVERSIONS:
-            return CONVERSIONS[ancestor.__name__](slow)
+            return _converted(slow, CONVERSIONS[ancestor.__name__])
     raise ExportError(
         f"The slow tokenizer {type(slow).__name__} cannot be converted by this version. Export with "
         "`--tokenizer-mode fast` if it has a fast one."
     )
+
+
+def _converted(slow: PreTrainedTokenizer, conversion: SlowConversion) -> Converted:
+    try:
+        return conversion(slow)
+    except Exception as error:
+        if type(error) is not Exception:  # the `tokenizers` package raises nothing narrower; all else is a bug here
+            raise
+        raise ExportError(
+            f"The vocabulary files of {slow.name_or_path} do not fit together: {error}. Download or save them again."
+        ) from error
 
 
 __all__ = ["CONVERSIONS", "Converted", "SlowConversion", "convert"]

@@ -9,7 +9,7 @@ from bertscore_onnx_export.tokenizer.conversions.converted import Converted, wit
 
 def byte_bpe(slow: PreTrainedTokenizer) -> Converted:
     """Put the space before the first word by hand; byte-level BPE's own option adds it after special tokens too."""
-    merges = sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__)
+    merges = [pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2]
     tokenizer = Tokenizer(models.BPE(without_holes(slow.encoder), merges, unk_token=str(slow.unk_token)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     prefix = takes_prefix_space(slow) or slow.add_prefix_space

@@ -40,4 +40,4 @@ SlowConversion = Callable[[PreTrainedTokenizer], Converted]
 def without_holes(vocab: Mapping[str, int]) -> dict[str, int]:
     """Name the ids that a vocabulary skips, or the `tokenizers` package complains; no word begins with a space."""
     taken = set(vocab.values())
-    return {f" {index}": index for index in range(max(taken)) if index not in taken} | dict(vocab)
+    return {f" {index}": index for index in range(max(taken, default=0)) if index not in taken} | dict(vocab)

@@ -21,6 +21,6 @@ def wordpiece(slow: PreTrainedTokenizer) -> Converted:
         lowercase=basic.do_lower_case,
         strip_accents=accents,
         split_chinese=basic.tokenize_chinese_chars,
-        never_split=sorted({*slow.all_special_tokens, *basic.never_split}),
+        never_split=sorted({*slow.all_special_tokens, *basic.never_split}, key=str),
     )
     return Converted(tokenizer, [basic_tokenize])

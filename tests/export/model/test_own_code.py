@@ -1,0 +1,64 @@
+"""A model's own code is never run, whatever standard input says."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bertscore_onnx_export.model.load import load_config
+from bertscore_onnx_export.model.source import Source
+from typer.testing import CliRunner
+
+from bertscore_onnx.cli import app
+
+CODE = """
+from pathlib import Path
+Path({mark!r}).touch()
+from transformers import BertConfig as Own, BertModel as OwnModel, BertTokenizer as OwnTokenizer
+"""
+
+
+@pytest.fixture
+def model(tiny_model: Path, tmp_path: Path) -> Path:
+    """A model with a module of its own, which leaves a mark when it is imported."""
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    (folder / "own.py").write_text(CODE.format(mark=str(tmp_path / "ran")))
+    return folder
+
+
+def change(file: Path, **settings: Any) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+
+
+@pytest.mark.parametrize(
+    ("file", "settings"),
+    [
+        ("config.json", {"model_type": "own", "auto_map": {"AutoConfig": "own.Own", "AutoModel": "own.OwnModel"}}),
+        ("config.json", {"auto_map": {"AutoModel": "own.OwnModel"}}),
+        ("config.json", {"auto_map": {"AutoConfig": "someone/else--own.Own"}}),
+        (
+            "tokenizer_config.json",
+            {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.OwnTokenizer", None]}},
+        ),
+        ("tokenizer_config.json", {"tokenizer_class": "Own", "auto_map": ["own.OwnTokenizer", None]}),
+    ],
+)
+def test_a_model_with_code_of_its_own_is_refused(
+    model: Path, tmp_path: Path, file: str, settings: dict[str, Any]
+) -> None:
+    change(model / file, **settings)
+    output = tmp_path / "out" / "bundle"
+    result = CliRunner().invoke(app, ["export", "-m", str(model), "-l", "1", "--output", str(output)], input="y\n" * 9)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == (
+        f"Error: {model} comes with code of its own (`auto_map` in {file}), and the export runs none. Export a model "
+        "whose architecture transformers itself has."
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+@pytest.mark.parametrize("attention", ["someone/kernel", "flash_attention_2"])
+def test_attention_that_would_be_code_of_the_hub_is_not_chosen(model: Path, attention: str) -> None:
+    change(model / "config.json", _attn_implementation=attention)
+    assert load_config(Source(str(model)))._attn_implementation is None

@@ -1,0 +1,301 @@
+"""Damaged models: each is refused with an error of ours that says what is wrong, and nothing is left behind."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import numpy as np
+import pytest
+from bertscore_onnx_export.pipeline import export_model
+from safetensors.numpy import load_file, save_file
+from transformers import AutoTokenizer
+from typer.testing import CliRunner
+
+from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.cli import app
+from bertscore_onnx.errors import BertScoreOnnxError, ExportError, VerificationError
+from tests.support.parity_models import save_model_and_tokenizer
+
+Damage = Callable[[Path], object]
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22e\nsize 440473133\n"
+CONTENTS: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda whole: b"",
+    "cut": lambda whole: whole[: len(whole) // 2],
+    "binary": lambda whole: bytes(range(255, -1, -1)) * 8,
+    "pointer": lambda whole: POINTER,
+    "list": lambda whole: b"[1, 2]",
+    "string": lambda whole: b'"text"',
+    "null": lambda whole: b"null",
+}
+FILES = {
+    "bert": ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"],
+    "roberta": ["model.safetensors", "merges.txt", "tokenizer_config.json", "vocab.json"],
+    "t5": ["config.json", "spiece.model", "tokenizer_config.json"],
+    "bert-fast": ["tokenizer.json"],
+    "roberta-fast": ["tokenizer.json"],
+}
+HARMLESS = {
+    ("bert", "tokenizer_config.json", "missing"),
+    ("bert", "vocab.txt", "cut"),
+    ("roberta", "tokenizer_config.json", "missing"),
+    ("t5", "tokenizer_config.json", "missing"),
+    *(("roberta", "merges.txt", content) for content in ("cut", "empty", "list", "null", "string")),
+}
+"""What leaves a smaller tokenizer, and a whole one for transformers."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Tiny models by name, with the files of their slow tokenizers or of their fast ones too."""
+    root = tmp_path_factory.mktemp("whole")
+    models = {name: save_model_and_tokenizer(name, root / name) for name in ("bert", "roberta", "t5")}
+    for name in ("bert", "roberta"):
+        models[f"{name}-fast"] = copytree(models[name], root / f"{name}-fast")
+        AutoTokenizer.from_pretrained(models[name]).save_pretrained(models[f"{name}-fast"])
+    return models
+
+
+@pytest.fixture
+def refusal(whole: dict[str, Path], tmp_path: Path) -> Callable[..., str]:
+    """Damages a model and exports it; returns the one line of the error."""
+
+    def refused(name: str, damage: Damage, error: type[BertScoreOnnxError] = ExportError, **options: Any) -> str:
+        model = copytree(whole[name], tmp_path / "model")
+        damage(model)
+        mode = "fast" if name.endswith("fast") else "slow"
+        with pytest.raises(error) as caught:
+            export_model(
+                str(model),
+                **{"num_layers": 2, **options},
+                output=tmp_path / "out" / "bundle",
+                tokenizer_mode=mode,
+            )
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
+        (line,) = str(caught.value).splitlines()
+        return line
+
+    return refused
+
+
+def replaced(file: str, content: str) -> Damage:
+    def damage(model: Path) -> None:
+        (model / file).write_bytes(CONTENTS[content]((model / file).read_bytes()))
+
+    return (lambda model: (model / file).unlink()) if content == "missing" else damage
+
+
+def configured(file: str = "config.json", **settings: Any) -> Damage:
+    """Change settings; remove those that are `...`."""
+
+    def damage(model: Path) -> None:
+        changed = json.loads((model / file).read_text()) | settings
+        (model / file).write_text(json.dumps({name: value for name, value in changed.items() if value is not ...}))
+
+    return damage
+
+
+def weighted(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Damage:
+    def damage(model: Path) -> None:
+        file = model / "model.safetensors"
+        save_file(change(load_file(file)), file, metadata={"format": "pt"})
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        (name, file, content)
+        for name, files in FILES.items()
+        for file in files
+        for content in ("missing", *CONTENTS)
+        if (name, file, content) not in HARMLESS and not (name.endswith("fast") and content == "missing")
+    ],
+)
+def test_a_damaged_file_is_refused(name: str, file: str, content: str, refusal: Callable[..., str]) -> None:
+    line = refusal(name, replaced(file, content))
+    if content == "pointer" and file != "merges.txt":
+        assert f"pointers of git-lfs in place of {file}: run `git lfs pull`" in line
+
+
+@pytest.mark.parametrize(("name", "file", "content"), sorted(HARMLESS))
+def test_what_leaves_a_working_tokenizer_is_exported(
+    name: str, file: str, content: str, whole: dict[str, Path], tmp_path: Path
+) -> None:
+    model = copytree(whole[name], tmp_path / "model")
+    replaced(file, content)(model)
+    assert open_bundle(export_model(str(model), num_layers=1, output=tmp_path / "bundle")).manifest.family == name
+
+
+@pytest.mark.parametrize("merge", ["a", "a b c"])
+def test_merges_of_no_two_pieces_are_skipped_as_in_the_original(
+    merge: str, whole: dict[str, Path], tmp_path: Path
+) -> None:
+    model = copytree(whole["roberta"], tmp_path / "model")
+    merges = (model / "merges.txt").read_text()
+    (model / "merges.txt").write_text(f"{merges}{merge}\n")
+    export_model(str(model), num_layers=1, output=tmp_path / "bundle")
+    assert open_bundle(tmp_path / "bundle").manifest.tokenizer_differences == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("bert", {"num_hidden_layers": 10**9}),
+        ("bert", {"num_hidden_layers": "three"}),
+        ("bert", {"num_hidden_layers": None}),
+        ("bert", {"vocab_size": 10**9}),
+        ("bert", {"vocab_size": 0}),
+        ("bert", {"vocab_size": 691}),
+        ("bert", {"vocab_size": ...}),
+        ("bert", {"hidden_size": 10**6}),
+        ("bert", {"hidden_size": True}),
+        ("bert", {"num_attention_heads": 0}),
+        ("bert", {"intermediate_size": [48]}),
+        ("bert", {"max_position_embeddings": ...}),
+        ("bert", {"hidden_act": "no such function"}),
+        ("bert", {"model_type": ["bert"]}),
+        ("bert", {"model_type": "no such model"}),
+        ("bert", {"quantization_config": 4}),
+        ("roberta", {"pad_token_id": "<pad>"}),
+        ("t5", {"num_layers": {}}),
+        ("t5", {"d_kv": None}),
+        ("t5", {"feed_forward_proj": 7}),
+    ],
+)
+def test_a_damaged_configuration_is_refused(name: str, settings: dict[str, Any], refusal: Callable[..., str]) -> None:
+    assert refusal(name, configured(**settings)).startswith(("Cannot load the ", "The configuration of "))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("bert", {"model_max_length": "long"}),
+        ("bert", {"model_max_length": -1}),
+        ("bert", {"added_tokens_decoder": [1]}),
+        ("bert", {"added_tokens_decoder": {"0": {"content": "[PAD]", "lstrip": "no"}}}),
+        ("bert", {"unk_token": None}),
+        ("bert", {"cls_token": "a token beyond the model's last"}),
+        ("bert", {"tokenizer_class": "NoSuchTokenizer"}),
+        ("bert", {"do_lower_case": "yes"}),
+        ("roberta", {"sep_token": None}),
+        ("t5", {"cls_token": "a token beyond the model's last"}),
+        ("t5", {"model_max_length": 1.5}),
+        ("t5", {"extra_ids": "many"}),
+    ],
+)
+def test_damaged_settings_of_a_tokenizer_are_refused(
+    name: str, settings: dict[str, Any], refusal: Callable[..., str]
+) -> None:
+    refusal(name, configured("tokenizer_config.json", **settings))
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        ("bert", "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"),
+        ("roberta", "vocab.json", "{}"),
+        ("roberta", "vocab.json", '{"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}'),
+        ("roberta", "vocab.json", '{"<unk>": -1, "a": 1}'),
+        ("roberta", "vocab.json", '{"<unk>": 3, "a": 1000000000}'),
+        ("roberta", "vocab.json", '{"<unk>": "a"}'),
+        ("roberta", "merges.txt", "#version: 0.2\nno piece\n"),
+    ],
+)
+def test_vocabularies_that_cannot_be_the_models_are_refused(
+    name: str, file: str, content: str, refusal: Callable[..., str]
+) -> None:
+    refusal(name, lambda model: (model / file).write_text(content))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite_are_told_as_such(value: float, refusal: Callable[..., str]) -> None:
+    def fill(weights: dict[str, Any]) -> dict[str, Any]:
+        return weights | {"encoder.layer.1.output.dense.bias": np.full(32, value, np.float32)}
+
+    line = refusal("bert", weighted(fill), VerificationError)
+    assert "encoder.layer.1.output.dense.bias has weights that are not finite" in line
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weights: {name: np.zeros_like(weight) for name, weight in weights.items()},
+        lambda weights: {name: np.full_like(weight, 1e38) for name, weight in weights.items()},
+    ],
+)
+def test_weights_that_give_no_vectors_are_told_as_such(change: Any, refusal: Callable[..., str]) -> None:
+    assert "its vectors are zero or overflow" in refusal("bert", weighted(change), VerificationError)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weights: {name: np.ascontiguousarray(weight.T) for name, weight in weights.items()},
+        lambda weights: {name: weight[: len(weight) // 2].copy() for name, weight in weights.items()},
+        lambda weights: {name: np.zeros(0, np.float32) for name in weights},
+    ],
+)
+def test_weights_of_other_shapes_are_refused(change: Any, refusal: Callable[..., str]) -> None:
+    assert "size mismatch" in refusal("bert", weighted(change))
+
+
+@pytest.mark.parametrize("content", ["empty", "binary", "pointer"])
+def test_a_damaged_pickle_is_refused(content: str, refusal: Callable[..., str]) -> None:
+    def damage(model: Path) -> None:
+        (model / "model.safetensors").rename(model / "pytorch_model.bin")
+        replaced("pytorch_model.bin", content)(model)
+
+    assert refusal("bert", damage).startswith("Cannot load the weights of ")
+
+
+@pytest.mark.parametrize("index", ["[]", "{}", '{"metadata": {}, "weight_map": {"a": "no-such-shard.safetensors"}}'])
+def test_a_damaged_index_of_shards_is_refused(index: str, refusal: Callable[..., str]) -> None:
+    def damage(model: Path) -> None:
+        (model / "model.safetensors").unlink()
+        (model / "model.safetensors.index.json").write_text(index)
+
+    assert refusal("bert", damage).startswith("Cannot load the weights of ")
+
+
+class PanicException(BaseException):  # the name of what Rust code raises
+    pass
+
+
+@pytest.mark.parametrize("kind", [ImportError, RecursionError, MemoryError, PanicException])
+def test_what_loading_raises_is_named(
+    kind: type[BaseException], refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*place: object, **options: object) -> None:
+        raise kind("XLMTokenizer needs sacremoses")
+
+    monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", fail)
+    line = refusal("bert", lambda model: None)
+    assert line.startswith("Cannot load the tokenizer of ")
+    assert "XLMTokenizer needs sacremoses. " in line
+
+
+def test_the_command_line_tells_it_in_one_line(whole: dict[str, Path], tmp_path: Path) -> None:
+    model = copytree(whole["bert"], tmp_path / "model")
+    replaced("model.safetensors", "cut")(model)
+    result = CliRunner().invoke(app, ["export", "-m", str(model), "-l", "1", "--output", str(tmp_path / "bundle")])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1] == (
+        f"Error: Cannot load the weights of '{model}': SafetensorError, Error while deserializing header: incomplete "
+        "metadata, file not fully covered. Expected a Hub id or a folder written by `save_pretrained`, complete and "
+        "undamaged."
+    )
+
+
+def test_an_error_of_the_exports_own_stays_what_it_is(
+    whole: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*converted: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr("bertscore_onnx_export.tokenizer.write.convert", fail)
+    with pytest.raises(KeyError, match="a bug"):
+        export_model(str(whole["bert"]), num_layers=1, output=tmp_path / "bundle")

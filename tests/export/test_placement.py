@@ -1,0 +1,167 @@
+"""Where a bundle goes: what is refused before the work, how one replaces another, what a killed export leaves."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from bertscore_onnx_export import placement
+from bertscore_onnx_export.placement import staging_folder
+
+from bertscore_onnx.errors import ExportError
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bertscore_onnx_export.placement import staging_folder
+
+def die(*place):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+with staging_folder(Path(sys.argv[1]), force=True) as folder:
+    (folder / "bertscore.json").write_text("new")
+    if sys.argv[2] == "working":
+        die()
+    rename = Path.rename
+    Path.rename = lambda self, target: die() if self == folder else rename(self, target)
+"""
+
+
+def write_bundle(target: Path, content: str, *, force: bool = False) -> None:
+    with staging_folder(target, force=force) as folder:
+        (folder / "bertscore.json").write_text(content)
+
+
+def content(bundle: Path) -> str:
+    return (bundle / "bertscore.json").read_text()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def kill_export(target: Path, when: str) -> None:
+    """Run an export that is killed while it works, or when the old bundle is away and the new one not in its place."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    died = subprocess.run([sys.executable, "-c", KILLED, target, when], env=environment, timeout=60, check=False)
+    assert died.returncode == -signal.SIGKILL
+
+
+def test_a_bundle_replaces_another_and_nothing_else_stays(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "bundle", "old")
+    write_bundle(tmp_path / "bundle", "new", force=True)
+    assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "new")
+
+
+def test_a_failed_swap_puts_the_old_bundle_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_bundle(tmp_path / "bundle", "old")
+    rename = Path.rename
+
+    def refuse_the_new(self: Path, target: Path) -> Path:
+        if self.name == "new":
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse_the_new)
+    with pytest.raises(ExportError, match=r"Cannot put a bundle at .*: Input/output error"):
+        write_bundle(tmp_path / "bundle", "new", force=True)
+    assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
+
+
+def test_an_old_bundle_that_cannot_be_put_back_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_bundle(tmp_path / "bundle", "old")
+    rename = Path.rename
+
+    def refuse_the_place(self: Path, target: Path) -> Path:
+        if target == tmp_path / "bundle":
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse_the_place)
+    with pytest.raises(ExportError, match=r"Cannot put .*/old back at .*/bundle: Input/output error"):
+        write_bundle(tmp_path / "bundle", "new", force=True)
+    monkeypatch.undo()
+    with pytest.raises(ExportError, match=r"is there already\. Pass --force"):
+        write_bundle(tmp_path / "bundle", "newer")
+    assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
+
+
+def test_the_old_bundle_comes_back_after_a_kill_during_the_swap(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "bundle", "old")
+    kill_export(tmp_path / "bundle", "swapping")
+    assert not (tmp_path / "bundle").exists()
+    with pytest.raises(ExportError, match=r"is there already\. Pass --force"):
+        write_bundle(tmp_path / "bundle", "newer")
+    assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
+
+
+def test_what_a_killed_export_left_is_removed(tmp_path: Path) -> None:
+    kill_export(tmp_path / "bundle", "working")
+    assert len(names(tmp_path)) == 1
+    write_bundle(tmp_path / "bundle", "new")
+    assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "new")
+
+
+def test_an_export_to_the_same_place_is_left_to_work(tmp_path: Path) -> None:
+    with staging_folder(tmp_path / "bundle", force=True) as slower:
+        write_bundle(tmp_path / "bundle", "faster")
+        (slower / "bertscore.json").write_text("slower")
+    assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "slower")
+
+
+def test_where_no_lock_can_tell_only_what_is_a_day_old_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placement, "fcntl", None)
+    for leftover, hours in ((".bundle.exporting-old", 25), (".bundle.exporting-young", 23)):
+        (tmp_path / leftover).mkdir()
+        os.utime(tmp_path / leftover, (0, time.time() - hours * 3600))
+    write_bundle(tmp_path / "bundle", "new")
+    assert names(tmp_path) == [".bundle.exporting-young", "bundle"]
+
+
+def test_what_came_to_stand_there_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    with pytest.raises(ExportError, match="is no bundle"), staging_folder(notes, force=True):
+        notes.write_text("mine")
+    assert notes.read_text() == "mine"
+
+
+def test_a_failure_leaves_no_new_folder_above_the_place(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), staging_folder(tmp_path / "new" / "newer" / "bundle", force=False):
+        raise ZeroDivisionError
+    assert names(tmp_path) == []
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "bundle", "old")
+    (tmp_path / "link").symlink_to(tmp_path / "bundle")
+    write_bundle(tmp_path / "link", "new", force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert content(tmp_path / "bundle") == "new"
+
+
+def refuse(target: Path, message: str) -> None:
+    """Expect that a place is refused before the work begins."""
+    with pytest.raises(ExportError, match=message), staging_folder(target, force=True):
+        pytest.fail("the work began")
+
+
+def test_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "unmounted" / "bundle")
+    refuse(tmp_path / "link", "is a link to .*unmounted/bundle, where nothing is")
+    assert names(tmp_path) == ["link"]
+
+
+def test_a_mount_point_is_refused() -> None:
+    refuse(Path("/"), "is a mount point")
+
+
+@pytest.mark.parametrize("place", ["file/bundle", "file/folder/bundle", "x" * 300])
+def test_a_place_where_nothing_can_be_written_is_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    refuse(tmp_path / place, "Cannot put a bundle at .*Name another folder")
+    assert names(tmp_path) == ["file"]
