@@ -14,7 +14,7 @@ MAX_CHARACTERS = 16_384
 class CharacterMap(dict[int, str]):
     """A table for `str.translate` that computes and caches each character's replacement when it first occurs.
 
-    It caches the first `MAX_CHARACTERS` alone: all of Unicode would take hundreds of megabytes.
+    It begins again with an empty cache after `MAX_CHARACTERS`: all of Unicode would take hundreds of megabytes.
     """
 
     def __init__(self, replace: Transform) -> None:
@@ -22,8 +22,9 @@ class CharacterMap(dict[int, str]):
 
     def __missing__(self, code_point: int) -> str:
         replacement = self._replace(chr(code_point))
-        if len(self) < MAX_CHARACTERS:
-            self[code_point] = replacement
+        if len(self) >= MAX_CHARACTERS:
+            self.clear()
+        self[code_point] = replacement
         return replacement
 
 
