@@ -37,7 +37,7 @@ def any_of(literals: Sequence[str]) -> re.Pattern[str]:
 
 def _prefix_tree(literals: Sequence[str]) -> str:
     """Return a pattern that reads what sorted strings begin with once, not once for each of them."""
-    prefix = os.path.commonprefix(literals)  # noqa: RUF071: of any strings, as is meant
+    prefix = os.path.commonprefix(literals)  # noqa: RUF071 - strings it is, no paths
     rests = [literal[len(prefix) :] for literal in literals]
     branches = [_prefix_tree(list(some)) for _, some in itertools.groupby(filter(None, rests), key=itemgetter(0))]
     if not branches:
