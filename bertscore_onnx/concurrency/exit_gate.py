@@ -23,7 +23,8 @@ class ExitGate:
 
     def reset(self) -> None:
         """Start afresh: in a forked child none of the other threads exists."""
-        self._left = threading.Condition()
+        self._lock = threading.Lock()
+        self._left = threading.Condition(self._lock)
         self._inside = 0
         self._is_closed = False
 
@@ -41,7 +42,7 @@ class ExitGate:
 
     def __enter__(self) -> None:
         """Let Python end no earlier than this thread leaves; stop or raise as `check` does."""
-        with self._left:
+        with self._lock:
             is_open = not self._is_closed
             self._inside += is_open
         if not is_open:
@@ -49,9 +50,10 @@ class ExitGate:
 
     def __exit__(self, *error: object) -> None:
         """Leave."""
-        with self._left:
+        with self._lock:
             self._inside -= 1
-            self._left.notify_all()
+            if self._is_closed:
+                self._left.notify_all()
 
     def close(self) -> None:
         """Let no thread in, and wait for those inside."""

@@ -26,7 +26,8 @@ def score_on():
         for pair in pairs:
             scorer.score(*pair)
     main.join()
-    print([scorer.score(*pair).F.tolist() for pair in pairs] == expected)
+    is_same = [scorer.score(*pair).F.tolist() for pair in pairs] == expected
+    sys.stdout.write(f"{is_same}\\n")
 
 for _ in range(4):
     threading.Thread(target=score_on, daemon=is_daemon).start()
