@@ -2,9 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from itertools import islice
 from typing import Generic, TypeVar
+
+from bertscore_onnx.concurrency.thread_pool import ThreadPool
 
 T = TypeVar("T")
 Begun = TypeVar("Begun")
@@ -56,14 +58,17 @@ def _overlapped(
     begin: Callable[[T], Begun],
     finish: Callable[[T, Begun], Result],
 ) -> Iterator[Result]:
-    thread = ThreadPoolExecutor(1, "bertscore-chunk")
+    thread = ThreadPool(1, "bertscore-chunk")
+    begun: deque[tuple[T, Future[Begun]]] = deque()
     try:
-        begun = deque((item, thread.submit(begin, item)) for item in first)
+        begun.extend((item, thread.submit(begin, item)) for item in first)
         while begun:
             yield _finish_first(begun, finish)
             begun.extend((item, thread.submit(begin, item)) for item in reader.read())
     finally:
-        thread.shutdown(wait=False, cancel_futures=True)
+        for _, future in begun:
+            future.cancel()
+        thread.close()
 
 
 def _finish_first(begun: deque[tuple[T, Future[Begun]]], finish: Callable[[T, Begun], Result]) -> Result:

@@ -1,15 +1,23 @@
-"""Worker threads that start when they are first needed, and again in a forked child."""
+"""Worker threads that start when they are first needed, and again in a forked child.
+
+Those of `concurrent.futures` take no more work once the main thread has returned, though other threads may still score.
+"""
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import SimpleQueue
 from typing import TypeVar
 
+from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.errors import ClosedError
 
 T = TypeVar("T")
 Result = TypeVar("Result")
+Task = Callable[[], None]
 
 
 class ThreadPool:
@@ -29,11 +37,10 @@ class ThreadPool:
         Raises:
             ClosedError: the threads were closed.
         """
-        self._follow_fork()
         running: deque[Future[Result]] = deque()
         try:
             for item in items:
-                running.append(self._submit(work, item))
+                running.append(self.submit(work, item))
                 if len(running) > 2 * self._number:
                     yield running.popleft().result()
             while running:
@@ -48,14 +55,40 @@ class ThreadPool:
         Raises:
             ClosedError: the threads were closed.
         """
-        self._follow_fork()
-        others = [self._submit(work, item) for item in items[1:]]
+        others = [self.submit(work, item) for item in items[1:]]
         first = [work(item) for item in items[:1]]
         return first + [future.result() for future in others]
 
+    def submit(self, work: Callable[[T], Result], item: T) -> Future[Result]:
+        """Do the work for one item in a thread, as soon as one is free; or here, where the system gives no thread.
+
+        Raises:
+            ClosedError: the threads were closed.
+        """
+        exit_gate.check()
+        self._follow_fork()
+        future: Future[Result] = Future()
+        with self._changed:
+            if self._is_closed:
+                raise ClosedError("The scorer was closed. Make a new one.")
+            if self._num_started < self._number and not self._idle.acquire(blocking=False):
+                self._start_thread()
+            if self._num_started:
+                self._tasks.put(lambda: _do(future, work, item))
+                return future
+        _do(future, work, item)
+        return future
+
     def close(self) -> None:
         """Let the threads end when they have done what they were given."""
-        self._pool.shutdown(wait=False)
+        self._follow_fork()
+        with self._changed:
+            self._is_closed = True
+            self._end_threads()
+
+    def __del__(self) -> None:
+        """Let the threads end."""
+        self._end_threads()
 
     def _follow_fork(self) -> None:
         """Forget the threads of the parent process, which do not exist in this one."""
@@ -63,10 +96,37 @@ class ThreadPool:
             self._restart()
 
     def _restart(self) -> None:
-        self._pool, self._pid = ThreadPoolExecutor(self._number, self._name), os.getpid()
+        self._pid, self._changed, self._is_closed = os.getpid(), threading.Lock(), False
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._num_started = 0
 
-    def _submit(self, work: Callable[[T], Result], item: T) -> Future[Result]:
-        try:
-            return self._pool.submit(work, item)
-        except RuntimeError as error:
-            raise ClosedError("The scorer was closed. Make a new one.") from error
+    def _start_thread(self) -> None:
+        name = f"{self._name}_{self._num_started}"
+        with suppress(RuntimeError):  # no more threads; nor in Python 3.12.1 once the main thread has ended
+            threading.Thread(target=_work, args=(self._tasks, self._idle), name=name, daemon=True).start()
+            self._num_started += 1
+
+    def _end_threads(self) -> None:
+        for _ in range(self._num_started):
+            self._tasks.put(None)
+
+
+def _work(tasks: SimpleQueue[Task | None], idle: threading.Semaphore) -> None:
+    """Do tasks until there is None; between two of them keep nothing of the one before."""
+    while (task := tasks.get()) is not None:
+        task()
+        del task
+        idle.release()
+
+
+def _do(future: Future[Result], work: Callable[[T], Result], item: T) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = work(item)
+    except BaseException as error:
+        future.set_exception(error)
+        del future, work, item  # which the error's traceback leads to
+    else:
+        future.set_result(result)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.encoding.sessions import Sessions
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError
 
@@ -58,7 +59,8 @@ class OnnxModel:
             ClosedError, DeviceError: as `Sessions.get` says.
         """
         try:
-            output = self._compute(self._sessions.get(latency=latency), input_ids, mask)
+            with exit_gate:
+                output = self._compute(self._sessions.get(latency=latency), input_ids, mask)
         except BertScoreOnnxError:
             raise
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions

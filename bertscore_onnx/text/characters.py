@@ -1,9 +1,11 @@
 """Characters and strings: what counts as punctuation, tables of characters, patterns that find any of some strings."""
 
 import itertools
+import os.path
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 
 Transform = Callable[[str], str]
 
@@ -14,7 +16,7 @@ MAX_CHARACTERS = 16_384
 class CharacterMap(dict[int, str]):
     """A table for `str.translate` that computes and caches each character's replacement when it first occurs.
 
-    It caches the first `MAX_CHARACTERS` alone: all of Unicode would take hundreds of megabytes.
+    It begins again with an empty cache after `MAX_CHARACTERS`: all of Unicode would take hundreds of megabytes.
     """
 
     def __init__(self, replace: Transform) -> None:
@@ -22,14 +24,25 @@ class CharacterMap(dict[int, str]):
 
     def __missing__(self, code_point: int) -> str:
         replacement = self._replace(chr(code_point))
-        if len(self) < MAX_CHARACTERS:
-            self[code_point] = replacement
+        if len(self) >= MAX_CHARACTERS:
+            self.clear()
+        self[code_point] = replacement
         return replacement
 
 
 def any_of(literals: Sequence[str]) -> re.Pattern[str]:
     """Return the pattern, one group, that finds any of some strings, the longest that begins at a place first."""
-    return re.compile("(" + "|".join(map(re.escape, sorted(literals, key=len, reverse=True))) + ")")
+    return re.compile(f"({_prefix_tree(sorted(set(literals)))})")
+
+
+def _prefix_tree(literals: Sequence[str]) -> str:
+    """Return a pattern that reads what sorted strings begin with once, not once for each of them."""
+    prefix = os.path.commonprefix(literals)  # noqa: RUF071 - strings it is, no paths
+    rests = [literal[len(prefix) :] for literal in literals]
+    branches = [_prefix_tree(list(some)) for _, some in itertools.groupby(filter(None, rests), key=itemgetter(0))]
+    if not branches:
+        return re.escape(prefix)
+    return f"{re.escape(prefix)}(?:{'|'.join(branches)}){'' if all(rests) else '?'}"
 
 
 def is_punctuation(character: str) -> bool:

@@ -12,6 +12,9 @@ from bertscore_onnx.text.spec import SentencePieceSpec
 SEQUENTIAL_TEXTS = 8
 """Up to this many texts are encoded one after the other: that takes less than to start the library's thread."""
 
+TEXTS_AT_ONCE = 16_384
+"""How many texts one call encodes; it holds the GIL while it takes and returns them, for up to 15 ms."""
+
 SPACE = "▁"
 """How a piece shows a space."""
 
@@ -48,10 +51,12 @@ class SentencePieceEncoder:
         return [[token for _ in parts_of_text for token in next(found)] for parts_of_text in parts]
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
+        encoded: list[list[int]] = []
         if len(texts) <= SEQUENTIAL_TEXTS:
-            encoded = [self._processor.encode(text, out_type=int) for text in texts]
-        else:  # one call, as each releases the GIL, and busy threads give it back late
-            encoded = self._processor.encode(texts, out_type=int, num_threads=1)
+            encoded += (self._processor.encode(text, out_type=int) for text in texts)
+        else:  # few calls, as each releases the GIL, and busy threads give it back late
+            for start in range(0, len(texts), TEXTS_AT_ONCE):
+                encoded += self._processor.encode(texts[start : start + TEXTS_AT_ONCE], out_type=int, num_threads=1)
         if self._number_commas:
             encoded = [
                 pieces if self._number_commas.isdisjoint(pieces) else self._with_commas_split(text)

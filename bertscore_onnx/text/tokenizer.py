@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError
 from bertscore_onnx.text.fast_tokenizer import FastTokenizer
 from bertscore_onnx.text.slow_tokenizer import SlowTokenizer
@@ -92,7 +93,8 @@ class TextTokenizer:
             For each text its ids, special tokens included, (tokens,), at least one; and how many texts were cut.
         """
         stripped = [_SURROGATE.sub("\ufffd", text.strip()) for text in texts]
-        found = iter(self._encode([text for text in stripped if text]))
+        with exit_gate:
+            found = iter(self._encode([text for text in stripped if text]))
         ids, num_cut = [], 0
         for text in stripped:
             one, is_cut = next(found) if text else (self._empty_ids, False)

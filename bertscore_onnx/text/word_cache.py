@@ -6,11 +6,13 @@ from tokenizers import Tokenizer
 from tokenizers.models import Model
 from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
+from bertscore_onnx.text.fast_tokenizer import encode_batch
+
 CACHE_SIZE = 32_768
 """How many words are cached, those used last; usual ones take 6 MB."""
 
 MAX_WORD_LENGTH = 32
-"""Longer words are not cached."""
+"""Longer words are not cached, and are encoded without the GIL: one may be as long as a text."""
 
 
 def has_words(tokenizer: Tokenizer) -> bool:
@@ -25,14 +27,19 @@ class WordEncoder:
     def __init__(self, tokenizer: Tokenizer) -> None:
         """Take its model, and how it splits texts."""
         self._separator = getattr(tokenizer.pre_tokenizer, "delimiter", None)
-        self._encode = partial(_encode, tokenizer.model)
-        self._cached = lru_cache(CACHE_SIZE)(self._encode)
+        self._tokenizer = tokenizer
+        self._cached = lru_cache(CACHE_SIZE)(partial(_encode, tokenizer.model))
 
     def __call__(self, text: str) -> list[int]:
         """Return the ids of a text, without special tokens."""
         ids: list[int] = []
         for word in text.split(self._separator):
-            ids += self._cached(word) if len(word) <= MAX_WORD_LENGTH else self._encode(word)
+            ids += self._cached(word) if len(word) <= MAX_WORD_LENGTH else self._encode_long(word)
+        return ids
+
+    def _encode_long(self, word: str) -> list[int]:
+        [found] = encode_batch(self._tokenizer, [word], add_special_tokens=False)
+        ids: list[int] = found.ids
         return ids
 
 

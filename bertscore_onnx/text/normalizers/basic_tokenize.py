@@ -5,6 +5,7 @@ import unicodedata
 import msgspec
 
 from bertscore_onnx.text.characters import CharacterMap, Transform, is_punctuation
+from bertscore_onnx.text.unicode_normalization import normalize
 
 
 class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="basic_tokenize"):
@@ -32,7 +33,7 @@ class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
             return (text.lower() if self.lowercase else text).translate(split)
 
         def apply(text: str) -> str:
-            text = unicodedata.normalize("NFC", text.translate(clean))
+            text = normalize("NFC", text.translate(clean))
             if kept.isdisjoint(words := text.split()):
                 return change(text)
             return " ".join(word if word in kept else change(word) for word in words)

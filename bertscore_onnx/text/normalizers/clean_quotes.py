@@ -4,7 +4,7 @@ import unicodedata
 
 import msgspec
 
-from bertscore_onnx.text.characters import Transform
+from bertscore_onnx.text.characters import CharacterMap, Transform
 
 
 class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="clean_quotes"):
@@ -16,12 +16,18 @@ class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
 
     def bind(self) -> Transform:
         """Return the function that does it."""
-        return self._apply
+        unaccented = CharacterMap(_without_accents)
 
-    def _apply(self, text: str) -> str:
-        if self.collapse_space:
-            text = " ".join(text.split())
-        text = text.replace("``", '"').replace("''", '"')
-        if self.strip_accents and not text.isascii():
-            text = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
-        return text.lower() if self.lowercase else text
+        def apply(text: str) -> str:
+            if self.collapse_space:
+                text = " ".join(text.split())
+            text = text.replace("``", '"').replace("''", '"')
+            if self.strip_accents and not text.isascii():
+                text = text.translate(unaccented)
+            return text.lower() if self.lowercase else text
+
+        return apply
+
+
+def _without_accents(character: str) -> str:
+    return "".join(one for one in unicodedata.normalize("NFKD", character) if not unicodedata.combining(one))

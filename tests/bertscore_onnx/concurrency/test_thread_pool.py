@@ -1,9 +1,12 @@
+import gc
 import threading
+import weakref
 
 import pytest
 
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.errors import ClosedError
+from tests.support.processes import forks, in_forked_child
 
 
 @pytest.fixture
@@ -11,6 +14,16 @@ def threads():
     threads = ThreadPool(2, "bertscore-test")
     yield threads
     threads.close()
+
+
+def workers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("bertscore-test")]
+
+
+def join_workers() -> None:
+    for thread in workers():
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_results_come_in_order_whichever_is_done_first(threads):
@@ -65,7 +78,8 @@ def test_items_that_nobody_waits_for_are_left(threads):
     next(results)
     results.close()
     may_go.set()
-    threads._pool.shutdown()
+    threads.close()
+    join_workers()
     assert {*done} <= {0, 1, 2}
 
 
@@ -128,3 +142,57 @@ def test_an_error_in_line_is_raised_and_leaves_the_threads_usable(threads, wrong
         with pytest.raises(ZeroDivisionError):
             threads.map_in_line(lambda item: 1 // (item - wrong), range(2))
     assert threads.map_in_line(lambda item: item, range(2)) == [0, 1]
+
+
+def test_threads_start_as_they_are_needed():
+    threads = ThreadPool(8, "bertscore-test")
+    join_workers()
+    for item in range(9):
+        assert threads.submit(lambda item: item, item).result() == item
+    assert 1 <= len(workers()) < 8
+    threads.close()
+
+
+def test_threads_end_with_the_pool():
+    threads = ThreadPool(2, "bertscore-test")
+    assert list(threads.map(lambda item: item, range(9))) == [*range(9)]
+    del threads
+    join_workers()
+    assert workers() == []
+
+
+def test_threads_keep_nothing_of_what_they_have_done(threads):
+    class Item:
+        pass
+
+    item = Item()
+    kept = weakref.ref(item)
+    future = threads.submit(lambda item: 1 // 0, item)
+    with pytest.raises(ZeroDivisionError):
+        future.result()
+    del item, future
+    gc.collect()
+    assert kept() is None
+
+
+def test_the_caller_does_the_work_where_the_system_gives_no_thread(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    threads = ThreadPool(2, "bertscore-test")
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    names = threads.map(lambda item: threading.current_thread().name, range(3))
+    assert {*names} == {threading.current_thread().name}
+
+
+@forks
+def test_a_forked_child_has_threads_of_its_own(threads):
+    assert list(threads.map(lambda item: item, range(9))) == [*range(9)]
+    assert in_forked_child(lambda: list(threads.map(lambda item: item, range(9)))) == [*range(9)]
+
+
+@forks
+def test_a_child_that_closes_the_threads_leaves_those_of_its_parent(threads):
+    assert list(threads.map(lambda item: item, range(9))) == [*range(9)]
+    assert in_forked_child(threads.close) is None
+    assert list(threads.map(lambda item: item, range(9))) == [*range(9)]

@@ -1,3 +1,9 @@
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertscore_onnx.text.characters import any_of
 from bertscore_onnx.text.special_tokens import SpecialToken, bind_split
 
 SEP = SpecialToken(content="</s>", id=2)
@@ -25,3 +31,9 @@ def test_the_longest_special_token_wins() -> None:
 def test_an_empty_text_has_no_segments() -> None:
     assert bind_split([SEP])("") == []
     assert bind_split([])("") == []
+
+
+@given(st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1), st.text("ab.", max_size=30))
+def test_the_longest_string_that_begins_at_a_place_is_found(literals: list[str], text: str) -> None:
+    plain = "|".join(map(re.escape, sorted(literals, key=len, reverse=True)))
+    assert any_of(literals).split(text) == re.split(f"({plain})", text)

@@ -66,8 +66,12 @@ def test_the_ids_of_a_text_are_the_callers_own() -> None:
 
 def test_long_words_are_not_cached() -> None:
     encoded = []
-    model = SimpleNamespace(tokenize=lambda word: encoded.append(word) or [])
-    encode = WordEncoder(SimpleNamespace(pre_tokenizer=pre_tokenizers.WhitespaceSplit(), model=model))
+    fake = SimpleNamespace(
+        pre_tokenizer=pre_tokenizers.WhitespaceSplit(),
+        model=SimpleNamespace(tokenize=lambda word: encoded.append(word) or []),
+        encode_batch_fast=lambda words, **options: encoded.extend(words) or [SimpleNamespace(ids=[])],
+    )
+    encode = WordEncoder(fake)
     encode(f"a {'b' * 33} a {'b' * 33}")
     assert encoded == ["a", "b" * 33, "b" * 33]
 
