@@ -11,9 +11,8 @@ from typing import Annotated
 import typer
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli.messages import one_line
 from bertscore_onnx.cli.tables import print_table
-from bertscore_onnx.errors import BertScoreOnnxError, BundleError
+from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
 
 @dataclass(frozen=True, slots=True)
