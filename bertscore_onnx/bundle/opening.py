@@ -24,6 +24,7 @@ from bertscore_onnx.errors import (
     FormatVersionError,
     ManifestError,
     UnsafePathError,
+    one_line,
 )
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 
@@ -139,7 +140,7 @@ def _decode(file: Path, content: bytes, form: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError(f"{file} is not a manifest: {error}. {_EXPORT_AGAIN}") from error
+        raise ManifestError(f"{file} is not a manifest: {one_line(error)}. {_EXPORT_AGAIN}") from error
 
 
 def _check_format_version(file: Path, content: bytes) -> None:
@@ -156,7 +157,8 @@ def _safe_path(folder: Path, name: str) -> Path:
     """Return the path of a file of the bundle, which must lie in its folder even after links are followed."""
     file = folder / name
     try:
-        inside = bool(name) and Path(name).name == name and file.resolve().is_relative_to(folder.resolve())
+        is_name = name.isprintable() and Path(name).name == name != ""
+        inside = is_name and file.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):  # a loop of links, before Python 3.13 a RuntimeError; an embedded NUL
         inside = False
     if not inside:
