@@ -57,6 +57,8 @@ def _fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int
     """Yield the number, the start and the end of each field of a message that is a message or a string itself."""
     while start < end:
         tag, start = _varint(content, start)
+        if not 8 <= tag < 1 << 32:  # readers drop what is beyond the 32nd bit, and so would find another field
+            raise ValueError(f"{tag} is not the tag of a field.")
         kind = tag & 7
         if kind == _BYTES:
             size, start = _varint(content, start)
