@@ -1,7 +1,9 @@
 """The tokenizers that `tokenizer.json` says all of, and what runs such a file."""
 
+from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -47,12 +49,31 @@ def encode_batch(tokenizer: Tokenizer, texts: Sequence[str], *, add_special_toke
 
 def load_tokenizer_json(path: Path) -> Tokenizer:
     """Load a `tokenizer.json` that neither pads nor cuts."""
+    _check_charsmaps(msgspec.json.decode(path.read_bytes(), type=_NormalizerFile).normalizer)
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.no_truncation()
     if isinstance(tokenizer.model, Unigram):
         tokenizer.model = _exact_unigram(path)
     return tokenizer
+
+
+class _NormalizerFile(msgspec.Struct):
+    normalizer: Any = None
+
+
+def _check_charsmaps(node: Any) -> None:
+    """Check that the tables of normalizers are as long as they say; the package would abort for want of memory.
+
+    A table, in base64, begins with the number of bytes of its first part.
+    """
+    if isinstance(node, dict) and isinstance(table := node.get("precompiled_charsmap"), str):
+        size = int.from_bytes(b64decode(table[:8])[:4], "little")
+        if size > len(table):
+            raise ValueError(f"a precompiled_charsmap of {len(table):,} characters says that it has {size:,} bytes")
+    if isinstance(node, dict | list):
+        for below in node.values() if isinstance(node, dict) else node:
+            _check_charsmaps(below)
 
 
 class _UnigramModel(msgspec.Struct):
