@@ -9,12 +9,16 @@ from weakref import WeakSet
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, load_onnxruntime
-from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError
+from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError, one_line
 
 _log = logging.getLogger(__name__)
 
 _GRAPH_AT_FAULT = ("Load model from ", "External data path ", "External initializer: ", "INVALID_GRAPH")
-"""How ONNX Runtime's messages tell that no provider could run the graph: it is damaged, or has unknown operators."""
+"""How ONNX Runtime's messages tell that no provider could run the graph: it is damaged, or has unknown operators.
+Whatever else a CPU fails on is the graph's fault too, but for memory."""
+
+OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_alloc")
+"""How ONNX Runtime's messages, in small letters, tell that memory ran out; its exceptions do not."""
 
 _opening = threading.Lock()  # sessions opened side by side race inside ONNX Runtime
 _in_use: "WeakSet[Sessions]" = WeakSet()
@@ -127,7 +131,9 @@ class Sessions:
         self._opened, self._pid = {}, os.getpid()
 
     def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
-        if any(sign in failure for sign in _GRAPH_AT_FAULT):
+        failure = one_line(failure)
+        is_out_of_memory = any(sign in failure.lower() for sign in OUT_OF_MEMORY)
+        if (provider.name == CPU.name and not is_out_of_memory) or any(sign in failure for sign in _GRAPH_AT_FAULT):
             return GraphError(f"{self._graph} cannot be loaded: {failure}. Export the model again.")
         return DeviceError(
             f"{provider.name} cannot run {self._graph}: {failure}. Run `bertscore-onnx doctor` to see what this "

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
+import onnx
 import pytest
 
 from bertscore_onnx.bundle.opening import Bundle, open_bundle
@@ -86,17 +87,43 @@ def test_a_session_keeps_no_memory_for_every_shape(bundle, latency):
 
 
 @pytest.mark.parametrize(
-    ("failure", "error"),
+    ("provider", "failure", "error"),
     [
-        ("Load model from x failed: no such operator", GraphError),
-        ("External initializer: w offset: 0 is out of bounds", GraphError),
-        ("CUDA failure 100: no CUDA-capable device is detected", DeviceError),
+        (CUDA, "Load model from x failed: no such operator", GraphError),
+        (CUDA, "External initializer: w offset: 0 is out of bounds", GraphError),
+        (CUDA, "CUDA failure 100: no CUDA-capable device is detected", DeviceError),
+        (CPU, "Failed to parse value: nonsense", GraphError),
+        (CPU, "Failed to allocate memory for requested buffer", DeviceError),
     ],
 )
-def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, failure, error):
+def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, provider, failure, error):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [provider])
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, failure))
     with pytest.raises(error, match=failure):
+        Sessions(bundle)
+
+
+def test_names_in_a_graph_cannot_forge_lines(bundle, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "a\x1b[2J\nINFO b"))
+    with pytest.raises(GraphError) as caught:
         Sessions(bundle, device="cpu")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("value", ["-1", "nonsense", str(2**64)])
+@pytest.mark.parametrize("key", ["offset", "length"])
+def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key, value):
+    model = onnx.load(bundle.graph_path)
+    tensor = model.graph.initializer[0]
+    entries = {"location": "weights", "offset": "0", "length": str(len(tensor.raw_data)), key: value}
+    (tmp_path / "weights").write_bytes(tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for name, content in entries.items():
+        tensor.external_data.add(key=name, value=content)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(GraphError, match=r"model\.onnx cannot be loaded"):
+        Sessions(Bundle(tmp_path, bundle.manifest), device="cpu")
 
 
 def test_with_one_thread_one_session_does_for_both(bundle):
@@ -137,8 +164,8 @@ def test_openvino_computes_in_single_precision_where_nothing_else_is_said(bundle
 
 def test_a_second_session_that_cannot_be_opened_is_told_of(bundle, monkeypatch):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "no room"))
-    with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: no room"):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "bad allocation"))
+    with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: bad allocation"):
         sessions.get(latency=True)
 
 
