@@ -7,14 +7,15 @@ runtime.
 
 import errno
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from bertscore_onnx.bundle.digests import cached_digest
+from bertscore_onnx.bundle.digests import FileStamp, cached_digest, file_stamp
 from bertscore_onnx.bundle.external_data import external_files
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest
 from bertscore_onnx.bundle.store import MANIFEST
@@ -41,6 +42,9 @@ class Bundle:
     path: Path
     manifest: Manifest
 
+    stamps: Mapping[str, FileStamp] = field(default_factory=dict)
+    """Of the files whose digests were checked, just before that; by name."""
+
     @property
     def graph_path(self) -> Path:
         """The ONNX graph."""
@@ -50,6 +54,24 @@ class Bundle:
     def tokenizer_path(self) -> Path:
         """The tokenizer of the `tokenizers` package."""
         return self.path / TOKENIZER_FILE
+
+    def check_unchanged(self) -> None:
+        """Check that files that were opened by now are those whose digests were checked.
+
+        Raises:
+            DigestError: one of them was replaced, or removed.
+        """
+        for name, stamp in self.stamps.items():
+            file = self.path / name
+            try:
+                is_same = file_stamp(file) == stamp or cached_digest(file) == self.manifest.files[name]
+            except OSError:
+                is_same = False
+            if not is_same:
+                raise DigestError(
+                    f"{file} was replaced or removed after the bundle was opened. Load the bundle again: make a new "
+                    "scorer, or start again."
+                )
 
 
 def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
@@ -69,17 +91,19 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
     """
     folder = Path(path)
     manifest = read_manifest(folder)
+    stamps = {}
     for name, expected in manifest.files.items():
         file = _safe_path(folder, name)
         if not file.is_file():
             raise BundleNotFoundError(f"The bundle {folder} lacks its file {name}. {_EXPORT_AGAIN}")
+        stamps[name] = file_stamp(file)
         digest = cached_digest(file, read_again=verify)
         if digest != expected:
             raise DigestError(
                 f"{file} is not the file that was exported: its SHA-256 is {digest}, the manifest says {expected}. "
                 + _EXPORT_AGAIN
             )
-    bundle = Bundle(folder, manifest)
+    bundle = Bundle(folder, manifest, stamps)
     unnamed = sorted(external_files(bundle.graph_path) - manifest.files.keys())
     if unnamed:
         raise UnsafePathError(

@@ -56,8 +56,9 @@ class Sessions:
             InputError: no such device name.
             DeviceError: the device cannot run the graph.
             GraphError: no device can.
+            DigestError: the bundle was replaced after it was opened.
         """
-        self._graph = bundle.graph_path
+        self._bundle = bundle
         self._opened: dict[bool, Any] = {}
         self._pid = os.getpid()
         self._is_closed = False
@@ -73,6 +74,7 @@ class Sessions:
         Raises:
             ClosedError: the sessions were closed.
             DeviceError: the process was forked and the provider cannot follow, or a second session does not fit.
+            DigestError: the bundle was replaced before a session was opened that is needed only now.
         """
         if self._pid != os.getpid():
             self._follow_fork()
@@ -118,7 +120,9 @@ class Sessions:
         options.log_severity_level = 3
         if provider.own_optimizer:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        return open_session(str(self._graph), options, provider, self.num_threads, streams)
+        opened = open_session(str(self._bundle.graph_path), options, provider, self.num_threads, streams)
+        self._bundle.check_unchanged()  # now, so that a file replaced meanwhile is found too
+        return opened
 
     def _follow_fork(self) -> None:
         """Forget the sessions of the parent process, whose threads do not exist in this one."""
@@ -131,12 +135,12 @@ class Sessions:
         self._opened, self._pid = {}, os.getpid()
 
     def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
-        failure = one_line(failure)
+        failure, graph = one_line(failure), self._bundle.graph_path
         is_out_of_memory = any(sign in failure.lower() for sign in OUT_OF_MEMORY)
         if (provider.name == CPU.name and not is_out_of_memory) or any(sign in failure for sign in _GRAPH_AT_FAULT):
-            return GraphError(f"{self._graph} cannot be loaded: {failure}. Export the model again.")
+            return GraphError(f"{graph} cannot be loaded: {failure}. Export the model again.")
         return DeviceError(
-            f"{provider.name} cannot run {self._graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
+            f"{provider.name} cannot run {graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
             "machine offers."
         )
 

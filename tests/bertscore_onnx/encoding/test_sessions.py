@@ -1,4 +1,6 @@
 import json
+import os
+import shutil
 import threading
 import time
 from dataclasses import replace
@@ -8,10 +10,12 @@ import numpy as np
 import onnx
 import pytest
 
-from bertscore_onnx.bundle.opening import Bundle, open_bundle
+from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
 from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
 from bertscore_onnx.encoding.sessions import Sessions, open_session
-from bertscore_onnx.errors import ClosedError, DeviceError, GraphError
+from bertscore_onnx.errors import ClosedError, DeviceError, DigestError, GraphError
 from tests.support.processes import forks, in_forked_child
 
 
@@ -219,3 +223,66 @@ def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA])
     with pytest.raises(DeviceError, match=r"'cuda' was asked for, and the bundle .* is in int8, which runs on the CPU"):
         Sessions(whole, device="cuda")
+
+
+class TestABundleThatIsReplaced:
+    @pytest.fixture
+    def folder(self, tiny_bundle, tmp_path):
+        return shutil.copytree(tiny_bundle, tmp_path / "bundle")
+
+    def replace(self, folder):
+        """Put a graph in the place of the other that gives other vectors; its size and times are the same."""
+        graph = folder / "model.onnx"
+        content, status = bytearray(graph.read_bytes()), graph.stat()
+        content[len(content) // 2] ^= 1
+        (folder / "new").write_bytes(content)
+        os.utime(folder / "new", ns=(status.st_atime_ns, status.st_mtime_ns))
+        (folder / "new").replace(graph)
+
+    def test_no_second_session_is_opened(self, folder):
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        self.replace(folder)
+        with pytest.raises(DigestError, match=r"model\.onnx was replaced or removed .* Load the bundle again"):
+            sessions.get(latency=True)
+        assert threads_of(sessions.get()) == 1
+
+    def test_no_first_session_is_opened(self, folder):
+        bundle = open_bundle(folder)
+        self.replace(folder)
+        with pytest.raises(DigestError, match="was replaced"):
+            Sessions(bundle, device="cpu")
+
+    def test_data_beside_the_graph_counts_too(self, folder):
+        onnx.save(
+            onnx.load(folder / "model.onnx"),
+            folder / "model.onnx",
+            save_as_external_data=True,
+            location="data",
+            size_threshold=0,
+        )
+        files = {name: file_digest(folder / name) for name in ("model.onnx", "data", "tokenizer.json")}
+        write_manifest(folder, msgspec.structs.replace(read_manifest(folder), files=files))
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        (folder / "data").write_bytes(bytes((folder / "data").stat().st_size))
+        with pytest.raises(DigestError, match="data was replaced"):
+            sessions.get(latency=True)
+
+    def test_a_bundle_that_was_removed_is_told_of(self, folder):
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        shutil.rmtree(folder)
+        with pytest.raises(DigestError, match="was replaced or removed"):
+            sessions.get(latency=True)
+
+    def test_the_same_content_is_no_other_bundle(self, folder):
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        shutil.copytree(folder, folder.with_name("copy"))
+        shutil.rmtree(folder)
+        folder.with_name("copy").rename(folder)
+        assert threads_of(sessions.get(latency=True)) == 3
+
+    @forks
+    def test_a_forked_child_opens_none(self, folder):
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        self.replace(folder)
+        with pytest.raises(DigestError, match="was replaced"):
+            in_forked_child(lambda: sessions.get())
