@@ -3,6 +3,8 @@
 import logging
 import os
 import threading
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import Any
 from weakref import WeakSet
 
@@ -19,6 +21,9 @@ Whatever else a CPU fails on is the graph's fault too, but for memory."""
 
 OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_alloc")
 """How ONNX Runtime's messages, in small letters, tell that memory ran out; its exceptions do not."""
+
+_WARNING, _FATAL = 2, 4
+"""Severities of ONNX Runtime's log; the first is its default."""
 
 _opening = threading.Lock()  # sessions opened side by side race inside ONNX Runtime
 _in_use: "WeakSet[Sessions]" = WeakSet()
@@ -160,20 +165,37 @@ def open_session(
         The session and an empty string, or None and why there is none.
     """
     onnxruntime = load_onnxruntime()
-    if provider.preloads_libraries and hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()
+    missing = _preload_libraries(onnxruntime) if provider.preloads_libraries else ""
+    if missing:
+        onnxruntime.set_default_logger_severity(_FATAL)  # what it would say in many lines the failure says in one
     providers = [(provider.name, dict(provider.options(provider, num_threads, streams)))]
     if provider.name != CPU.name:
         providers.append((CPU.name, {}))  # for what a provider leaves to the CPU, such as the work on shapes
     try:
-        session = onnxruntime.InferenceSession(graph, options, providers=providers)
+        # with its fallback, a failed run would silently move the shared session to the CPU
+        session = onnxruntime.InferenceSession(graph, options, providers=providers, enable_fallback=0)
     except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
         return None, str(error)
-    session.disable_fallback()  # a failed run would silently move the shared session to the CPU
+    finally:
+        if missing:
+            onnxruntime.set_default_logger_severity(_WARNING)
     used = session.get_providers()[0]
     if used != provider.name:
-        return None, f"ONNX Runtime fell back to {used}; the device's libraries may be missing"
+        reason = f"{missing}. Install its libraries" if missing else "its libraries may be missing. Install them"
+        return None, f"{reason} with `pip install 'bertscore-onnx[{provider.extra}]'`; ONNX Runtime fell back to {used}"
     return session, ""
+
+
+def _preload_libraries(onnxruntime: Any) -> str:
+    """Load the libraries that come as Python packages; return the first thing that ONNX Runtime says, if any.
+
+    It prints what it cannot load, on standard output, where a result may be expected.
+    """
+    if not hasattr(onnxruntime, "preload_dlls"):
+        return ""
+    with redirect_stdout(StringIO()) as said:
+        onnxruntime.preload_dlls()
+    return next(iter(said.getvalue().splitlines()), "")
 
 
 def _providers_for(bundle: Bundle, device: object) -> list[Provider]:

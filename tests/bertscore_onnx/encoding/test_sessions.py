@@ -1,9 +1,11 @@
 import json
 import os
 import shutil
+import sys
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -116,7 +118,7 @@ def test_names_in_a_graph_cannot_forge_lines(bundle, monkeypatch):
 
 @pytest.mark.parametrize("value", ["-1", "nonsense", str(2**64)])
 @pytest.mark.parametrize("key", ["offset", "length"])
-def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key, value):
+def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, capfd, key, value):
     model = onnx.load(bundle.graph_path)
     tensor = model.graph.initializer[0]
     entries = {"location": "weights", "offset": "0", "length": str(len(tensor.raw_data)), key: value}
@@ -128,6 +130,7 @@ def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key,
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(GraphError, match=r"model\.onnx cannot be loaded"):
         Sessions(Bundle(tmp_path, bundle.manifest), device="cpu")
+    assert capfd.readouterr().out == ""
 
 
 def test_with_one_thread_one_session_does_for_both(bundle):
@@ -286,3 +289,37 @@ class TestABundleThatIsReplaced:
         self.replace(folder)
         with pytest.raises(DigestError, match="was replaced"):
             in_forked_child(lambda: sessions.get())
+
+
+class TestAWheelWithoutItsLibraries:
+    @pytest.fixture
+    def severities(self, monkeypatch):
+        """Let ONNX Runtime be the wheel for CUDA on a machine without it; return how its log is set."""
+        severities = []
+
+        def preload_dlls():
+            sys.stdout.write("Failed to load libcublasLt.so: cannot open shared object file\nPlease install CUDA.\n")
+
+        def open_on_cpu(graph, options, *, providers, enable_fallback):
+            return SimpleNamespace(get_providers=lambda: [CPU.name])
+
+        wheel = SimpleNamespace(
+            preload_dlls=preload_dlls,
+            InferenceSession=open_on_cpu,
+            set_default_logger_severity=severities.append,
+        )
+        monkeypatch.setattr("bertscore_onnx.encoding.sessions.load_onnxruntime", lambda: wheel)
+        return severities
+
+    def test_says_so_in_one_line_that_names_the_extra(self, severities, capfd):
+        session, failure = open_session("graph", None, CUDA)
+        assert session is None
+        assert failure == (
+            "Failed to load libcublasLt.so: cannot open shared object file. Install its libraries with `pip install "
+            "'bertscore-onnx[gpu]'`; ONNX Runtime fell back to CPUExecutionProvider"
+        )
+        assert capfd.readouterr() == ("", "")
+
+    def test_is_quiet_for_the_opening_alone(self, severities):
+        open_session("graph", None, CUDA)
+        assert severities == [4, 2]
