@@ -11,7 +11,7 @@ from weakref import WeakSet
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, load_onnxruntime
-from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError, one_line
+from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError, InputError, one_line
 
 _log = logging.getLogger(__name__)
 
@@ -21,6 +21,9 @@ Whatever else a CPU fails on is the graph's fault too, but for memory."""
 
 OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_alloc")
 """How ONNX Runtime's messages, in small letters, tell that memory ran out; its exceptions do not."""
+
+MAX_THREADS = 1024
+"""More than any machine has CPUs for; each takes memory, and a process may have so many only."""
 
 _WARNING, _FATAL = 2, 4
 """Severities of ONNX Runtime's log; the first is its default."""
@@ -58,11 +61,13 @@ class Sessions:
 
         Raises:
             MissingExtraError: ONNX Runtime is not installed.
-            InputError: no such device name.
+            InputError: no such device name, or more threads than `MAX_THREADS`.
             DeviceError: the device cannot run the graph.
             GraphError: no device can.
             DigestError: the bundle was replaced after it was opened.
         """
+        if num_threads is not None and num_threads > MAX_THREADS:
+            raise InputError(f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}, or None for all CPUs.")
         self._bundle = bundle
         self._opened: dict[bool, Any] = {}
         self._pid = os.getpid()
@@ -122,7 +127,7 @@ class Sessions:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
-        options.log_severity_level = 3
+        options.log_severity_level = _FATAL  # errors are raised, and would be told twice
         if provider.own_optimizer:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         opened = open_session(str(self._bundle.graph_path), options, provider, self.num_threads, streams)
