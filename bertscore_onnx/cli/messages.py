@@ -24,6 +24,9 @@ class PlainMessages(TyperGroup):
         except BertScoreOnnxError as error:
             tell(f"Error: {error}")
             raise typer.Exit(1) from error
+        except MemoryError as error:
+            tell(f"Error: There is not enough memory. {error}".rstrip())
+            raise typer.Exit(1) from error
 
 
 def tell(message: object) -> None:
