@@ -89,3 +89,10 @@ def test_a_field_without_a_number_is_refused(tmp_path, content):
     (tmp_path / "model.onnx").write_bytes(content)
     with pytest.raises(GraphError, match="is not an ONNX graph"):
         external_files(tmp_path / "model.onnx")
+
+
+def test_a_node_that_takes_a_compiled_model_from_a_file_is_refused(tmp_path):
+    node = helper.make_node("EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="x.bin")
+    (tmp_path / "model.onnx").write_bytes(helper.make_model(graph([node])).SerializeToString())
+    with pytest.raises(GraphError, match="a node of the type EPContext"):
+        external_files(tmp_path / "model.onnx")

@@ -18,7 +18,7 @@ def run_in_shell():
         command = shlex.join([sys.executable, "-m", "bertscore_onnx", *map(str, arguments)])
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
         shell = ["/bin/sh", "-c", f"{command} {redirections}"]
-        return subprocess.run(shell, capture_output=True, env=environment, timeout=60, check=False)
+        return subprocess.run(shell, capture_output=True, env=environment, timeout=120, check=False)
 
     return run
 

@@ -105,7 +105,7 @@ class TestInAProcessOfItsOwn:
             code += "from bertscore_onnx.cli import main; main()"
             command = [sys.executable, "-c", code, "inspect", str(bundle), "--isolate", *options]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+            return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
 
         return inspect
 
