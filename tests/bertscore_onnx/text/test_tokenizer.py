@@ -201,3 +201,11 @@ def test_a_tokenizer_that_fails_on_a_text_says_so(tmp_path: Path) -> None:
 def test_a_text_that_becomes_no_ids_counts_as_empty(tmp_path: Path) -> None:
     encode = damaged(tmp_path, post_processor=None, model={"type": "BPE", "vocab": {"a": 3}, "merges": []})
     assert [list(found) for found in encode(["é", "a"])[0]] == [[1, 2], [3]]
+
+
+def test_an_added_token_cannot_make_loading_take_long(tmp_path: Path) -> None:
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    token = {"id": 6, "content": "x" * 1001, "special": True, **flags}
+    with pytest.raises(TokenizerError, match="it adds a token of 1,001 characters, and at most 1,000 are read"):
+        damaged(tmp_path, added_tokens=[token])
+    damaged(tmp_path, added_tokens=[{**token, "content": "x" * 1000}])
