@@ -32,6 +32,12 @@ BertScoreOnnxError
 """
 
 
+def one_line(message: object) -> str:
+    """Return a message as one line without control characters, whatever a bundle or a library put into it."""
+    line = " ".join(str(message).splitlines())
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+
+
 class BertScoreOnnxError(Exception):
     """Base of every error this library raises on purpose."""
 

@@ -1,19 +1,16 @@
 """The signature of a score: all that can change a digit of it, in explicit fields."""
 
-import re
 from dataclasses import asdict, dataclass
 
 from bertscore_onnx import __version__
-
-_SEPARATORS = re.compile(r"[|\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
     """How scores were made; two runs with equal signatures on one device give the same scores for the same texts.
 
-    `str()` gives the line to print or to log: `bertscore-onnx|model:…|layer:…|…`, with `_` for white space and `|` in
-    a value.
+    `str()` gives the line to print or to log: `bertscore-onnx|model:…|layer:…|…`, with `_` in a value for white
+    space, `|` and what cannot be printed.
     """
 
     model: str
@@ -45,5 +42,8 @@ class Signature:
 
     def __str__(self) -> str:
         """Write the fields as `key:value`, joined by `|`."""
-        fields = (f"{name}:{_SEPARATORS.sub('_', str(value))}" for name, value in asdict(self).items())
-        return "|".join(("bertscore-onnx", *fields))
+        return "|".join(("bertscore-onnx", *(f"{name}:{_word(value)}" for name, value in asdict(self).items())))
+
+
+def _word(value: object) -> str:
+    return "".join(one if one.isprintable() and one not in " |" else "_" for one in str(value))

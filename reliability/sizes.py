@@ -35,6 +35,7 @@ class Sizes:
     malformed_bodies: int
     """For each endpoint."""
 
+    mutated_bundles: int
     served_requests: int
     """To compare the server with direct calls."""
 
@@ -56,6 +57,7 @@ SHORT = Sizes(
     started_processes=1,
     fuzzed_strings=10_000,
     malformed_bodies=100,
+    mutated_bundles=1_000,
     served_requests=8,
     served_rounds=3,
 )
@@ -75,6 +77,7 @@ LONG = Sizes(
     started_processes=10,
     fuzzed_strings=100_000,
     malformed_bodies=1_000,
+    mutated_bundles=10_000,
     served_requests=60,
     served_rounds=5,
 )

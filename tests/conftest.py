@@ -29,6 +29,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this user have no home folder, as one has none in a container that does not know it."""
+
+    def unknown(*arguments: object) -> None:
+        raise KeyError("uid not found")
+
+    for variable in ("BERTSCORE_ONNX_HOME", "HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+
+
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random BERT of three layers whose vocabulary is `WORDS`, saved by transformers."""

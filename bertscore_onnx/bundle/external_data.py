@@ -24,6 +24,7 @@ _NESTED = {
 """For each message the fields that may lead to a tensor, and the message in them."""
 
 _KEY, _VALUE = 1, 2
+_OP_TYPE = 4
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
@@ -31,11 +32,13 @@ def external_files(path: Path) -> set[str]:
     """Return the files that the tensors of a graph name, as they are written there.
 
     Raises:
-        GraphError: the file is not a graph.
+        GraphError: the file is not a graph, or has a node that takes a file by another way.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return set(_locations(content, 0, len(content), "model"))
+    except GraphError:
+        raise
     except (IndexError, ValueError, RecursionError) as error:  # an empty file cannot be mapped
         raise GraphError(f"{path} is not an ONNX graph. Export the model again, or copy the bundle again.") from error
 
@@ -49,6 +52,11 @@ def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterat
         return
     nested = _NESTED[message]
     for field, begin, stop in _fields(content, start, end):
+        if message == "node" and field == _OP_TYPE and content[begin:stop] == b"EPContext":
+            raise GraphError(
+                "The graph has a node of the type EPContext, a model compiled for one device, which may come from a "
+                "file without a digest. Export the model again."
+            )
         if field in nested:
             yield from _locations(content, begin, stop, nested[field])
 
@@ -57,6 +65,8 @@ def _fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int
     """Yield the number, the start and the end of each field of a message that is a message or a string itself."""
     while start < end:
         tag, start = _varint(content, start)
+        if not 8 <= tag < 1 << 32:  # readers drop what is beyond the 32nd bit, and so would find another field
+            raise ValueError(f"{tag} is not the tag of a field.")
         kind = tag & 7
         if kind == _BYTES:
             size, start = _varint(content, start)

@@ -1,6 +1,8 @@
 """The manifest of a bundle, `bertscore.json`: what the runtime has to know of a model, and a digest of every file."""
 
 import hashlib
+from dataclasses import astuple
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,8 +16,18 @@ FORMAT_VERSION = 2
 GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Size = Annotated[int, msgspec.Meta(ge=1)]
+MAX_VOCAB_SIZE = 10_000_000
+"""Forty times as many ids as mT5 has. Scoring needs 5 bytes for each."""
+
+MAX_SIZE = 1_000_000
+"""Far more dimensions, or tokens of a text, than any model has."""
+
+MAX_LAYERS = 1_000
+"""Twenty times as many as the deepest known model has."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+TokenId = Annotated[int, msgspec.Meta(ge=0, lt=MAX_VOCAB_SIZE)]
+Size = Annotated[int, msgspec.Meta(ge=1, le=MAX_SIZE)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
@@ -39,7 +51,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The generation of this form; this version writes and reads `FORMAT_VERSION` only."""
 
     model_id: str
-    """The catalogue's or the Hub's name of the model, or the name of the local folder it came from."""
+    """The catalogue's or the Hub's name of the model, or the name of the local folder it came from. Like all names in
+    a manifest it is printable and has no `|`, so that it can stand in a signature or a line of a log."""
 
     revision: str | None
     """The Hub's commit, where there is one."""
@@ -47,7 +60,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     family: str
     """The architecture, by the name of its row in the export's table."""
 
-    num_layers: Count
+    num_layers: Annotated[int, msgspec.Meta(ge=0, le=MAX_LAYERS)]
     """The layer the tokens are taken from; 0 is the embeddings."""
 
     all_layers: bool
@@ -66,17 +79,17 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     hidden_size: Size
-    vocab_size: Size
+    vocab_size: Annotated[int, msgspec.Meta(ge=1, le=MAX_VOCAB_SIZE)]
 
     max_length: Size | None
     """The most tokens of a text, special tokens included; what is beyond is cut off. None: no bound of the model's."""
 
-    pad_id: Count
+    pad_id: TokenId
 
-    zero_weight_ids: list[Count]
+    zero_weight_ids: list[TokenId]
     """The ids that weigh 0 without idf, wherever they stand."""
 
-    empty_ids: Annotated[list[Count], msgspec.Meta(min_length=1)]
+    empty_ids: Annotated[list[TokenId], msgspec.Meta(min_length=1)]
     """The ids of an empty text."""
 
     tokenizer_mode: TokenizerMode
@@ -109,6 +122,16 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above; it identifies the bundle."""
 
+    def __post_init__(self) -> None:
+        """Check what fields say of each other.
+
+        Raises:
+            ValueError: a name cannot be printed, an id is none of the model's, or a list does not fit the layers.
+        """
+        self._check_names()
+        self._check_ids()
+        self._check_lists()
+
     @property
     def layers(self) -> range:
         """The layers of the graph's output."""
@@ -123,6 +146,33 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return what `digest` has to be."""
         content = msgspec.json.encode(msgspec.structs.replace(self, digest=""), order="sorted")
         return hashlib.sha256(content).hexdigest()
+
+    def _check_names(self) -> None:
+        singles = [self.model_id, self.revision or "", self.family, self.output]
+        for name in [*singles, *self.inputs, *self.baselines, *self.exported_with, *self.exported_with.values()]:
+            if not name.isprintable() or "|" in name:
+                raise ValueError(f"The name {name[:100]!a} has characters that cannot be printed, or a `|`")
+
+    def _check_ids(self) -> None:
+        ids = {"pad_id": [self.pad_id], "zero_weight_ids": self.zero_weight_ids, "empty_ids": self.empty_ids}
+        if self.tokenizer_spec is not None:
+            ids |= {"prefix_ids": self.tokenizer_spec.prefix_ids, "suffix_ids": self.tokenizer_spec.suffix_ids}
+        for field, values in ids.items():
+            if (largest := max(values, default=0)) >= self.vocab_size:
+                raise ValueError(f"Expected ids below vocab_size, {self.vocab_size}, got {largest} - at `$.{field}`")
+
+    def _check_lists(self) -> None:
+        expected = len(self.layers)
+        scores = [scores for pair in self.golden for scores in (pair.precision, pair.recall, pair.f1)]
+        for field, lists in (("golden", scores), ("baselines", list(self.baselines.values()))):
+            for numbers in lists:
+                if len(numbers) != expected:
+                    raise ValueError(
+                        f"Expected {expected} per list, one for each layer, got {len(numbers)} - at `$.{field}`"
+                    )
+        for baseline in chain.from_iterable(self.baselines.values()):
+            if max(astuple(baseline)) >= 1:
+                raise ValueError(f"Expected numbers below 1, got {baseline} - at `$.baselines`")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> Manifest:

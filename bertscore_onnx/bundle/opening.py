@@ -7,14 +7,15 @@ runtime.
 
 import errno
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from bertscore_onnx.bundle.digests import cached_digest
+from bertscore_onnx.bundle.digests import FileStamp, cached_digest, file_stamp
 from bertscore_onnx.bundle.external_data import external_files
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest
 from bertscore_onnx.bundle.store import MANIFEST
@@ -24,6 +25,7 @@ from bertscore_onnx.errors import (
     FormatVersionError,
     ManifestError,
     UnsafePathError,
+    one_line,
 )
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 
@@ -40,6 +42,9 @@ class Bundle:
     path: Path
     manifest: Manifest
 
+    stamps: Mapping[str, FileStamp] = field(default_factory=dict)
+    """Of the files whose digests were checked, just before that; by name."""
+
     @property
     def graph_path(self) -> Path:
         """The ONNX graph."""
@@ -49,6 +54,24 @@ class Bundle:
     def tokenizer_path(self) -> Path:
         """The tokenizer of the `tokenizers` package."""
         return self.path / TOKENIZER_FILE
+
+    def check_unchanged(self) -> None:
+        """Check that files that were opened by now are those whose digests were checked.
+
+        Raises:
+            DigestError: one of them was replaced, or removed.
+        """
+        for name, stamp in self.stamps.items():
+            file = self.path / name
+            try:
+                is_same = file_stamp(file) == stamp or cached_digest(file) == self.manifest.files[name]
+            except OSError:
+                is_same = False
+            if not is_same:
+                raise DigestError(
+                    f"{file} was replaced or removed after the bundle was opened. Load the bundle again: make a new "
+                    "scorer, or start again."
+                )
 
 
 def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
@@ -68,17 +91,19 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
     """
     folder = Path(path)
     manifest = read_manifest(folder)
+    stamps = {}
     for name, expected in manifest.files.items():
         file = _safe_path(folder, name)
         if not file.is_file():
             raise BundleNotFoundError(f"The bundle {folder} lacks its file {name}. {_EXPORT_AGAIN}")
+        stamps[name] = file_stamp(file)
         digest = cached_digest(file, read_again=verify)
         if digest != expected:
             raise DigestError(
                 f"{file} is not the file that was exported: its SHA-256 is {digest}, the manifest says {expected}. "
                 + _EXPORT_AGAIN
             )
-    bundle = Bundle(folder, manifest)
+    bundle = Bundle(folder, manifest, stamps)
     unnamed = sorted(external_files(bundle.graph_path) - manifest.files.keys())
     if unnamed:
         raise UnsafePathError(
@@ -139,7 +164,7 @@ def _decode(file: Path, content: bytes, form: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError(f"{file} is not a manifest: {error}. {_EXPORT_AGAIN}") from error
+        raise ManifestError(f"{file} is not a manifest: {one_line(error)}. {_EXPORT_AGAIN}") from error
 
 
 def _check_format_version(file: Path, content: bytes) -> None:
@@ -156,7 +181,8 @@ def _safe_path(folder: Path, name: str) -> Path:
     """Return the path of a file of the bundle, which must lie in its folder even after links are followed."""
     file = folder / name
     try:
-        inside = bool(name) and Path(name).name == name and file.resolve().is_relative_to(folder.resolve())
+        is_name = name.isprintable() and Path(name).name == name != ""
+        inside = is_name and file.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):  # a loop of links, before Python 3.13 a RuntimeError; an embedded NUL
         inside = False
     if not inside:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from bertscore_onnx.errors import BundleNotFoundError
+
 MANIFEST = "bertscore.json"
 """The file that makes a folder a bundle."""
 
@@ -14,10 +16,25 @@ Precision = Literal["fp32", "fp16", "int8"]
 
 
 def store_root() -> Path:
-    """Return the folder under which bundles are exported and looked up; it need not exist yet."""
+    """Return the folder under which bundles are exported and looked up; it need not exist yet.
+
+    Raises:
+        BundleNotFoundError: the user has no home folder, and none is named.
+    """
     named = os.environ.get("BERTSCORE_ONNX_HOME")
-    if named:
-        return Path(named).expanduser()
+    try:
+        root = Path(named).expanduser() if named else _user_cache()
+    except RuntimeError:
+        root = None
+    if root is None or root.parts[0] == "~":  # what some versions of platformdirs leave as it is
+        raise BundleNotFoundError(
+            "There is no folder of bundles, since this user has no home folder. Give the path of a bundle, or set "
+            "BERTSCORE_ONNX_HOME to a folder."
+        )
+    return root
+
+
+def _user_cache() -> Path:
     import platformdirs  # costs start-up time and is needed only here
 
     return platformdirs.user_cache_path("bertscore-onnx", appauthor=False)
@@ -49,14 +66,17 @@ def bundle_folder(model_id: str, variant: Variant) -> Path:
 
 
 def stored_bundles(model_id: str | None = None, variants: str = "*") -> Iterator[Path]:
-    """Yield the folders of the bundles under the home folder, of one model or of all, sorted.
+    """Yield the folders of the bundles under the home folder, of one model or of all, sorted; none without one.
 
     Args:
         model_id: the model; None for all of them.
         variants: a pattern for the names of their folders.
     """
     pattern = f"{variants}/{MANIFEST}" if model_id else f"*/{variants}/{MANIFEST}"
-    root = _model_folder(model_id) if model_id else store_root() / "bundles"
+    try:
+        root = _model_folder(model_id) if model_id else store_root() / "bundles"
+    except BundleNotFoundError:
+        return
     if not os.path.isdir(root):  # unlike Path, it takes any name
         return
     yield from sorted(manifest.parent for manifest in root.glob(pattern) if not manifest.parent.name.startswith("."))

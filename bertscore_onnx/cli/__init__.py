@@ -13,6 +13,7 @@ import typer
 from bertscore_onnx import __version__
 from bertscore_onnx.cli.commands import doctor, export, inspect, models, score, serve
 from bertscore_onnx.cli.messages import PlainMessages, tell
+from bertscore_onnx.cli.streams import prepare_streams
 
 __all__ = ["app", "main"]
 
@@ -48,6 +49,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; what the system refuses, such as writing to a full disk, is told in one line."""
+    prepare_streams()
     try:
         try:
             app()

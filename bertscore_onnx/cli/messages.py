@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from bertscore_onnx.errors import BertScoreOnnxError
+from bertscore_onnx.errors import BertScoreOnnxError, one_line
 
 
 class PlainMessages(TyperGroup):
@@ -24,16 +24,14 @@ class PlainMessages(TyperGroup):
         except BertScoreOnnxError as error:
             tell(f"Error: {error}")
             raise typer.Exit(1) from error
+        except MemoryError as error:
+            tell(f"Error: There is not enough memory. {error}".rstrip())
+            raise typer.Exit(1) from error
 
 
 def tell(message: object) -> None:
     """Print a message as one line on standard error."""
     print(one_line(message), file=sys.stderr)
-
-
-def one_line(message: object) -> str:
-    """Put the lines of a message one after the other."""
-    return " ".join(str(message).splitlines())
 
 
 @contextmanager

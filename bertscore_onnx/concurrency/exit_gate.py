@@ -23,8 +23,8 @@ class ExitGate:
 
     def reset(self) -> None:
         """Start afresh: in a forked child none of the other threads exists."""
-        self._lock = threading.Lock()
-        self._left = threading.Condition(self._lock)
+        # a Condition's own lock is reentrant, so that a signal handler may score whatever it interrupts
+        self._left = threading.Condition()
         self._inside = 0
         self._is_closed = False
 
@@ -42,7 +42,7 @@ class ExitGate:
 
     def __enter__(self) -> None:
         """Let Python end no earlier than this thread leaves; stop or raise as `check` does."""
-        with self._lock:
+        with self._left:
             is_open = not self._is_closed
             self._inside += is_open
         if not is_open:
@@ -50,7 +50,7 @@ class ExitGate:
 
     def __exit__(self, *error: object) -> None:
         """Leave."""
-        with self._lock:
+        with self._left:
             self._inside -= 1
             if self._is_closed:
                 self._left.notify_all()

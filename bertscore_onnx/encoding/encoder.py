@@ -13,7 +13,7 @@ from bertscore_onnx.encoding.allocation import uninitialized
 from bertscore_onnx.encoding.batching import Batch, RunMode, plan_runs
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.model import OnnxModel
-from bertscore_onnx.errors import ClosedError, EncodingError
+from bertscore_onnx.errors import ClosedError, EncodingError, TokenizerError
 
 
 class PaddedBatch(NamedTuple):
@@ -79,6 +79,7 @@ class Encoder:
             OutOfMemoryError: not even a single text fits into the device's memory.
             ClosedError: the encoder was closed, or `is_stopped` was set.
             DeviceError: the process was forked and the provider cannot follow.
+            TokenizerError: an id is none of the model's.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         plan = plan_runs(
@@ -122,6 +123,11 @@ class Encoder:
         mask = np.arange(width) < lengths[:, None]  # (batch, tokens)
         input_ids = np.full(mask.shape, self._manifest.pad_id, dtype=np.int64)  # (batch, tokens)
         input_ids[mask] = np.concatenate(sequences)
+        if (largest := input_ids.max()) >= self._manifest.vocab_size:
+            raise TokenizerError(
+                f"The tokenizer of {self._manifest.model_id} gives the id {largest}, and the model has "
+                f"{self._manifest.vocab_size} ids. Export the model again."
+            )
         return PaddedBatch(batch, input_ids, mask)
 
     def _empty_table(self, lengths: NDArray[np.int64], batches: Sequence[Batch]) -> TokenEmbeddings:

@@ -8,13 +8,10 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.encoding.sessions import Sessions
-from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError
+from bertscore_onnx.encoding.sessions import OUT_OF_MEMORY, Sessions
+from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError, one_line
 
 _log = logging.getLogger(__name__)
-
-_OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_alloc")
-"""How ONNX Runtime's messages tell that memory ran out; its exceptions do not."""
 
 
 class OnnxModel:
@@ -64,15 +61,17 @@ class OnnxModel:
         except BertScoreOnnxError:
             raise
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
-            if not any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
-                raise EncodingError(f"{self.provider.name} failed on a batch of shape {mask.shape}: {error}") from error
+            if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
+                raise EncodingError(
+                    f"{self.provider.name} failed on a batch of shape {mask.shape}: {one_line(error)}"
+                ) from error
             reason = error
         else:
             return self._checked(output, mask)
         if len(mask) == 1:
             raise OutOfMemoryError(
-                f"{self.provider.name} has too little memory for a text of {mask.shape[1]} tokens: {reason}. Free "
-                "some of it, or use another device."
+                f"{self.provider.name} has too little memory for a text of {mask.shape[1]} tokens: {one_line(reason)}. "
+                "Free some of it, or use another device."
             ) from reason
         _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, mask.shape)
         middle = len(mask) // 2

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -128,7 +129,7 @@ DEFAULTS = (CUDA, CPU)
 
 @cache
 def load_onnxruntime() -> Any:
-    """Import onnxruntime, once.
+    """Import onnxruntime, once; it is not to report to its maker, unless ORT_DISABLE_TELEMETRY is set otherwise.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -136,6 +137,7 @@ def load_onnxruntime() -> Any:
     Warns:
         RuntimeWarning: two of its wheels are installed, so that one has overwritten the other.
     """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # from 1.31 on it would keep records, and send them home
     try:
         import onnxruntime
     except ModuleNotFoundError as error:

@@ -3,18 +3,30 @@
 import logging
 import os
 import threading
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import Any
 from weakref import WeakSet
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, load_onnxruntime
-from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError
+from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError, InputError, one_line
 
 _log = logging.getLogger(__name__)
 
 _GRAPH_AT_FAULT = ("Load model from ", "External data path ", "External initializer: ", "INVALID_GRAPH")
-"""How ONNX Runtime's messages tell that no provider could run the graph: it is damaged, or has unknown operators."""
+"""How ONNX Runtime's messages tell that no provider could run the graph: it is damaged, or has unknown operators.
+Whatever else a CPU fails on is the graph's fault too, but for memory."""
+
+OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_alloc")
+"""How ONNX Runtime's messages, in small letters, tell that memory ran out; its exceptions do not."""
+
+MAX_THREADS = 1024
+"""More than any machine has CPUs for; each takes memory, and a process may have so many only."""
+
+_WARNING, _FATAL = 2, 4
+"""Severities of ONNX Runtime's log; the first is its default."""
 
 _opening = threading.Lock()  # sessions opened side by side race inside ONNX Runtime
 _in_use: "WeakSet[Sessions]" = WeakSet()
@@ -49,11 +61,14 @@ class Sessions:
 
         Raises:
             MissingExtraError: ONNX Runtime is not installed.
-            InputError: no such device name.
+            InputError: no such device name, or more threads than `MAX_THREADS`.
             DeviceError: the device cannot run the graph.
             GraphError: no device can.
+            DigestError: the bundle was replaced after it was opened.
         """
-        self._graph = bundle.graph_path
+        if num_threads is not None and num_threads > MAX_THREADS:
+            raise InputError(f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}, or None for all CPUs.")
+        self._bundle = bundle
         self._opened: dict[bool, Any] = {}
         self._pid = os.getpid()
         self._is_closed = False
@@ -69,6 +84,7 @@ class Sessions:
         Raises:
             ClosedError: the sessions were closed.
             DeviceError: the process was forked and the provider cannot follow, or a second session does not fit.
+            DigestError: the bundle was replaced before a session was opened that is needed only now.
         """
         if self._pid != os.getpid():
             self._follow_fork()
@@ -111,10 +127,12 @@ class Sessions:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
-        options.log_severity_level = 3
+        options.log_severity_level = _FATAL  # errors are raised, and would be told twice
         if provider.own_optimizer:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        return open_session(str(self._graph), options, provider, self.num_threads, streams)
+        opened = open_session(str(self._bundle.graph_path), options, provider, self.num_threads, streams)
+        self._bundle.check_unchanged()  # now, so that a file replaced meanwhile is found too
+        return opened
 
     def _follow_fork(self) -> None:
         """Forget the sessions of the parent process, whose threads do not exist in this one."""
@@ -127,10 +145,12 @@ class Sessions:
         self._opened, self._pid = {}, os.getpid()
 
     def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
-        if any(sign in failure for sign in _GRAPH_AT_FAULT):
-            return GraphError(f"{self._graph} cannot be loaded: {failure}. Export the model again.")
+        failure, graph = one_line(failure), self._bundle.graph_path
+        is_out_of_memory = any(sign in failure.lower() for sign in OUT_OF_MEMORY)
+        if (provider.name == CPU.name and not is_out_of_memory) or any(sign in failure for sign in _GRAPH_AT_FAULT):
+            return GraphError(f"{graph} cannot be loaded: {failure}. Export the model again.")
         return DeviceError(
-            f"{provider.name} cannot run {self._graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
+            f"{provider.name} cannot run {graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
             "machine offers."
         )
 
@@ -150,20 +170,37 @@ def open_session(
         The session and an empty string, or None and why there is none.
     """
     onnxruntime = load_onnxruntime()
-    if provider.preloads_libraries and hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()
+    missing = _preload_libraries(onnxruntime) if provider.preloads_libraries else ""
+    if missing:
+        onnxruntime.set_default_logger_severity(_FATAL)  # what it would say in many lines the failure says in one
     providers = [(provider.name, dict(provider.options(provider, num_threads, streams)))]
     if provider.name != CPU.name:
         providers.append((CPU.name, {}))  # for what a provider leaves to the CPU, such as the work on shapes
     try:
-        session = onnxruntime.InferenceSession(graph, options, providers=providers)
+        # with its fallback, a failed run would silently move the shared session to the CPU
+        session = onnxruntime.InferenceSession(graph, options, providers=providers, enable_fallback=0)
     except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
         return None, str(error)
-    session.disable_fallback()  # a failed run would silently move the shared session to the CPU
+    finally:
+        if missing:
+            onnxruntime.set_default_logger_severity(_WARNING)
     used = session.get_providers()[0]
     if used != provider.name:
-        return None, f"ONNX Runtime fell back to {used}; the device's libraries may be missing"
+        reason = f"{missing}. Install its libraries" if missing else "its libraries may be missing. Install them"
+        return None, f"{reason} with `pip install 'bertscore-onnx[{provider.extra}]'`; ONNX Runtime fell back to {used}"
     return session, ""
+
+
+def _preload_libraries(onnxruntime: Any) -> str:
+    """Load the libraries that come as Python packages; return the first thing that ONNX Runtime says, if any.
+
+    It prints what it cannot load, on standard output, where a result may be expected.
+    """
+    if not hasattr(onnxruntime, "preload_dlls"):
+        return ""
+    with redirect_stdout(StringIO()) as said:
+        onnxruntime.preload_dlls()
+    return next(iter(said.getvalue().splitlines()), "")
 
 
 def _providers_for(bundle: Bundle, device: object) -> list[Provider]:

@@ -31,6 +31,11 @@ class SentencePieceEncoder:
         self._processor = sentencepiece.SentencePieceProcessor()
         self._processor.LoadFromSerializedProto(path.read_bytes())
         pieces: list[str] = self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
+        starts = [start for start, _ in spec.id_runs]
+        if starts[0] != 0 or starts != sorted(starts) or starts[-1] > len(pieces):
+            raise ValueError(
+                f"it has {len(pieces):,} pieces, and the manifest gives ids for runs that begin at {starts[:9]}"
+            )
         ends = [*(start for start, _ in spec.id_runs[1:]), len(pieces)]
         runs = [range(first, first + end - start) for (start, first), end in zip(spec.id_runs, ends, strict=True)]
         self._ids = array("q", chain.from_iterable(runs))  # (pieces,)

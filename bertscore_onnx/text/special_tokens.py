@@ -7,7 +7,7 @@ import msgspec
 
 from bertscore_onnx.text.characters import any_of
 
-Id = Annotated[int, msgspec.Meta(ge=0)]
+Id = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 Part = str | int
 """A segment of text, or the id of a special token."""
 

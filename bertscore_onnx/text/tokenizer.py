@@ -6,7 +6,8 @@ at the right, unless long texts are to stay whole.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, get_args
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError
+from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError, one_line
 from bertscore_onnx.text.fast_tokenizer import FastTokenizer
 from bertscore_onnx.text.slow_tokenizer import SlowTokenizer
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec
@@ -67,13 +68,10 @@ class TextTokenizer:
         """The most tokens that the model may get at a time."""
         self.long_text = long_text
         bound = self.max_length if long_text == "truncate" else None
-        try:
+        self._path = path
+        with _tokenizer_errors(path, "is not a tokenizer"):
             _check_size(path)
             self._encode = FastTokenizer(path, bound) if spec is None else SlowTokenizer(path, spec, bound)
-        except BertScoreOnnxError:
-            raise
-        except Exception as error:  # the package raises nothing more special
-            raise TokenizerError(f"{path} is not a tokenizer: {error}. Export the model again.") from error
         self._empty_ids = list(empty_ids)
         self.num_special_tokens = self._encode.num_special_tokens
         """How many special tokens stand in front of every text, and how many behind."""
@@ -91,14 +89,17 @@ class TextTokenizer:
 
         Returns:
             For each text its ids, special tokens included, (tokens,), at least one; and how many texts were cut.
+
+        Raises:
+            TokenizerError: the tokenizer fails on a text.
         """
         stripped = [_SURROGATE.sub("\ufffd", text.strip()) for text in texts]
-        with exit_gate:
+        with exit_gate, _tokenizer_errors(self._path, "fails on a text"):
             found = iter(self._encode([text for text in stripped if text]))
         ids, num_cut = [], 0
         for text in stripped:
             one, is_cut = next(found) if text else (self._empty_ids, False)
-            ids.append(np.array(one, dtype=np.int64))
+            ids.append(np.array(one or self._empty_ids, dtype=np.int64))
             num_cut += is_cut
         return ids, num_cut
 
@@ -107,6 +108,20 @@ def check_long_text(long_text: str) -> None:
     """Raise an InputError where this is no way to treat a long text."""
     if long_text not in get_args(LongText):
         raise InputError(f'long_text is {long_text!r}; expected "truncate" or "window".')
+
+
+@contextmanager
+def _tokenizer_errors(path: Path, what: str) -> Iterator[None]:
+    """Turn what the libraries of tokenizers raise into errors of ours."""
+    try:
+        yield
+    except (BertScoreOnnxError, MemoryError):
+        raise
+    except BaseException as error:
+        # the libraries raise nothing more special than Exception; a panic of Rust is not even that
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise TokenizerError(f"{path} {what}: {one_line(error)}. Export the model again.") from error
 
 
 def _check_size(path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from harness.results import Figure
 from reliability.cases import batched, faults, fuzzed, overload, processes, served, shapes, shared, stopping
 from reliability.cases.damage import case as damage
+from reliability.cases.mutated import case as mutated
 from reliability.settings import Settings
 
 CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
@@ -18,4 +19,5 @@ CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
     "8": ("damage", damage.measure),
     "9": ("fuzzing", fuzzed.measure),
     "10": ("serving", served.measure),
+    "13": ("mutated bundles", mutated.measure),
 }

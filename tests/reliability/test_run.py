@@ -29,6 +29,7 @@ TINY = Sizes(
     started_processes=1,
     fuzzed_strings=400,
     malformed_bodies=6,
+    mutated_bundles=60,
     served_requests=2,
     served_rounds=1,
 )
@@ -119,7 +120,7 @@ def test_a_case_that_breaks_down_fails_the_run_and_the_others_go_on(monkeypatch,
     assert [one.met for one in (*first.figures, *second.figures)] == [False, True, True]
 
 
-@pytest.mark.parametrize("number", ["1", "3", "5", "8", "9"])
+@pytest.mark.parametrize("number", ["1", "3", "5", "8", "9", "13"])
 def test_a_case_holds_its_bounds(settings, tmp_path, capsys, number):
     assert run_cases([number], settings, {}, tmp_path), capsys.readouterr()
     [case] = read_report(tmp_path / "reliability.json").cases

@@ -11,9 +11,8 @@ from typing import Annotated
 import typer
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli.messages import one_line
 from bertscore_onnx.cli.tables import print_table
-from bertscore_onnx.errors import BertScoreOnnxError, BundleError
+from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,9 @@ class _Report:
     """None where they cannot be found out."""
 
     usable_cpus: int
-    home: str
+    home: str | None
+    """None where the user has none."""
+
     bundles: list[_BundleState]
     trial: _Trial | None
     """None where there is nothing to run, or nothing to run it with."""
@@ -77,7 +78,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
 
 
 def _examine() -> _Report:
-    from bertscore_onnx.bundle.store import store_root, stored_bundles
+    from bertscore_onnx.bundle.store import stored_bundles
     from bertscore_onnx.cli.probe import probe_providers
     from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
     from bertscore_onnx.encoding.providers import installed_wheels
@@ -101,10 +102,19 @@ def _examine() -> _Report:
         onnxruntime_error=onnxruntime_error,
         cpu_features=cpu_features(),
         usable_cpus=usable_cpus(),
-        home=str(store_root()),
+        home=_home(),
         bundles=bundles,
         trial=_try(usable[0]) if usable and onnxruntime_error is None else None,
     )
+
+
+def _home() -> str | None:
+    from bertscore_onnx.bundle.store import store_root
+
+    try:
+        return str(store_root())
+    except BundleError:
+        return None
 
 
 def _examine_bundle(folder: Path) -> _BundleState:
@@ -142,7 +152,7 @@ def _describe(report: _Report) -> list[tuple[str, str]]:
         *(("provider", f"{name}: {error or 'works'}") for name, error in report.providers.items()),
         ("CPU features", features),
         ("usable CPUs", str(report.usable_cpus)),
-        ("home", report.home),
+        ("home", report.home or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
         *(("bundle", f"{bundle.path}: {bundle.error or 'valid'}") for bundle in report.bundles),
         ("inference", _describe_trial(report)),
     ]

@@ -1,6 +1,7 @@
 """`bertscore-onnx inspect`: shows what a bundle is, and checks that it still gives its scores."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +19,12 @@ def inspect(
     device: Annotated[
         str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda where it is offered]")
     ] = None,
+    isolate: Annotated[
+        bool,
+        typer.Option(
+            "--isolate", help="Check it on the CPU in a process of its own, with limits of memory and time (Linux)."
+        ),
+    ] = False,
 ) -> None:
     """Show a bundle and check its scores.
 
@@ -28,6 +35,8 @@ def inspect(
     from bertscore_onnx.bundle.resolver import resolve_bundle
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
+    if isolate:
+        device = _isolate(bundle, device)
     found = resolve_bundle(bundle, all_layers=None)
     if not as_json:
         print_table(_describe(found))
@@ -46,6 +55,19 @@ def inspect(
             f"The golden scores of {found.path} differ by {difference:.1e} on {provider}; at most "
             f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
         )
+
+
+def _isolate(bundle: str, device: str | None) -> str:
+    """Go on in a process with limits, and return the device for it."""
+    from bertscore_onnx.cli.isolation import go_on_in_child
+
+    if device not in (None, "cpu"):
+        raise typer.BadParameter("with --isolate a bundle is checked on the CPU; leave out one.", param_hint="--device")
+    folder = Path(bundle)
+    if not folder.is_dir():
+        raise typer.BadParameter("expected the folder of a bundle, not a model's name.", param_hint="BUNDLE")
+    go_on_in_child(folder)
+    return "cpu"
 
 
 def _describe(bundle: "Bundle") -> list[tuple[str, str]]:

@@ -1,13 +1,18 @@
+import errno
 import hashlib
 import os
+import threading
 import time
 
 import pytest
 
+from bertscore_onnx.bundle import digests
 from bertscore_onnx.bundle.digests import cached_digest, file_digest
 
 XYZ = hashlib.sha256(b"xyz").hexdigest()
 ABC = hashlib.sha256(b"abc").hexdigest()
+
+users = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no users of POSIX")
 
 
 @pytest.fixture
@@ -80,3 +85,85 @@ def test_files_that_are_gone_are_forgotten(file, home, tmp_path):
     file.unlink()
     cached_digest(other)
     assert str(file) not in (home / "digests.json").read_text()
+
+
+def test_another_file_of_the_same_size_and_times_is_read(file, read, monkeypatch):
+    cached_digest(file)
+    stamp = digests.file_stamp(file)
+    monkeypatch.setattr(digests, "file_stamp", lambda path: stamp._replace(inode=stamp.inode + 1))
+    cached_digest(file)
+    assert read == [file, file]
+
+
+def test_nobody_else_may_read_or_write_the_cache(file, home):
+    cached_digest(file)
+    assert (home / "digests.json").stat().st_mode & 0o777 == 0o600
+
+
+@users
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_cache_that_others_can_write_is_ignored(file, home, read, mode):
+    cached_digest(file)
+    (home / "digests.json").chmod(mode)
+    cached_digest(file)
+    assert read == [file, file]
+
+
+@users
+def test_a_cache_in_a_folder_that_others_can_write_is_ignored(file, home, read):
+    cached_digest(file)
+    home.chmod(0o777)
+    cached_digest(file)
+    assert read == [file, file]
+
+
+@users
+@pytest.mark.parametrize("name", ["", "digests.json"])
+def test_the_cache_of_another_user_is_ignored(file, home, read, monkeypatch, name):
+    cached_digest(file)
+    if os.geteuid() == 0:
+        os.chown(home / name, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    cached_digest(file)
+    assert read == [file, file]
+
+
+@users
+def test_a_link_is_no_cache(file, home, read):
+    cached_digest(file)
+    (home / "digests.json").rename(home / "elsewhere")
+    (home / "digests.json").symlink_to(home / "elsewhere")
+    cached_digest(file)
+    assert read == [file, file]
+
+
+@users
+def test_a_pipe_is_no_cache_and_makes_nobody_wait(file, home):
+    home.mkdir()
+    os.mkfifo(home / "digests.json")
+    assert in_thread(lambda: cached_digest(file)) == ABC
+
+
+def test_a_full_disk_leaves_no_file(file, home, monkeypatch):
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("json.dump", fail)
+    assert cached_digest(file) == ABC
+    assert list(home.iterdir()) == []
+
+
+def test_without_a_home_folder_files_are_read_each_time(file, read, homeless):
+    assert [cached_digest(file), cached_digest(file)] == [ABC, ABC]
+    assert read == [file, file]
+
+
+def in_thread(work):
+    """Return what a function returns; fail where it waits."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    return found[0]

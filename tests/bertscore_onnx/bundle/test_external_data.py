@@ -69,3 +69,30 @@ def field(number, content):
         length += bytes([size & 0x7F | 0x80])
         size >>= 7
     return bytes([number << 3 | 2]) + length + bytes([size]) + content
+
+
+def test_a_tag_whose_last_bits_a_reader_drops_hides_no_file(tmp_path):
+    whole = field(7, graph([], [tensor("secret")]).SerializeToString())
+    (tmp_path / "model.onnx").write_bytes(b"\xba\x80\x80\x80\x10" + whole[1:])  # field 7, and the 33rd bit
+    with pytest.raises(GraphError, match="is not an ONNX graph"):
+        external_files(tmp_path / "model.onnx")
+
+
+def test_a_tag_of_more_bytes_than_it_needs_hides_no_file(tmp_path):
+    whole = field(7, graph([], [tensor("secret")]).SerializeToString())
+    (tmp_path / "model.onnx").write_bytes(b"\xba\x80\x80\x00" + whole[1:])
+    assert external_files(tmp_path / "model.onnx") == {"secret"}
+
+
+@pytest.mark.parametrize("content", [b"\x02\x00", b"\x00\x00"])
+def test_a_field_without_a_number_is_refused(tmp_path, content):
+    (tmp_path / "model.onnx").write_bytes(content)
+    with pytest.raises(GraphError, match="is not an ONNX graph"):
+        external_files(tmp_path / "model.onnx")
+
+
+def test_a_node_that_takes_a_compiled_model_from_a_file_is_refused(tmp_path):
+    node = helper.make_node("EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="x.bin")
+    (tmp_path / "model.onnx").write_bytes(helper.make_model(graph([node])).SerializeToString())
+    with pytest.raises(GraphError, match="a node of the type EPContext"):
+        external_files(tmp_path / "model.onnx")

@@ -125,7 +125,7 @@ def test_a_missing_file_is_named(bundle):
         open_bundle(bundle)
 
 
-@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/file", "..", ".", "", "nul\0"])
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/file", "..", ".", "", "nul\0", "a\x1b[2J"])
 def test_a_path_that_leaves_the_folder_is_refused(rewrite, name):
     files = {**read_manifest(rewrite()).files, name: "0" * 64}
     with pytest.raises(UnsafePathError, match="not a file of that folder"):

@@ -137,3 +137,21 @@ def test_a_negative_layer_is_refused(tiny_bundle):
 def test_a_bundle_of_one_layer_does_not_stand_for_all(tiny_bundle):
     with pytest.raises(UnknownLayerError, match="holds layer 2 only, and all layers were asked for"):
         resolve_bundle(str(tiny_bundle), all_layers=True)
+
+
+@pytest.mark.usefixtures("homeless")
+class TestWithoutAHomeFolder:
+    def test_a_path_is_opened_all_the_same(self, tiny_bundle):
+        assert resolve_bundle(str(tiny_bundle)).path == tiny_bundle
+
+    @pytest.mark.parametrize("name", ["roberta-large", "someone/own-model", "roberta-lage"])
+    def test_a_name_is_answered_with_what_to_set(self, name):
+        with pytest.raises(
+            BundleNotFoundError, match=r"no home folder.*Give the path of a bundle, or set BERTSCORE_ONNX_HOME"
+        ):
+            resolve_bundle(name)
+
+    def test_a_home_that_is_named_by_that_of_a_user_is_none(self, monkeypatch):
+        monkeypatch.setenv("BERTSCORE_ONNX_HOME", "~/bundles")
+        with pytest.raises(BundleNotFoundError, match="no home folder"):
+            resolve_bundle("roberta-large")

@@ -9,7 +9,7 @@ from bertscore_onnx.bundle.opening import Bundle, open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.providers import CPU, CUDA
-from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError
+from bertscore_onnx.errors import ClosedError, DeviceError, EncodingError, GraphError, TokenizerError
 
 SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3])]
 
@@ -181,3 +181,9 @@ def test_a_stop_ends_the_work_between_two_batches(encoder):
 
 def test_the_compute_precision_is_the_graphs_unless_the_provider_has_its_own(bundle, encoder, opened_as_openvino):
     assert (encoder.precision, Encoder(bundle, device="openvino").precision) == ("fp32", "bf16")
+
+
+def test_an_id_that_the_model_does_not_have_is_the_tokenizers_fault(bundle):
+    fewer = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, vocab_size=6))
+    with pytest.raises(TokenizerError, match="gives the id 8, and the model has 6 ids"):
+        Encoder(fewer, device="cpu").encode(SEQUENCES)

@@ -1,4 +1,6 @@
 import importlib.metadata
+import os
+import subprocess
 import sys
 
 import pytest
@@ -96,15 +98,12 @@ def test_anything_that_prints_as_a_name_is_taken(offers_cuda):
 class FakeSession:
     """A session that was asked for one provider and runs on another."""
 
-    def __init__(self, graph, options, providers):
+    def __init__(self, graph, options, providers, enable_fallback=1):
         self.asked = [name for name, _ in providers]
-        self.falls_back = True
+        self.falls_back = enable_fallback
 
     def get_providers(self):
         return [providers.CPU.name]
-
-    def disable_fallback(self):
-        self.falls_back = False
 
 
 def test_a_session_that_fell_back_to_the_cpu_is_not_taken(monkeypatch):
@@ -119,3 +118,11 @@ def test_a_session_may_not_move_to_the_cpu_later(monkeypatch):
     session, _ = open_session("graph", None, providers.CPU)
     assert session.asked == [providers.CPU.name]
     assert not session.falls_back
+
+
+def test_onnxruntime_keeps_no_records_of_its_own(tiny_bundle, tmp_path):
+    code = f"from bertscore_onnx import BERTScorer; BERTScorer({str(tiny_bundle)!r}, device='cpu').score(['a'], ['b'])"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))}
+    environment = {**kept, "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
+    assert list(tmp_path.rglob("*")) == []

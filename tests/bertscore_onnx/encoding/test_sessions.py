@@ -1,16 +1,23 @@
 import json
+import os
+import shutil
+import sys
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
+import onnx
 import pytest
 
-from bertscore_onnx.bundle.opening import Bundle, open_bundle
+from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
 from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
 from bertscore_onnx.encoding.sessions import Sessions, open_session
-from bertscore_onnx.errors import ClosedError, DeviceError, GraphError
+from bertscore_onnx.errors import ClosedError, DeviceError, DigestError, GraphError, InputError
 from tests.support.processes import forks, in_forked_child
 
 
@@ -86,17 +93,43 @@ def test_a_session_keeps_no_memory_for_every_shape(bundle, latency):
 
 
 @pytest.mark.parametrize(
-    ("failure", "error"),
+    ("provider", "failure", "error"),
     [
-        ("Load model from x failed: no such operator", GraphError),
-        ("External initializer: w offset: 0 is out of bounds", GraphError),
-        ("CUDA failure 100: no CUDA-capable device is detected", DeviceError),
+        (CUDA, "Load model from x failed: no such operator", GraphError),
+        (CUDA, "External initializer: w offset: 0 is out of bounds", GraphError),
+        (CUDA, "CUDA failure 100: no CUDA-capable device is detected", DeviceError),
+        (CPU, "Failed to parse value: nonsense", GraphError),
+        (CPU, "Failed to allocate memory for requested buffer", DeviceError),
     ],
 )
-def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, failure, error):
+def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, provider, failure, error):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [provider])
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, failure))
     with pytest.raises(error, match=failure):
+        Sessions(bundle)
+
+
+def test_names_in_a_graph_cannot_forge_lines(bundle, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "a\x1b[2J\nINFO b"))
+    with pytest.raises(GraphError) as caught:
         Sessions(bundle, device="cpu")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("value", ["-1", "nonsense", str(2**64)])
+@pytest.mark.parametrize("key", ["offset", "length"])
+def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key, value):
+    model = onnx.load(bundle.graph_path)
+    tensor = model.graph.initializer[0]
+    entries = {"location": "weights", "offset": "0", "length": str(len(tensor.raw_data)), key: value}
+    (tmp_path / "weights").write_bytes(tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for name, content in entries.items():
+        tensor.external_data.add(key=name, value=content)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(GraphError, match=r"model\.onnx cannot be loaded"):
+        Sessions(Bundle(tmp_path, bundle.manifest), device="cpu")
 
 
 def test_with_one_thread_one_session_does_for_both(bundle):
@@ -137,8 +170,8 @@ def test_openvino_computes_in_single_precision_where_nothing_else_is_said(bundle
 
 def test_a_second_session_that_cannot_be_opened_is_told_of(bundle, monkeypatch):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "no room"))
-    with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: no room"):
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "bad allocation"))
+    with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: bad allocation"):
         sessions.get(latency=True)
 
 
@@ -192,3 +225,106 @@ def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA])
     with pytest.raises(DeviceError, match=r"'cuda' was asked for, and the bundle .* is in int8, which runs on the CPU"):
         Sessions(whole, device="cuda")
+
+
+class TestABundleThatIsReplaced:
+    @pytest.fixture
+    def folder(self, tiny_bundle, tmp_path):
+        return shutil.copytree(tiny_bundle, tmp_path / "bundle")
+
+    def replace(self, folder):
+        """Put a graph in the place of the other that gives other vectors; its size and times are the same."""
+        graph = folder / "model.onnx"
+        content, status = bytearray(graph.read_bytes()), graph.stat()
+        content[len(content) // 2] ^= 1
+        (folder / "new").write_bytes(content)
+        os.utime(folder / "new", ns=(status.st_atime_ns, status.st_mtime_ns))
+        (folder / "new").replace(graph)
+
+    def test_no_second_session_is_opened(self, folder):
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        self.replace(folder)
+        with pytest.raises(DigestError, match=r"model\.onnx was replaced or removed .* Load the bundle again"):
+            sessions.get(latency=True)
+        assert threads_of(sessions.get()) == 1
+
+    def test_no_first_session_is_opened(self, folder):
+        bundle = open_bundle(folder)
+        self.replace(folder)
+        with pytest.raises(DigestError, match="was replaced"):
+            Sessions(bundle, device="cpu")
+
+    def test_data_beside_the_graph_counts_too(self, folder):
+        onnx.save(
+            onnx.load(folder / "model.onnx"),
+            folder / "model.onnx",
+            save_as_external_data=True,
+            location="data",
+            size_threshold=0,
+        )
+        files = {name: file_digest(folder / name) for name in ("model.onnx", "data", "tokenizer.json")}
+        write_manifest(folder, msgspec.structs.replace(read_manifest(folder), files=files))
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        (folder / "data").write_bytes(bytes((folder / "data").stat().st_size))
+        with pytest.raises(DigestError, match="data was replaced"):
+            sessions.get(latency=True)
+
+    def test_a_bundle_that_was_removed_is_told_of(self, folder):
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        shutil.rmtree(folder)
+        with pytest.raises(DigestError, match="was replaced or removed"):
+            sessions.get(latency=True)
+
+    def test_the_same_content_is_no_other_bundle(self, folder):
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        shutil.copytree(folder, folder.with_name("copy"))
+        shutil.rmtree(folder)
+        folder.with_name("copy").rename(folder)
+        assert threads_of(sessions.get(latency=True)) == 3
+
+    @forks
+    def test_a_forked_child_opens_none(self, folder):
+        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        self.replace(folder)
+        with pytest.raises(DigestError, match="was replaced"):
+            in_forked_child(lambda: sessions.get())
+
+
+class TestAWheelWithoutItsLibraries:
+    @pytest.fixture
+    def severities(self, monkeypatch):
+        """Let ONNX Runtime be the wheel for CUDA on a machine without it; return how its log is set."""
+        severities = []
+
+        def preload_dlls():
+            sys.stdout.write("Failed to load libcublasLt.so: cannot open shared object file\nPlease install CUDA.\n")
+
+        def open_on_cpu(graph, options, *, providers, enable_fallback):
+            return SimpleNamespace(get_providers=lambda: [CPU.name])
+
+        wheel = SimpleNamespace(
+            preload_dlls=preload_dlls,
+            InferenceSession=open_on_cpu,
+            set_default_logger_severity=severities.append,
+        )
+        monkeypatch.setattr("bertscore_onnx.encoding.sessions.load_onnxruntime", lambda: wheel)
+        return severities
+
+    def test_says_so_in_one_line_that_names_the_extra(self, severities, capfd):
+        session, failure = open_session("graph", None, CUDA)
+        assert session is None
+        assert failure == (
+            "Failed to load libcublasLt.so: cannot open shared object file. Install its libraries with `pip install "
+            "'bertscore-onnx[gpu]'`; ONNX Runtime fell back to CPUExecutionProvider"
+        )
+        assert capfd.readouterr() == ("", "")
+
+    def test_is_quiet_for_the_opening_alone(self, severities):
+        open_session("graph", None, CUDA)
+        assert severities == [4, 2]
+
+
+@pytest.mark.parametrize("number", [1025, 100_000, 2**63])
+def test_more_threads_than_any_machine_has_use_for_are_refused(bundle, number):
+    with pytest.raises(InputError, match=rf"nthreads is {number:,}; expected at most 1,024"):
+        Sessions(bundle, device="cpu", num_threads=number)

@@ -1,3 +1,5 @@
+import json
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from string import ascii_lowercase
@@ -161,3 +163,49 @@ def test_threads_may_tokenise_side_by_side(tmp_path: Path, spec: TokenizerSpec |
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: [list(ids) for ids in tokenizer(texts)[0]], range(40)))
     assert found == [expected] * 40
+
+
+def damaged(folder: Path, **changes: Any) -> TextTokenizer:
+    """Return the tokenizer in the fast mode, with parts of its file replaced."""
+    file = saved(folder) / "tokenizer.json"
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), **changes}))
+    return TextTokenizer(folder, spec=None, max_length=None, empty_ids=[1, 2])
+
+
+@pytest.mark.parametrize("charsmap", ["", "!", "AAAA", b64encode(b"\x04\x00\x00\x00abc").decode()])
+def test_a_table_of_characters_that_is_none_is_refused(tmp_path: Path, charsmap: str) -> None:
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json is not a tokenizer"):
+        damaged(tmp_path, normalizer={"type": "Precompiled", "precompiled_charsmap": charsmap})
+
+
+def test_a_table_of_characters_cannot_ask_for_memory(tmp_path: Path) -> None:
+    charsmap = b64encode(b"\xff\xff\xff\xfe" * 99).decode()
+    inner = {"type": "Precompiled", "precompiled_charsmap": charsmap}
+    with pytest.raises(TokenizerError, match="says that it has 4,278,190,079 bytes"):
+        damaged(tmp_path, normalizer={"type": "Sequence", "normalizers": [inner]})
+
+
+def test_merges_that_make_the_package_panic_are_refused(tmp_path: Path) -> None:
+    model = {"type": "BPE", "continuing_subword_prefix": "####", "vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]]}
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json is not a tokenizer: byte index 4 is out of bounds"):
+        damaged(tmp_path, model=model)
+
+
+def test_a_tokenizer_that_fails_on_a_text_says_so(tmp_path: Path) -> None:
+    encode = damaged(tmp_path, model={"type": "WordLevel", "vocab": {"a": 3}, "unk_token": "[UNK]"})
+    assert [list(found) for found in encode(["a"])[0]] == [[1, 3]]
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json fails on a text: .*Export the model again"):
+        encode(["b"])
+
+
+def test_a_text_that_becomes_no_ids_counts_as_empty(tmp_path: Path) -> None:
+    encode = damaged(tmp_path, post_processor=None, model={"type": "BPE", "vocab": {"a": 3}, "merges": []})
+    assert [list(found) for found in encode(["é", "a"])[0]] == [[1, 2], [3]]
+
+
+def test_an_added_token_cannot_make_loading_take_long(tmp_path: Path) -> None:
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    token = {"id": 6, "content": "x" * 1001, "special": True, **flags}
+    with pytest.raises(TokenizerError, match="it adds a token of 1,001 characters, and at most 1,000 are read"):
+        damaged(tmp_path, added_tokens=[token])
+    damaged(tmp_path, added_tokens=[{**token, "content": "x" * 1000}])

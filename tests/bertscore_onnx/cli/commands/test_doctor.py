@@ -87,3 +87,10 @@ def test_missing_onnxruntime_exits_1_after_the_report(run, installed_bundle, mon
     assert result.exit_code == 1
     assert report["onnxruntime_error"] == "ONNX Runtime is not installed."
     assert (report["providers"], report["trial"]) == ({}, None)
+
+
+def test_a_user_without_a_home_folder_is_told_what_to_set(run, homeless):
+    result = run("doctor")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert re.search(r"^home +none; set BERTSCORE_ONNX_HOME", result.stdout, re.MULTILINE)
+    assert json.loads(run("doctor", "--json").stdout)["home"] is None

@@ -1,10 +1,16 @@
 """`bertscore-onnx inspect`."""
 
 import json
+import os
+import subprocess
+import sys
 
 import msgspec
+import numpy as np
+import onnx
 import pytest
 
+from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.opening import read_manifest
 
@@ -86,3 +92,93 @@ def test_a_folder_that_is_no_bundle_exits_1(run, tmp_path):
     result = run("inspect", tmp_path)
     assert result.exit_code == 1
     assert result.stderr == f"Error: {tmp_path} is no bundle: it has no bertscore.json.\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit the memory of a process")
+class TestInAProcessOfItsOwn:
+    @pytest.fixture
+    def inspect(self):
+        """Check a bundle within limits, so that no bundle takes long."""
+
+        def inspect(bundle, *options, seconds=3, memory=2_000_000_000):
+            code = f"import bertscore_onnx.cli.isolation as i; i.CPU_SECONDS = {seconds}; i.MEMORY_BYTES = {memory}; "
+            code += "from bertscore_onnx.cli import main; main()"
+            command = [sys.executable, "-c", code, "inspect", str(bundle), "--isolate", *options]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+
+        return inspect
+
+    @pytest.fixture
+    def with_graph(self, installed_bundle):
+        """Return a function that gives the bundle another graph, which adds a number to its vectors."""
+
+        def build(*nodes, initializers=()):
+            ones = onnx.numpy_helper.from_array(np.ones((1, 32), np.float32), "ones")
+            axis = onnx.numpy_helper.from_array(np.array([-1]), "axis")
+            value = onnx.helper.make_tensor_value_info
+            graph = onnx.helper.make_graph(
+                [
+                    onnx.helper.make_node("Mul", ["input_ids", "attention_mask"], ["ids"]),
+                    onnx.helper.make_node("Cast", ["ids"], ["numbers"], to=1),
+                    onnx.helper.make_node("Unsqueeze", ["numbers", "axis"], ["column"]),
+                    onnx.helper.make_node("MatMul", ["column", "ones"], ["vectors"]),
+                    *nodes,
+                    onnx.helper.make_node("Add", ["vectors", "number"], ["token_embeddings"]),
+                ],
+                "graph",
+                [value(name, 7, ["batch", "tokens"]) for name in ("input_ids", "attention_mask")],
+                [value("token_embeddings", 1, ["batch", "tokens", 32])],
+                [ones, axis, *initializers],
+            )
+            model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+            (installed_bundle / "model.onnx").write_bytes(model.SerializeToString())
+            manifest = read_manifest(installed_bundle)
+            files = {**manifest.files, "model.onnx": file_digest(installed_bundle / "model.onnx")}
+            write_manifest(installed_bundle, msgspec.structs.replace(manifest, files=files))
+            return installed_bundle
+
+        return build
+
+    def test_a_sound_bundle_is_shown_as_ever(self, inspect, run, tiny_bundle):
+        result = inspect(tiny_bundle)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout == run("inspect", tiny_bundle, "--device", "cpu").stdout
+
+    def test_a_bundle_that_is_refused_exits_1(self, inspect, installed_bundle):
+        (installed_bundle / "model.onnx").write_bytes(b"")
+        result = inspect(installed_bundle)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"Error: {installed_bundle / 'model.onnx'} is not the file that was exported")
+
+    def test_a_loop_without_end_is_ended(self, inspect, with_graph):
+        value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+        body = onnx.helper.make_graph(
+            [node("Identity", ["condition"], ["again"]), node("Add", ["before", "before"], ["after"])],
+            "body",
+            [value("step", 7, []), value("condition", 9, []), value("before", 1, [])],
+            [value("again", 9, []), value("after", 1, [])],
+        )
+        start = node("ReduceSum", ["vectors"], ["start"], keepdims=0)
+        times = onnx.numpy_helper.from_array(np.array(2**62), "times")
+        bundle = with_graph(start, node("Loop", ["times", "", "start"], ["number"], body=body), initializers=[times])
+        result = inspect(bundle, "--json")
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == (
+            f"Error: The process that checked {bundle} was ended by SIGXCPU: it used more than 3 s of CPU time. Do not "
+            "use this bundle.\n"
+        )
+
+    def test_a_tensor_that_takes_more_memory_than_allowed_is_refused(self, inspect, with_graph):
+        node = onnx.helper.make_node
+        shape = onnx.numpy_helper.from_array(np.array([500_000_000]), "shape")
+        large = node("ConstantOfShape", ["shape"], ["large"])
+        bundle = with_graph(large, node("ReduceMax", ["large"], ["number"], keepdims=0), initializers=[shape])
+        result = inspect(bundle, "--json", memory=500_000_000)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr.splitlines()[-1].startswith("Error: CPUExecutionProvider has too little memory")
+
+    @pytest.mark.parametrize("arguments", [["--device", "cuda"], []])
+    def test_other_devices_and_names_are_wrong_usage(self, run, tiny_bundle, arguments):
+        result = run("inspect", tiny_bundle if arguments else "roberta-large", "--isolate", *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")

@@ -1,0 +1,19 @@
+"""The standard streams as a command line may find them: closed, or in an encoding that lacks characters."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+
+def prepare_streams() -> None:
+    """Open what is closed as /dev/null, and let what cannot be encoded be written as an escape.
+
+    Otherwise the next file that is opened takes the number of a closed stream, and what is said on it goes there.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 -- for good
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

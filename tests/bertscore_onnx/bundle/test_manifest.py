@@ -1,0 +1,103 @@
+"""What a sealed manifest may say: numbers within reason, ids of the model, lists that fit the layers, plain names."""
+
+import hashlib
+import json
+import shutil
+
+import msgspec
+import pytest
+
+from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.errors import ManifestError
+
+GOLDEN = {"candidate": "a", "reference": "b", "precision": [1.0], "recall": [1.0], "f1": [1.0]}
+
+
+@pytest.fixture
+def sealed(tiny_bundle, tmp_path):
+    """Return a function that changes fields of the manifest and writes the digest that is right for them."""
+    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
+
+    def change(**fields):
+        content = {**json.loads((bundle / "bertscore.json").read_bytes()), **fields, "digest": ""}
+        content["digest"] = hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+        (bundle / "bertscore.json").write_text(json.dumps(content))
+        return bundle
+
+    return change
+
+
+def test_a_manifest_that_is_sealed_so_is_read(sealed):
+    assert read_manifest(sealed(model_id="renamed")).model_id == "renamed"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("vocab_size", 10**12),
+        ("hidden_size", 10**9),
+        ("num_layers", 10**6),
+        ("max_length", 2**63),
+        ("pad_id", 2**63),
+        ("zero_weight_ids", [2**63]),
+        ("empty_ids", [2**31]),
+        ("tokenizer_differences", 2**63),
+    ],
+)
+def test_a_number_beyond_reason_is_refused(sealed, field, value):
+    with pytest.raises(ManifestError, match=field):
+        read_manifest(sealed(**{field: value}))
+
+
+@pytest.mark.parametrize(("field", "value"), [("pad_id", 100), ("zero_weight_ids", [2, 100]), ("empty_ids", [100])])
+def test_an_id_that_the_model_does_not_have_is_refused(sealed, field, value):
+    with pytest.raises(ManifestError, match=rf"Expected ids below vocab_size, \d+, got 100 - at `\$\.{field}`"):
+        read_manifest(sealed(**{field: value}))
+
+
+@pytest.mark.parametrize("field", ["prefix_ids", "suffix_ids"])
+def test_an_id_around_every_text_that_the_model_does_not_have_is_refused(sealed, field):
+    spec = json.loads((sealed() / "bertscore.json").read_bytes())["tokenizer_spec"]
+    with pytest.raises(ManifestError, match=rf"got 100 - at `\$\.{field}`"):
+        read_manifest(sealed(tokenizer_spec={**spec, field: [100]}))
+
+
+@pytest.mark.parametrize("name", ["precision", "recall", "f1"])
+@pytest.mark.parametrize("scores", [[], [0.5, 0.5]])
+def test_golden_scores_that_do_not_fit_the_layers_are_refused(sealed, name, scores):
+    with pytest.raises(
+        ManifestError, match=rf"Expected 1 per list, one for each layer, got {len(scores)} - at .*golden"
+    ):
+        read_manifest(sealed(golden=[{**GOLDEN, name: scores}]))
+
+
+def test_baselines_that_do_not_fit_the_layers_are_refused(sealed):
+    with pytest.raises(ManifestError, match=r"got 0 - at .*baselines"):
+        read_manifest(sealed(baselines={"en": []}))
+
+
+@pytest.mark.parametrize("field", ["precision", "recall", "f1"])
+def test_a_baseline_that_cannot_divide_is_refused(sealed, field):
+    baseline = {"precision": 0.5, "recall": 0.5, "f1": 0.5, field: 1.0}
+    with pytest.raises(ManifestError, match=r"Expected numbers below 1, .* at .*baselines"):
+        read_manifest(sealed(baselines={"en": [baseline]}))
+
+
+@pytest.mark.parametrize("name", ["a|b", "a\nb", "a\x1b[2J", "a\u2028b", "\x7f", "a\u202eb"])
+@pytest.mark.parametrize("field", ["model_id", "family", "revision", "output"])
+def test_a_name_that_could_forge_a_line_or_a_signature_is_refused(sealed, field, name):
+    with pytest.raises(ManifestError, match="characters that cannot be printed") as caught:
+        read_manifest(sealed(**{field: name}))
+    assert str(caught.value).isprintable()
+
+
+def test_names_in_lists_and_tables_are_checked_too(sealed):
+    for fields in ({"inputs": ["\x1b"]}, {"exported_with": {"torch": "\n"}}, {"exported_with": {"\n": "1"}}):
+        with pytest.raises(ManifestError, match="characters that cannot be printed"):
+            read_manifest(sealed(**fields))
+
+
+def test_a_field_that_is_unknown_is_named_in_printable_characters(sealed):
+    with pytest.raises(ManifestError, match="unknown field") as caught:
+        read_manifest(sealed(**{"x\x1b[2J\nINFO all is well": 1}))
+    assert str(caught.value).isprintable()
