@@ -98,12 +98,22 @@ async def send(writer: asyncio.StreamWriter, content: bytes) -> None:
         await writer.drain()
 
 
+@asynccontextmanager
+async def meanwhile(work: Coroutine[None, None, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """Do some work in another task, and end it with the block; that it failed is seen by the one that reads."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
 async def ask(port: int, request: bytes, limit: float = 60.0) -> int:
     """Send a request that asks for the end of its connection; return the status, or `CLOSED`, or `NEVER`."""
     content = bytearray()
     try:
-        async with asyncio.timeout(limit), connected(port) as (reader, writer):
-            await send(writer, request)
+        async with asyncio.timeout(limit), connected(port) as (reader, writer), meanwhile(send(writer, request)):
             while piece := await reader.read(PIECE):
                 content += piece
     except TimeoutError:

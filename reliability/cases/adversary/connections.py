@@ -8,11 +8,11 @@ from reliability.traffic import (
     NEVER,
     PIECE,
     SCORE,
-    Socket,
     ask,
     connected,
     for_seconds,
     in_chunk,
+    meanwhile,
     pair_body,
     pairs_body,
     request_of,
@@ -110,32 +110,22 @@ def _kinds() -> list[tuple[list[bytes], float, bool]]:
 
 async def _exchange(port: int, pieces: list[bytes], pause: float, *, is_half_closed: bool) -> list[int]:
     """Send pieces, and wait for an answer and the end of the connection, or for the time to pass."""
-    answer = bytearray()
-    sending = None
-    try:
-        async with connected(port) as sockets:
-            sending = asyncio.ensure_future(_send_all(sockets, pieces, pause, is_half_closed=is_half_closed))
-            async with asyncio.timeout(LIMIT):
-                while piece := await sockets[0].read(PIECE):
-                    answer += piece
-    except TimeoutError:
-        return [NEVER] if not answer or (sending and not sending.done()) else statuses_in(answer)
-    except OSError:
-        pass
-    finally:
-        if sending is not None:
-            sending.cancel()
-            await asyncio.wait([sending])
-    return statuses_in(answer)
+    answer, all_sent = bytearray(), asyncio.Event()
 
-
-async def _send_all(sockets: Socket, pieces: list[bytes], pause: float, *, is_half_closed: bool) -> None:
-    _, writer = sockets
-    try:
+    async def send_all(writer: asyncio.StreamWriter) -> None:
         for piece in pieces:
             await send(writer, piece)
             await asyncio.sleep(pause)
         if is_half_closed:
             writer.write_eof()
-    except OSError:  # the server has closed the connection
+        all_sent.set()
+
+    try:
+        async with asyncio.timeout(LIMIT), connected(port) as (reader, writer), meanwhile(send_all(writer)):
+            while piece := await reader.read(PIECE):
+                answer += piece
+    except TimeoutError:  # a connection may be kept open after an answer, but not go on taking in what nobody wants
+        return statuses_in(answer) if answer and all_sent.is_set() else [NEVER]
+    except OSError:
         pass
+    return statuses_in(answer)

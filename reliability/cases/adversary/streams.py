@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 
 from harness.texts import synthetic_pairs
-from reliability.traffic import connected, for_seconds, in_chunk, pair_body, send, statuses_in, stream_head
+from reliability.traffic import connected, for_seconds, in_chunk, meanwhile, pair_body, send, statuses_in, stream_head
 
 STREAMS = 30
 BYTES = 3_000_000
@@ -47,13 +47,11 @@ async def _streams(
     async def stream(chunk: bytes) -> None:
         while True:
             try:
-                async with connected(port, receive_buffer=_READ if are_read else _UNREAD) as (reader, writer):
-                    reading = asyncio.ensure_future(_first_of(reader, statuses)) if are_read else None
-                    await send(writer, stream_head())
-                    for _ in range(BYTES // len(chunk)):
-                        await send(writer, chunk)
-                    await send(writer, in_chunk(b""))
-                    await (reading or asyncio.Event().wait())
+                async with (
+                    connected(port, receive_buffer=_READ if are_read else _UNREAD) as (reader, writer),
+                    meanwhile(_send_all(writer, chunk)),
+                ):
+                    statuses.update(await _first_of(reader) if are_read else await asyncio.Future())
             except OSError:
                 await asyncio.sleep(0.05)  # the server has broken the stream off
 
@@ -61,9 +59,16 @@ async def _streams(
     return statuses
 
 
-async def _first_of(reader: asyncio.StreamReader, statuses: Counter[int]) -> None:
-    """Read to the end of the connection; count the status."""
-    is_first = True
+async def _send_all(writer: asyncio.StreamWriter, chunk: bytes) -> None:
+    await send(writer, stream_head())
+    for _ in range(BYTES // len(chunk)):
+        await send(writer, chunk)
+    await send(writer, in_chunk(b""))
+
+
+async def _first_of(reader: asyncio.StreamReader) -> list[int]:
+    """Read to the end of the connection; return the status, and that of an error in a line."""
+    statuses: set[int] = set()
     while piece := await reader.read(_READ):
-        statuses.update(statuses_in(piece)[:1] if is_first else [])
-        is_first = False
+        statuses.update(statuses_in(piece))
+    return sorted(statuses)
