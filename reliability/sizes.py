@@ -64,7 +64,7 @@ SHORT = Sizes(
     served_requests=8,
     served_rounds=3,
     attack_seconds=3,
-    starved_seconds=4,
+    starved_seconds=3,
 )
 
 LONG = Sizes(
