@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.checkout import ROOT
 from harness.models import Models
+from harness.texts import synthetic_pairs
 from reliability.cases import CASES
 from reliability.run import run_cases
 from reliability.settings import Settings
@@ -24,16 +25,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "reliability", help="folder of the results")
     parser.add_argument("--tiny", type=Path, metavar="BUNDLE", help="a bundle to take instead of a random BERT's")
     parser.add_argument("--minilm", type=Path, metavar="BUNDLE", help="a bundle to take instead of MiniLM's")
+    parser.add_argument(
+        "--large", type=Path, metavar="BUNDLE", help="a bundle to take instead of a random roberta-large's"
+    )
     chosen = parser.parse_args(arguments)
-    models = Models(ROOT / "build" / "benchmarks" / "models", [], {})
+    models = Models(ROOT / "build" / "benchmarks" / "models", synthetic_pairs(2_000)[1], {})
+    numbers = chosen.case or list(CASES)
+    large = chosen.large
+    if large is None and chosen.long and "12" in numbers:  # it takes minutes to make
+        large = models.roberta_large.bundle()
     settings = Settings(
         sizes=LONG if chosen.long else SHORT,
         tiny=(chosen.tiny or models.tiny.bundle()).resolve(),
         minilm=(chosen.minilm or models.minilm.bundle()).resolve(),
+        large=large and large.resolve(),
     )
     described = {"form": "long" if chosen.long else "short", "device": "cpu"}
     held = run_cases(
-        chosen.case or list(CASES),
+        numbers,
         settings,
         described,
         chosen.output,

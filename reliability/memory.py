@@ -1,13 +1,17 @@
-"""How much memory this process holds, on Linux, and whether it keeps growing."""
+"""How much memory a process holds, on Linux, and whether it keeps growing."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 
-def resident_mb() -> float:
-    """Return the resident memory of this process in MB."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+def resident_mb(pid: int | None = None) -> float:
+    """Return the resident memory of a process in MB, by default of this one; 0 where it has ended."""
+    statm = Path("/proc", str(pid or "self"), "statm")
+    try:
+        pages = int(statm.read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 

@@ -3,13 +3,16 @@
 import contextlib
 import http.client
 import json
+import math
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
+from resource import RLIMIT_NOFILE, setrlimit
 from typing import Any
 
 from bertscore_onnx.concurrency.closeable import Closeable
@@ -22,8 +25,13 @@ ENDPOINT = "/v1/score"
 class Server(Closeable):
     """`bertscore-onnx serve`."""
 
-    def __init__(self, bundle: Path, *options: str) -> None:
+    def __init__(self, bundle: Path, *options: str, open_files: int | None = None) -> None:
         """Start it, and wait until it listens.
+
+        Args:
+            bundle: the model to serve.
+            options: of the command.
+            open_files: how many files and sockets it may have open; the limit of this process by default.
 
         Raises:
             RuntimeError: it ended, or does not listen in time.
@@ -34,6 +42,7 @@ class Server(Closeable):
             stdout=subprocess.DEVNULL,
             stderr=self._log,
             env=environment(),
+            preexec_fn=partial(setrlimit, RLIMIT_NOFILE, (open_files, open_files)) if open_files else None,
         )
         self.port = self._await_port()
 
@@ -47,6 +56,20 @@ class Server(Closeable):
         values = re.findall(rf"^{re.escape(name)}(?:{{.*}})? (\S+)$", self.text("/metrics"), flags=re.MULTILINE)
         return sum(map(float, values))
 
+    def requests_left(self, limit: float) -> float:
+        """Wait until no request is in progress; return how many are when there is none, or the time is over."""
+        until = time.monotonic() + limit
+        left = math.inf
+        while left and time.monotonic() < until:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                left = self.metric("bertscore_active_requests")
+            time.sleep(0.05)  # between two looks, until the limit
+        return left
+
+    def log(self) -> str:
+        """Return what it has said so far."""
+        return Path(self._log.name).read_text(encoding="utf-8", errors="replace")
+
     def stop(self) -> None:
         """Tell it to stop."""
         self.process.send_signal(signal.SIGTERM)
@@ -59,12 +82,11 @@ class Server(Closeable):
 
     def _await_port(self) -> int:
         until = time.monotonic() + STARTING_SECONDS
-        log = Path(self._log.name)
         while time.monotonic() < until and self.process.poll() is None:
-            if found := re.search(r"Serving .* on http://[^:]+:(\d+)", log.read_text(encoding="utf-8")):
+            if found := re.search(r"Serving .* on http://[^:]+:(\d+)", self.log()):
                 return int(found[1])
             time.sleep(0.05)  # between two looks into the log, until STARTING_SECONDS are over
-        said = log.read_text(encoding="utf-8")
+        said = self.log()
         self.close()
         raise RuntimeError(f"The server does not listen. It said: {said[-2000:]}")
 

@@ -8,7 +8,7 @@ from reliability.sizes import Sizes
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The sizes, and two bundles; it can be sent to another process."""
+    """The sizes, and bundles; it can be sent to another process."""
 
     sizes: Sizes
 
@@ -17,3 +17,6 @@ class Settings:
 
     minilm: Path
     """A bundle of MiniLM, where scores or the time they take do."""
+
+    large: Path | None = None
+    """A bundle of roberta-large's size, where it matters that a token costs much; None leaves it out."""

@@ -32,18 +32,23 @@ class Sizes:
     """Rounds of every way to start a process."""
 
     fuzzed_strings: int
-    malformed_bodies: int
-    """For each endpoint."""
+    fuzzed_requests: int
+    """Of a grammar, to the server."""
 
     mutated_bundles: int
     served_requests: int
     """To compare the server with direct calls."""
 
     served_rounds: int
+    attack_seconds: float
+    """For which each attack goes on."""
+
+    starved_seconds: float
+    """For which a polite client asks beside each kind of neighbour."""
 
 
 SHORT = Sizes(
-    case_seconds=300,
+    case_seconds=600,
     requests=400,
     clients=32,
     overload_seconds=8,
@@ -56,10 +61,12 @@ SHORT = Sizes(
     in_flight=64,
     started_processes=1,
     fuzzed_strings=10_000,
-    malformed_bodies=100,
     mutated_bundles=1_000,
+    fuzzed_requests=10_000,
     served_requests=8,
     served_rounds=3,
+    attack_seconds=3,
+    starved_seconds=3,
 )
 
 LONG = Sizes(
@@ -76,8 +83,10 @@ LONG = Sizes(
     in_flight=64,
     started_processes=10,
     fuzzed_strings=100_000,
-    malformed_bodies=1_000,
     mutated_bundles=10_000,
+    fuzzed_requests=100_000,
     served_requests=60,
     served_rounds=5,
+    attack_seconds=25,
+    starved_seconds=60,
 )

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 
 from harness.results import Figure
-from reliability.cases import batched, faults, fuzzed, overload, processes, served, shapes, shared, stopping
+from reliability.cases import batched, faults, overload, processes, served, shapes, shared, starvation, stopping
+from reliability.cases.adversary import case as adversary
 from reliability.cases.damage import case as damage
+from reliability.cases.fuzzing import case as fuzzing
 from reliability.cases.mutated import case as mutated
 from reliability.settings import Settings
 
@@ -17,7 +19,9 @@ CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
     "6": ("stopping", stopping.measure),
     "7": ("processes", processes.measure),
     "8": ("damage", damage.measure),
-    "9": ("fuzzing", fuzzed.measure),
+    "9": ("fuzzing", fuzzing.measure),
     "10": ("serving", served.measure),
+    "11": ("adversary", adversary.measure),
+    "12": ("starvation", starvation.measure),
     "13": ("mutated bundles", mutated.measure),
 }

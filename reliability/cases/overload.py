@@ -13,6 +13,7 @@ from harness.texts import synthetic_pairs
 from reliability.bounds import at_least, at_most, none_of
 from reliability.server import Client, Server, body_of
 from reliability.settings import Settings
+from reliability.traffic import ask, request_of
 
 FACTOR = 5
 MAX_QUEUE = 16
@@ -115,12 +116,11 @@ def _overload(server: Server, body: bytes, rate: float, seconds: float) -> Answe
 
 
 async def _send_all(port: int, body: bytes, rate: float, seconds: float, answers: Answers) -> None:
-    head = f"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-    request = head.encode() + b"Connection: close\r\n\r\n" + body
+    request = request_of(body)
 
-    async def ask() -> None:
+    async def client() -> None:
         begun = time.perf_counter()
-        status = await _status_of(port, request)
+        status = await ask(port, request)
         answers.statuses[status] += 1
         if status == 429:
             answers.refused_after.append(time.perf_counter() - begun)
@@ -129,21 +129,8 @@ async def _send_all(port: int, body: bytes, rate: float, seconds: float, answers
     async with asyncio.TaskGroup() as group:
         for number in range(round(rate * seconds)):
             await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
-            group.create_task(ask())
+            group.create_task(client())
         answers.sent_in = time.perf_counter() - begun
-
-
-async def _status_of(port: int, request: bytes) -> int:
-    """Send a request over a connection of its own; return the status, 0 where there was none."""
-    try:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(request)
-        line = await reader.readline()
-        await reader.read()
-        writer.close()
-        return int(line.split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
 
 
 def _recovery(port: int, body: bytes, calm: float) -> float:

@@ -28,10 +28,12 @@ TINY = Sizes(
     in_flight=4,
     started_processes=1,
     fuzzed_strings=400,
-    malformed_bodies=6,
     mutated_bundles=60,
+    fuzzed_requests=60,
     served_requests=2,
     served_rounds=1,
+    attack_seconds=0.3,
+    starved_seconds=0.3,
 )
 
 

@@ -1,0 +1,1 @@
+"""Attacks on a server, each from a process of its own."""

@@ -1,0 +1,1 @@
+"""Strings of all kinds for a scorer, and requests of a grammar for a server."""

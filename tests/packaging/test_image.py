@@ -1,0 +1,171 @@
+"""The server holds in a container as strict as they come, made of what Linux has: `examples/Dockerfile` as it is meant.
+
+Its root can only be read, it has no home and no user by that number, one CPU, and the server is PID 1.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "examples" / "Dockerfile"
+PYTHON = Path(os.path.realpath(sys.prefix)) / "bin" / "python"
+USER = "12345:12345"
+KEY = "k" * 32
+MEMORY = 512e6
+SYSTEM = ["/usr", "/bin", "/lib", "/lib64", "/dev", "/sys"]
+GUARD = 60
+
+CONTAIN = """
+set -e
+root=$1; shift
+mount -t tmpfs -o mode=755 image "$root"
+while [ "$1" != -- ]; do
+    if [ -d "$1" ]; then mkdir -p "$root$2"; else : > "$root$2"; fi
+    mount --bind "$1" "$root$2"
+    mount -o remount,bind,ro "$root$2"
+    shift 2
+done
+shift
+mkdir "$root/proc"
+mount -t proc -o ro proc "$root/proc"
+mount -o remount,ro "$root"
+exec chroot --userspec=%s --groups= "$root" "$@"
+"""
+"""Takes a folder to make a root of, pairs of a path and its name in there, `--`, and the command."""
+
+
+def instruction(name: str) -> list[str]:
+    """Return the words of an instruction of the Dockerfile in its exec form."""
+    found = re.search(rf"^{name} .*?(\[.*\])$", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert found, name
+    words: list[str] = json.loads(found[1])
+    return words
+
+
+def contained(root: Path, bundle: Path, keys: Path, *command: str | Path) -> list[str]:
+    """Return the command that runs another one in a container."""
+    folders = [*filter(os.path.isdir, SYSTEM), os.path.realpath(sys.base_prefix), os.path.realpath(sys.prefix), ROOT]
+    mounts = [(folder, folder) for folder in folders] + [(bundle, "/bundle"), (keys, "/keys.txt")]
+    variables = ["PATH=/usr/bin:/bin", f"PYTHONPATH={ROOT}:{ROOT / 'models'}"]
+    words = [
+        *("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", CONTAIN % USER, "sh", root),
+        *(path for mount in mounts for path in mount),
+        *("--", "/usr/bin/env", "-i", *variables, "taskset", "-c", "0", *command),
+    ]
+    return [str(word) for word in words]
+
+
+class Container:
+    """The process in the container, and what it said."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        with log.open("w") as file:
+            self._outer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=file)
+        self._log = log
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text(encoding="utf-8")
+
+    @property
+    def pids(self) -> list[int]:
+        """The number that PID 1 has outside; none where it has ended."""
+        pid = self._outer.pid
+        return [int(number) for number in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+
+    def await_port(self) -> int:
+        until = time.monotonic() + GUARD
+        while time.monotonic() < until and self._outer.poll() is None:
+            if found := re.search(r"Serving .* on http://[^:]+:(\d+)", self.log):
+                return int(found[1])
+            threading.Event().wait(0.05)
+        raise AssertionError(f"It does not serve: {self.log}")
+
+    def peak_memory(self) -> float:
+        [pid] = self.pids
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+        return 1024 * int(re.findall(r"VmHWM:\s+(\d+)", status)[0])
+
+    def terminate(self) -> None:
+        for pid in self.pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
+    def wait(self) -> int:
+        return self._outer.wait(GUARD)
+
+    def is_over(self, seconds: float) -> bool:
+        """Wait a little; say whether it has ended."""
+        threading.Event().wait(seconds)
+        return self._outer.poll() is not None
+
+    def kill(self) -> None:
+        self._outer.kill()
+        self._outer.wait()
+
+
+@pytest.fixture
+def start(tmp_path, minilm_bundle):
+    """Returns a function that runs a command in a container with the bundle and a file of keys."""
+    root, keys = tmp_path / "root", tmp_path / "keys.txt"
+    root.mkdir()
+    keys.write_text(KEY + "\n", encoding="utf-8")
+    try:
+        subprocess.run(contained(root, minilm_bundle, keys, "true"), check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"this user may make no namespaces here: {error}")
+
+    @contextmanager
+    def run() -> Iterator[Container]:
+        _, *entry = instruction("ENTRYPOINT")
+        entry[entry.index("--port") + 1] = "0"
+        command = [PYTHON, "-m", "bertscore_onnx", *entry, *instruction("CMD")]
+        container = Container(contained(root, minilm_bundle, keys, *command), tmp_path / "log")
+        try:
+            yield container
+        finally:
+            container.kill()
+
+    return run
+
+
+def test_it_serves_in_little_memory_and_ends_with_0(start, minilm_bundle):
+    with start() as container:
+        url = f"http://127.0.0.1:{container.await_port()}"
+        headers = {"Authorization": f"Bearer {KEY}"}
+        texts = [" ".join([f"word {number}"] * 40) for number in range(512)]
+        pairs = [{"candidate": text, "reference": text[10:]} for text in texts]
+        answer = httpx.post(f"{url}/v1/score", json={"pairs": pairs}, headers=headers, timeout=GUARD)
+        assert answer.status_code == 200
+        weights = sum(file.stat().st_size for file in minilm_bundle.iterdir())
+        assert container.peak_memory() <= weights + MEMORY
+        container.terminate()
+        assert container.wait() == 0
+    assert "Stopped." in container.log
+
+
+def test_it_can_be_stopped_while_it_loads(start):
+    with start() as container:
+        while not container.is_over(0.02):
+            container.terminate()
+        assert container.wait() == 0
+    assert "Serving" not in container.log
+
+
+def test_the_check_of_its_health_reads_the_port_that_it_serves():
+    entry, [_, _, check] = instruction("ENTRYPOINT"), instruction("HEALTHCHECK")
+    assert f"127.0.0.1:{entry[entry.index('--port') + 1]}/health/ready" in check
