@@ -93,8 +93,14 @@ class Connection(H11Protocol):
             self.loop.call_later(LINGER_SECONDS, self._end_upload, self.cycle)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP, and take note of it as of any other request."""
-        super().send_400_response(msg)
+        """Answer what is no HTTP, and take note of it as of any other request; one in progress is at its end."""
+        if not self.is_idle:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # an answer has begun
+            self.transport.abort()
         record = RequestRecord(status=400, reason="malformed_http")
         self.app.state.metrics.note("other", record)
         log_access({"client": self.client, "method": "-", "raw_path": b"-"}, record)

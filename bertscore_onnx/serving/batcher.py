@@ -17,7 +17,8 @@ from bertscore_onnx.serving.queue import RequestQueue
 from bertscore_onnx.serving.request import Request
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.supervisor import Supervisor
-from bertscore_onnx.serving.worker import probe
+from bertscore_onnx.serving.turns import BatchSize
+from bertscore_onnx.serving.worker import probe, time_batch
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class MicroBatcher(Closeable):
         max_stall: float = 30.0,
         make_scorer: Callable[[], BERTScorer] | None = None,
     ) -> None:
-        """Score a probe in the calling thread, and start.
+        """Score a probe in the calling thread, find out how fast the scorer is, and start.
 
         Args:
             scorer: stays the caller's to close, after the batcher; but where `make_scorer` is given, it is closed when
@@ -69,9 +70,11 @@ class MicroBatcher(Closeable):
                 "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
             )
         probe(scorer)
+        batch_size = BatchSize(self._limits)
+        batch_size.learn(*time_batch(scorer))
         self._pid = os.getpid()
         self._scorer = scorer
-        self._queue = RequestQueue(self._limits)
+        self._queue = RequestQueue(self._limits, batch_size)
         self._supervisor = Supervisor(scorer, self._queue, self._limits, make_scorer)
         atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
 
@@ -142,14 +145,17 @@ class MicroBatcher(Closeable):
         """Score in asyncio; as `submit_pairs`, and cancelling the task cancels the request."""
         return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))
 
-    def check_room(self) -> None:
+    def check_room(self, ahead: int = 0) -> None:
         """Refuse a request before it is made, where `submit` would refuse it now; it counts as one that was.
+
+        Args:
+            ahead: requests that are being made and will be handed in before this one.
 
         Raises:
             QueueFullError, DrainingError, ClosedError, ForkError: as `submit` does.
         """
         self._check_process()
-        self._queue.check_room()
+        self._queue.check_room(ahead)
 
     @property
     def ready(self) -> bool:

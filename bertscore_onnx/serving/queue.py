@@ -18,10 +18,7 @@ from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.serving.limits import BatcherLimits
 from bertscore_onnx.serving.request import Piece, Request
 from bertscore_onnx.serving.stats import BatcherStats, StatsCounter
-from bertscore_onnx.serving.turns import next_pieces
-
-MIN_BATCH_TOKENS = 512
-"""What a batch may have on the slowest of models."""
+from bertscore_onnx.serving.turns import BatchSize, next_pieces
 
 
 class _Phase(Enum):
@@ -33,11 +30,12 @@ class _Phase(Enum):
 class RequestQueue:
     """Admits requests, hands them to the worker in batches, and sees that each is answered once."""
 
-    def __init__(self, limits: BatcherLimits) -> None:
+    def __init__(self, limits: BatcherLimits, batch_size: BatchSize) -> None:
         # A Condition's own lock is reentrant, so that a signal handler may drain while the main thread submits.
         self._changed = threading.Condition()
         self._phase = _Phase.OPEN
         self._limits = limits
+        self._batch_size = batch_size
         self._waiting: dict[Future[Scores], Request] = {}
         self._tokens_left = 0
         self._running: dict[Future[Scores], Request] = {}
@@ -58,8 +56,11 @@ class RequestQueue:
         """How many requests are waiting."""
         return len(self._waiting)
 
-    def check_room(self) -> None:
+    def check_room(self, ahead: int = 0) -> None:
         """Refuse one request where it would not be admitted.
+
+        Args:
+            ahead: requests that are to be admitted before this one.
 
         Raises:
             QueueFullError: as many as allowed are waiting.
@@ -70,12 +71,12 @@ class RequestQueue:
                 raise DrainingError("The batcher is draining: it finishes what it has and admits nothing more.")
             if self._phase is _Phase.CLOSED:
                 raise ClosedError("The batcher was closed. Make a new one.")
-            if len(self._waiting) < self._limits.max_queue:
+            if len(self._waiting) + ahead < self._limits.max_queue:
                 return
             self._stats.count("rejected")
             retry_after = self._tokens_left * self._stats.seconds_per_token or 1.0
             raise QueueFullError(
-                f"{len(self._waiting)} requests are waiting, as many as max_queue allows. Try again in about "
+                f"{len(self._waiting) + ahead} requests are waiting, as many as max_queue allows. Try again in about "
                 f"{retry_after:.2g} s.",
                 retry_after=retry_after,
             )
@@ -118,7 +119,7 @@ class RequestQueue:
             return self._worker is not worker
 
         def is_enough() -> bool:
-            return is_dismissed() or not self.is_open or self._tokens_left >= self._batch_tokens()
+            return is_dismissed() or not self.is_open or self._tokens_left >= self._batch_size.tokens
 
         with self._changed:
             while True:
@@ -135,7 +136,8 @@ class RequestQueue:
         """Count a call of the scorer that is just over."""
         with self._changed:
             self._last_scored = time.monotonic()
-            self._stats.count_batch(pieces, pairs, started, self._last_scored)
+            tokens = self._stats.count_batch(pieces, pairs, started, self._last_scored)
+            self._batch_size.learn(tokens, self._last_scored - started)
 
     def answer_piece(self, piece: Piece, scores: Scores) -> None:
         """Give a request its scores, where this was the last of it that was to be scored."""
@@ -222,17 +224,11 @@ class RequestQueue:
         first = next((request for request in self._unanswered() if request.has_more), None)
         return first is not None and (self._last_size > 1 or first.submitted < self._last_scored)
 
-    def _batch_tokens(self) -> int:
-        """Return how many tokens the next batch may have: what the model can do in the time that a batch may take."""
-        pace = self._stats.seconds_per_token
-        in_time = int(self._limits.batch_seconds / pace) if pace else 0
-        return min(max(in_time, MIN_BATCH_TOKENS), self._limits.max_batch_tokens)
-
     def _next_batch(self) -> list[Piece]:
         for future in [future for future in self._waiting if future.cancelled()]:
             self._claim(future)
         self._oldest_first = not self._oldest_first
-        batch = next_pieces(self._unanswered(), self._batch_tokens(), oldest_first=self._oldest_first)
+        batch = next_pieces(self._unanswered(), self._batch_size.tokens, oldest_first=self._oldest_first)
         self._tokens_left -= sum(piece.tokens for piece in batch)
         return [piece for piece in batch if self._begin(piece.request)]
 

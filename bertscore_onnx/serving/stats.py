@@ -112,8 +112,8 @@ class StatsCounter:
         else:
             self._counts["completed"] += 1
 
-    def count_batch(self, pieces: Sequence[Piece], pairs: Pairs, started: float, ended: float) -> None:
-        """Count a call of the scorer for some pieces, as the pairs they make, from its start to its end."""
+    def count_batch(self, pieces: Sequence[Piece], pairs: Pairs, started: float, ended: float) -> int:
+        """Count a call of the scorer for some pieces, as the pairs they make; return the tokens of different texts."""
         seconds = ended - started
         lengths = np.array([len(ids) for ids in (pairs.token_ids or {}).values()], dtype=np.int64)
         tokens = int(lengths.sum())
@@ -127,6 +127,7 @@ class StatsCounter:
                 self._waits.add(started - piece.request.submitted)
         self._seconds = 0.8 * self._seconds + seconds
         self._tokens = 0.8 * self._tokens + tokens
+        return tokens
 
     def stats(self, *, waiting: int, in_flight: int) -> BatcherStats:
         """Return all counts as they are at this moment."""

@@ -1,9 +1,35 @@
-"""Whose turn it is: what of the requests that wait goes into the next batch."""
+"""Whose turn it is: how large the next batch may be, and what of the requests that wait goes into it."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
+from bertscore_onnx.serving.limits import BatcherLimits
 from bertscore_onnx.serving.request import Piece, Request
+
+MIN_BATCH_TOKENS = 512
+"""What a batch may have on the slowest of models; smaller ones are not worth their overhead."""
+
+
+class BatchSize:
+    """How many tokens a batch may have, so that it takes no longer than it should; learns from those before."""
+
+    def __init__(self, limits: BatcherLimits) -> None:
+        """Begin with the most."""
+        self._limits = limits
+        self.tokens = limits.max_batch_tokens
+
+    def learn(self, tokens: int, seconds: float) -> None:
+        """Look at what a batch took.
+
+        Args:
+            tokens: those of its different texts, which are what is encoded.
+            seconds: what it took. Little work that took long tells nothing.
+        """
+        if seconds > self._limits.batch_seconds and tokens >= MIN_BATCH_TOKENS // 2:
+            fitting = max(int(tokens * self._limits.batch_seconds / seconds), MIN_BATCH_TOKENS)
+            self.tokens = min(self.tokens, fitting)
+        elif seconds < self._limits.batch_seconds / 2 and tokens > self.tokens / 2:
+            self.tokens = min(2 * self.tokens, self._limits.max_batch_tokens)
 
 
 def next_pieces(requests: Iterable[Request], max_tokens: int, *, oldest_first: bool) -> list[Piece]:

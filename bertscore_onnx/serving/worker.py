@@ -5,7 +5,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from bertscore_onnx.concurrency.timer import Timer
 from bertscore_onnx.errors import EncodingError, InputError, WorkerError
@@ -17,6 +17,7 @@ from bertscore_onnx.serving.queue import RequestQueue
 from bertscore_onnx.serving.request import Piece, Request, is_finite, join_pieces, split_scores
 
 PROBE_TEXT = "a probe"
+TIMED_TEXT = "one two three four five six seven eight nine ten " * 20
 
 _UNDEFINED = "The scorer gave undefined scores. Run `bertscore-onnx inspect` on its bundle."
 
@@ -31,6 +32,15 @@ def probe(scorer: BERTScorer) -> None:
         return
     if not is_finite(scores):
         raise EncodingError("The scorer gives a probe undefined scores. Run `bertscore-onnx inspect` on its bundle.")
+
+
+def time_batch(scorer: BERTScorer) -> tuple[int, float]:
+    """Score a small batch; return its tokens, and the seconds it took."""
+    pairs, _ = scorer.tokenise(collect_pairs([TIMED_TEXT], [f"Again {TIMED_TEXT}"]))
+    begun = time.monotonic()
+    with suppress(InputError):  # as in `probe`
+        scorer.score_pairs(pairs)
+    return sum(map(len, (pairs.token_ids or {}).values())), time.monotonic() - begun
 
 
 class SharedScorer:

@@ -36,7 +36,7 @@ class ScoreEndpoint:
         Raises:
             ApiError: it cannot be scored, or not now.
         """
-        self._models.check_room()
+        self._models.check_room(self._lanes.depth)
         if media_type(request, JSON, NDJSON) == NDJSON:
             return ScoreStream(request, self._models, self._limits, self._lanes)
         if request.query_params:
@@ -45,6 +45,7 @@ class ScoreEndpoint:
         body = RequestBody(request, self._limits)
         with record.stage("read"):
             content = await body.whole()
+        self._models.check_room(self._lanes.depth)  # others may have come in while it was read
         with record.stage("score"):
             return json_response(await body.unless_gone(self._score(content, record)))
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import socket
 import threading
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,7 +11,8 @@ import pytest
 from bertscore_onnx.server import admission
 from bertscore_onnx.server.endpoints import stream
 from bertscore_onnx.server.limits import Limits
-from tests.support.http_server import FakeBatcher, error_of, serving, wait_until
+from bertscore_onnx.server.models.registry import Models
+from tests.support.http_server import FakeBatcher, error_of, load_scorer, serving, wait_until
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
 LINE = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
@@ -91,12 +91,12 @@ def test_the_bytes_of_all_bodies_have_a_bound(models):
         wait_until(lambda: client.app.state.admission.num_bytes == 1000)
         refused = client.post("/v1/score", content=b" " * 600, headers={"Content-Type": "application/json"})
         assert (refused.status_code, error_of(refused)["code"]) == (429, "too_busy")
-        chunked = client.post("/v1/score", content=iter([LINE] * 20), headers=NDJSON)
-        assert (chunked.status_code, error_of(chunked)["code"]) == (429, "too_busy")
+        streamed = client.post("/v1/score", content=LINE * 20, headers=NDJSON)
+        assert (streamed.status_code, error_of(streamed)["code"]) == (429, "too_busy")
         assert client.post("/v1/score", json=BODY).status_code == 200
         first.close()
         wait_until(lambda: client.app.state.admission.num_bytes == 0)
-        assert client.post("/v1/score", content=iter([LINE] * 20), headers=NDJSON).status_code == 200
+        assert client.post("/v1/score", content=LINE * 20, headers=NDJSON).status_code == 200
         assert client.app.state.admission.num_bytes == 0
 
 
@@ -192,7 +192,41 @@ def test_what_is_no_http_is_logged_and_counted(models, caplog):
     assert any("reason=malformed_http" in record.getMessage() for record in caplog.records)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
+def test_a_body_that_turns_into_nonsense_ends_its_request(models, caplog, kind):
+    caplog.set_level(logging.INFO)
+    chunk = b"%x\r\n%b\r\n" % (len(LINE), LINE)
+    with serving(models) as client:
+        with connected(client, head(kind, "Transfer-Encoding: chunked", length=None) + chunk + b"nonsense\r\n") as one:
+            assert received(one).startswith(b"HTTP/1.1 400 ")
+        wait_until(lambda: not client.app.state.admission.active)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def test_what_is_being_tokenised_counts_as_waiting(rescaled_bundle, monkeypatch):
+    limits = Limits(max_queue=1)
+    with Models.load([str(rescaled_bundle)], {}, limits, load_scorer) as models, serving(models, limits) as client:
+        batcher = models.model(None).slot(None).batcher
+        entered, gate = threading.Event(), threading.Event()
+        tokenise = batcher.tokenise
+
+        def slowly(pairs):
+            entered.set()
+            assert gate.wait(20)
+            return tokenise(pairs)
+
+        monkeypatch.setattr(batcher, "tokenise", slowly)
+        statuses = []
+        body = {"pairs": BODY["pairs"] * 200}  # more than is tokenised in the event loop
+        first = threading.Thread(target=lambda: statuses.append(client.post("/v1/score", json=body).status_code))
+        first.start()
+        assert entered.wait(20)
+        assert client.post("/v1/score", json=BODY).status_code == 429
+        gate.set()
+        first.join()
+        assert statuses == [200]
+
+
 def test_the_clients_of_two_keys_are_told_apart(models, fake_batcher):
     from bertscore_onnx.server.api_keys import ApiKeys
 

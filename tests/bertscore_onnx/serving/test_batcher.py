@@ -122,10 +122,27 @@ def test_a_batch_takes_no_longer_than_its_share_of_the_deadline(make_batcher, fa
         threading.Event().wait(pace * sum(len(pairs.token_ids[text]) for text in pairs.texts))
         return score(pairs)
 
-    batcher = make_batcher(deadline=12.0)  # 0.1 s for a batch
     fake.score_pairs = slowly
+    batcher = make_batcher(deadline=12.0)  # 0.1 s for a batch
     batcher.submit([f"{n:04}" for n in range(600)], ["x"] * 600).result(GUARD)
-    assert max(map(len, fake.batches)) * 9 <= 1200
+    assert max(map(len, fake.batches)) * 9 <= 2000
+
+
+def test_a_batch_grows_where_there_is_time(make_batcher, fake):
+    score, pause = fake.score_pairs, threading.Event()
+
+    def slowly_at_first(pairs):
+        pause.wait(0.2)
+        return score(pairs)
+
+    fake.score_pairs = slowly_at_first
+    batcher = make_batcher(deadline=12.0)
+    fake.score_pairs = score
+    for start in (0, 10_000, 20_000):
+        batcher.submit([f"{start + n}" for n in range(600)], ["x"] * 600).result(GUARD)
+    sizes = [*map(len, fake.batches)]
+    assert sizes[0] * 5 <= 512
+    assert sizes[-1] == 600
 
 
 def test_a_request_waits_for_batch_mates_where_there_were_some(make_batcher, fake, held):
