@@ -32,7 +32,7 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, a
             without keys should not allow it.
     """
     admission = Admission(limits)
-    lanes = Lanes()
+    lanes = Lanes(limits.max_queue)
     metrics = Metrics(models, admission)
     status = StatusEndpoints(models, admission, metrics)
     routes = [

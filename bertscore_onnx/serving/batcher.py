@@ -145,17 +145,14 @@ class MicroBatcher(Closeable):
         """Score in asyncio; as `submit_pairs`, and cancelling the task cancels the request."""
         return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))
 
-    def check_room(self, ahead: int = 0) -> None:
+    def check_room(self) -> None:
         """Refuse a request before it is made, where `submit` would refuse it now; it counts as one that was.
-
-        Args:
-            ahead: requests that are being made and will be handed in before this one.
 
         Raises:
             QueueFullError, DrainingError, ClosedError, ForkError: as `submit` does.
         """
         self._check_process()
-        self._queue.check_room(ahead)
+        self._queue.check_room()
 
     @property
     def ready(self) -> bool:

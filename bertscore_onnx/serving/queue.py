@@ -56,11 +56,8 @@ class RequestQueue:
         """How many requests are waiting."""
         return len(self._waiting)
 
-    def check_room(self, ahead: int = 0) -> None:
+    def check_room(self) -> None:
         """Refuse one request where it would not be admitted.
-
-        Args:
-            ahead: requests that are to be admitted before this one.
 
         Raises:
             QueueFullError: as many as allowed are waiting.
@@ -71,12 +68,12 @@ class RequestQueue:
                 raise DrainingError("The batcher is draining: it finishes what it has and admits nothing more.")
             if self._phase is _Phase.CLOSED:
                 raise ClosedError("The batcher was closed. Make a new one.")
-            if len(self._waiting) + ahead < self._limits.max_queue:
+            if len(self._waiting) < self._limits.max_queue:
                 return
             self._stats.count("rejected")
             retry_after = self._tokens_left * self._stats.seconds_per_token or 1.0
             raise QueueFullError(
-                f"{len(self._waiting) + ahead} requests are waiting, as many as max_queue allows. Try again in about "
+                f"{len(self._waiting)} requests are waiting, as many as max_queue allows. Try again in about "
                 f"{retry_after:.2g} s.",
                 retry_after=retry_after,
             )

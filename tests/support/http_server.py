@@ -49,7 +49,7 @@ class FakeBatcher:
         self.ready = True
         self.is_full = False
 
-    def check_room(self, ahead=0):
+    def check_room(self):
         """Admit whatever comes, or raise the error where that is of a full queue."""
         if self.is_full:
             raise self.error

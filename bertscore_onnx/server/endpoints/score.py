@@ -36,7 +36,7 @@ class ScoreEndpoint:
         Raises:
             ApiError: it cannot be scored, or not now.
         """
-        self._models.check_room(self._lanes.depth)
+        self._check_room()
         if media_type(request, JSON, NDJSON) == NDJSON:
             return ScoreStream(request, self._models, self._limits, self._lanes)
         if request.query_params:
@@ -45,9 +45,13 @@ class ScoreEndpoint:
         body = RequestBody(request, self._limits)
         with record.stage("read"):
             content = await body.whole()
-        self._models.check_room(self._lanes.depth)  # others may have come in while it was read
+        self._check_room()  # others may have come in while it was read
         with record.stage("score"):
             return json_response(await body.unless_gone(self._score(content, record)))
+
+    def _check_room(self) -> None:
+        self._models.check_room()
+        self._lanes.check_room()
 
     async def _score(self, content: bytes, record: RequestRecord) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline

@@ -74,11 +74,8 @@ class Models(Closeable):
             raise ApiError(422, "unknown_model", f"There is no model {name!r}; the server has: {known}.")
         return next(iter(self._models.values())) if name is None else self._models[name]
 
-    def check_room(self, ahead: int) -> None:
+    def check_room(self) -> None:
         """Refuse a request before it is read, where no model has room for it.
-
-        Args:
-            ahead: requests that are being decoded and tokenised.
 
         Raises:
             QueueFullError: all queues are full; this is the error of the last.
@@ -86,7 +83,7 @@ class Models(Closeable):
         refusal = None
         for _, _, slot in self.slots():
             try:
-                slot.batcher.check_room(ahead)
+                slot.batcher.check_room()
             except QueueFullError as error:
                 refusal = error
             else:

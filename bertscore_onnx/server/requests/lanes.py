@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bertscore_onnx.errors import DeadlineError
+from bertscore_onnx.server.requests.errors import too_busy
 
 SMALL_BYTES = 65_536
 """What counts as small: some 0.1 s of work for the slowest of tokenizers."""
@@ -31,15 +32,25 @@ T = TypeVar("T")
 class Lanes:
     """One lane for small work and one for large work."""
 
-    def __init__(self) -> None:
-        """Start no thread yet."""
+    def __init__(self, max_depth: int) -> None:
+        """Start no thread yet.
+
+        Args:
+            max_depth: how much work may wait, as far as it comes by `check_room`.
+        """
+        self._max_depth = max_depth
         self._loop_seconds, self._last_turn = LOOP_SECONDS, 0.0
         self._small, self._large = _Lane("bertscore-prepare-small"), _Lane("bertscore-prepare-large")
 
-    @property
-    def depth(self) -> int:
-        """How much work waits or is done."""
-        return self._small.depth + self._large.depth
+    def check_room(self) -> None:
+        """Refuse work before there is any.
+
+        Raises:
+            ApiError: 429: as much as allowed waits or is done.
+        """
+        depth = self._small.depth + self._large.depth
+        if depth >= self._max_depth:
+            raise too_busy(f"{depth} requests are being tokenised, as many as are allowed. Try again.", 1.0)
 
     async def run(self, size: int, work: Callable[[], T], until: float) -> T:
         """Run some work, in a thread unless it is tiny. Work that has begun goes on to its end.

@@ -203,7 +203,7 @@ def test_a_body_that_turns_into_nonsense_ends_its_request(models, caplog, kind):
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def test_what_is_being_tokenised_counts_as_waiting(rescaled_bundle, monkeypatch):
+def test_no_more_than_a_queue_is_tokenised_at_a_time(rescaled_bundle, monkeypatch):
     limits = Limits(max_queue=1)
     with Models.load([str(rescaled_bundle)], {}, limits, load_scorer) as models, serving(models, limits) as client:
         batcher = models.model(None).slot(None).batcher
