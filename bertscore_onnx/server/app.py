@@ -34,6 +34,11 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, a
     admission = Admission(limits)
     lanes = Lanes(limits.max_queue)
     metrics = Metrics(models, admission)
+
+    def check_room() -> None:
+        models.check_room()
+        lanes.check_room()
+
     status = StatusEndpoints(models, admission, metrics)
     routes = [
         Route("/", PageEndpoint().__call__),
@@ -42,7 +47,7 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, a
         Route("/health/ready", status.ready),
         Route("/metrics", status.metrics),
         Route("/v1/models", status.models),
-        Route("/v1/score", ScoreEndpoint(models, limits, lanes).__call__, methods=["POST"]),
+        Route("/v1/score", ScoreEndpoint(models, limits, lanes, check_room).__call__, methods=["POST"]),
         Route("/v1/match", MatchEndpoint(models, limits, lanes).__call__, methods=["POST"]),
     ]
     around = Middleware(
@@ -51,6 +56,7 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, a
         keys=keys,
         metrics=metrics,
         paths=[route.path for route in routes],
+        check_room=check_room,
         send_timeout=limits.read_timeout,
         any_host=any_host,
     )

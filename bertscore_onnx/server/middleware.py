@@ -6,7 +6,7 @@ Whether a request is let in is decided before any of its body is read.
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -41,6 +41,7 @@ class RequestMiddleware:
         keys: ApiKeys | None,
         metrics: Metrics,
         paths: Iterable[str],
+        check_room: Callable[[], None],
         send_timeout: float,
         any_host: bool,
     ) -> None:
@@ -52,6 +53,7 @@ class RequestMiddleware:
             keys: those that requests may give; None where none is needed.
             metrics: counts every request.
             paths: those of the endpoints; any other counts as "other".
+            check_room: raises what to answer where nothing can be scored now.
             send_timeout: how many seconds a client may take to take in each part of an answer.
             any_host: whether requests may be addressed to any name.
         """
@@ -60,6 +62,7 @@ class RequestMiddleware:
         self._keys = keys
         self._metrics = metrics
         self._paths = frozenset(paths)
+        self._check_room = check_room
         self._send_timeout = send_timeout
         self._any_host = any_host
 
@@ -101,8 +104,8 @@ class RequestMiddleware:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             self._check_head(scope)
-            slot = self._admission.enter() if scope["method"] == "POST" else None
-        except ApiError as error:
+            slot = self._enter() if scope["method"] == "POST" else None
+        except (ApiError, BertScoreOnnxError) as error:
             response = await answer_error(Request(scope), error)
             await response(scope, receive, send)
             return
@@ -112,6 +115,10 @@ class RequestMiddleware:
         finally:
             if slot is not None:
                 slot.leave()
+
+    def _enter(self) -> Slot:
+        self._check_room()
+        return self._admission.enter()
 
     def _check_head(self, scope: Scope) -> None:
         """Refuse what must not be answered, whatever it asks."""

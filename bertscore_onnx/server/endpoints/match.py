@@ -66,7 +66,7 @@ class MatchEndpoint:
                 found = await asyncio.get_running_loop().run_in_executor(self._thread, work)
         except TimeoutError as error:
             raise DeadlineError("There were no similarities in time.") from error
-        [score] = await score_chunk(selection, pairs, until, patient=False, client=record.client)
+        [score] = await score_chunk(selection, pairs, until, record.client)
         return MatchAnswer(
             selection.signature,
             selection.model.name,
@@ -82,6 +82,7 @@ class MatchEndpoint:
         """Decode a body, and tokenise its texts, which must be short."""
         asked = decode(content, MatchBody)
         selection = Selection(self._models.model(asked.model), None, asked.rescale)
+        selection.slot.batcher.check_room()
         pairs = tokenised(selection, [PairBody(asked.candidate, asked.reference)])
         longest = max(map(len, (pairs.token_ids or {}).values()))
         if longest > MAX_TOKENS:

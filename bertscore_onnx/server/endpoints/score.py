@@ -1,6 +1,7 @@
 """`POST /v1/score`: scores the pairs of one JSON body, or a stream of lines."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 from starlette.requests import Request
@@ -24,11 +25,19 @@ from bertscore_onnx.server.requests.schemas import ScoreAnswer
 class ScoreEndpoint:
     """The endpoint."""
 
-    def __init__(self, models: Models, limits: Limits, lanes: Lanes) -> None:
-        """Answer with these models, within these limits; what clients send is decoded and tokenised in `lanes`."""
+    def __init__(self, models: Models, limits: Limits, lanes: Lanes, check_room: Callable[[], None]) -> None:
+        """Answer with these models, within these limits.
+
+        Args:
+            models: the models.
+            limits: the limits.
+            lanes: where what clients send is decoded and tokenised.
+            check_room: raises what to answer where nothing can be scored now.
+        """
         self._models = models
         self._limits = limits
         self._lanes = lanes
+        self._check_room = check_room
 
     async def __call__(self, request: Request) -> Response:
         """Answer a request.
@@ -36,7 +45,6 @@ class ScoreEndpoint:
         Raises:
             ApiError: it cannot be scored, or not now.
         """
-        self._check_room()
         if media_type(request, JSON, NDJSON) == NDJSON:
             return ScoreStream(request, self._models, self._limits, self._lanes)
         if request.query_params:
@@ -49,15 +57,11 @@ class ScoreEndpoint:
         with record.stage("score"):
             return json_response(await body.unless_gone(self._score(content, record)))
 
-    def _check_room(self) -> None:
-        self._models.check_room()
-        self._lanes.check_room()
-
     async def _score(self, content: bytes, record: RequestRecord) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
         selection, pairs = await self._lanes.run(len(content), partial(self._prepare, content), until)
         record.model = selection.model.name
-        scores = await score_chunk(selection, pairs, until, patient=False, client=record.client)
+        scores = await score_chunk(selection, pairs, until, record.client)
         record.pairs = len(scores)
         return ScoreAnswer(selection.signature, selection.model.name, scores)
 
@@ -65,6 +69,7 @@ class ScoreEndpoint:
         """Decode a body, and tokenise its texts."""
         asked = decode_score_body(content, self._limits.max_pairs)
         selection = Selection(self._models.model(asked.model), asked.idf, asked.rescale)
+        selection.slot.batcher.check_room()
         pairs = tokenised(selection, asked.pairs)
         for position, tokens in enumerate(pairs.num_tokens.tolist()):
             check_tokens(tokens, self._limits.max_batch_tokens, position)

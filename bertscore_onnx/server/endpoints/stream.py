@@ -194,7 +194,7 @@ class ScoreStream(Response):
         if len(chunk.pairs.candidates):
             client = self._record.client
             with self._slot.working():
-                values = iter(await score_chunk(self._selection, chunk.pairs, until, patient=True, client=client))
+                values = iter(await score_chunk(self._selection, chunk.pairs, until, client))
         self._record.pairs += len(chunk.pairs.candidates)
         answers = b"".join(
             line.pair.line(line.number)

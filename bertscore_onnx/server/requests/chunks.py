@@ -62,17 +62,15 @@ def cut(sizes: Iterable[int], max_size: int) -> Iterator[slice]:
         yield slice(start, end)
 
 
-async def score_chunk(
-    selection: Selection, pairs: Pairs, until: float, *, patient: bool, client: Hashable = None
-) -> list[ScoreValue]:
-    """Score a request, or one chunk of it.
+async def score_chunk(selection: Selection, pairs: Pairs, until: float, client: Hashable = None) -> list[ScoreValue]:
+    """Score a request, or one chunk of it; where the queue is full, wait for room.
+
+    A request is refused before it is tokenised or not at all, so that no work is thrown away.
 
     Args:
         selection: how to score.
         pairs: what to score, tokenised.
         until: the latest time for an answer, of the running loop's clock.
-        patient: whether to wait for room where the queue is full. A request is refused at its first chunk or not at
-            all, so that no work is thrown away.
         client: whose request it is.
 
     Raises:
@@ -83,7 +81,7 @@ async def score_chunk(
         try:
             return score_values(await selection.score(pairs, max(until - now(), 0.001), client))
         except QueueFullError as error:
-            if not patient or now() + error.retry_after > until:
+            if now() + error.retry_after > until:
                 raise
             await asyncio.sleep(error.retry_after)
 

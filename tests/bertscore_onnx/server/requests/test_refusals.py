@@ -163,9 +163,10 @@ def test_408_in_a_stream_ends_it(strict):
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/score", "/v1/match"])
-def test_what_the_batcher_raises_is_answered(client, fake_batcher, path, error, status, code):
+def test_what_the_batcher_raises_is_answered(models, fake_batcher, path, error, status, code):
     fake_batcher(error)
-    response = client.post(path, json=BODY if path == "/v1/score" else BODY["pairs"][0])
+    with serving(models, Limits(deadline=1)) as client:  # less than it takes until there is room
+        response = client.post(path, json=BODY if path == "/v1/score" else BODY["pairs"][0])
     assert (response.status_code, error_of(response)["code"]) == (status, code)
     assert response.headers.get("Retry-After") == {429: "3", 503: "1", 504: None}[status]
 
@@ -206,12 +207,11 @@ def test_429_before_the_body_is_read_where_no_batcher_has_room(models, monkeypat
     with serving(models) as client:
         first.is_full = True
         assert client.post("/v1/score", json=BODY).status_code == 429
-        assert first.calls == 1
         second.is_full = True
         answer = raw_request(client, unread)
     assert answer.startswith(b"HTTP/1.1 429 ")
     assert b"retry-after: 3\r\n" in answer.lower()
-    assert (first.calls, second.calls) == (1, 0)
+    assert (first.calls, second.calls) == (0, 0)
 
 
 def test_a_client_that_goes_away_cancels_its_request(models, fake_batcher, caplog):
