@@ -1,5 +1,6 @@
-"""Arrays for the embeddings of many texts."""
+"""Arrays for the embeddings of many texts, and memory that is not needed any more."""
 
+import ctypes
 import math
 import mmap
 
@@ -21,3 +22,12 @@ def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
         return np.empty(shape, dtype=np.float32)
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
     return np.frombuffer(mmap.mmap(-1, size, **private), dtype=np.float32).reshape(shape)
+
+
+def trim_memory() -> None:
+    """Give the system what the C library keeps of freed memory, where that is glibc."""
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another library, or Windows
+        return
+    trim(0)

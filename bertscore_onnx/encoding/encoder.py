@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.allocation import uninitialized
+from bertscore_onnx.encoding.allocation import trim_memory, uninitialized
 from bertscore_onnx.encoding.batching import Batch, RunMode, plan_runs
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.model import OnnxModel
@@ -110,6 +110,11 @@ class Encoder:
             if is_stopped is not None and is_stopped.is_set():
                 raise ClosedError("The caller went away before all was encoded.")
         return table
+
+    def release_memory(self) -> None:
+        """Give memory that only large runs need back to the system; the next runs ask for it again."""
+        self._model.release_memory()
+        trim_memory()
 
     def close(self) -> None:
         """Release the model and its memory; runs in progress finish first."""

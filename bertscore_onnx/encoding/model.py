@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.exit_gate import exit_gate
+from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.encoding.sessions import OUT_OF_MEMORY, Sessions
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError, one_line
 
@@ -79,6 +80,17 @@ class OnnxModel:
             self.run(input_ids[half], mask[half], latency=latency) for half in (slice(middle), slice(middle, None))
         ]
         return np.concatenate(halves, axis=1)
+
+    def release_memory(self) -> None:
+        """Give back what ONNX Runtime keeps of its largest runs: one run of one token says that it is to shrink."""
+        if self.provider.arena is None:
+            return
+        options = load_onnxruntime().RunOptions()
+        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", self.provider.arena)
+        one_token = dict.fromkeys(self._manifest.inputs, np.ones((1, 1), dtype=np.int64))
+        with exit_gate:
+            for session in self._sessions.opened():
+                session.run([self._manifest.output], one_token, options)
 
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""

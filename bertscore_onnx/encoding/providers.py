@@ -57,6 +57,9 @@ class Provider:
     io_binding: bool = False
     """Whether outputs are bound to the device's memory."""
 
+    arena: str | None = None
+    """ONNX Runtime's name for the memory that it keeps between runs, where that can be asked to shrink."""
+
     preloads_libraries: bool = False
     """Whether its libraries come as Python packages, and are to be loaded first."""
 
@@ -94,7 +97,7 @@ def _openvino_options(provider: Provider, threads: int, streams: int) -> Mapping
     return {"device_type": "CPU", "load_config": json.dumps({"CPU": settings})}
 
 
-CPU = Provider("CPUExecutionProvider", "cpu", "cpu", precisions=frozenset({"fp32", "fp16", "int8"}))
+CPU = Provider("CPUExecutionProvider", "cpu", "cpu", precisions=frozenset({"fp32", "fp16", "int8"}), arena="cpu:0")
 CUDA = Provider(
     "CUDAExecutionProvider",
     "cuda",

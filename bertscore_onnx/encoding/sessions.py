@@ -102,6 +102,10 @@ class Sessions:
                 self._opened[latency] = session
             return self._opened[latency]
 
+    def opened(self) -> list[Any]:
+        """Return the sessions that are open in this process."""
+        return [*self._opened.values()] if self._pid == os.getpid() else []
+
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""
         with _opening:

@@ -220,6 +220,14 @@ class TextScorer(Closeable):
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
         return self._finished(Scores(precision, recall, f1, best))
 
+    def release_memory(self) -> None:
+        """Give memory that only large texts need back to the system; a process that idles needs no more of it.
+
+        Raises:
+            ClosedError: the scorer was closed.
+        """
+        self._pipeline.encoder.release_memory()
+
     def close(self) -> None:
         """Stop using the model, which is released when no other scorer shares it; this one cannot score after that."""
         if not self._is_closed:

@@ -99,6 +99,11 @@ class RequestQueue:
                 self._worker = worker
                 self._changed.notify_all()
 
+    def await_requests(self, worker: object, timeout: float) -> bool:
+        """Wait until there is something to take or the worker is not assigned any more; say whether that came about."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._has_more() or self._worker is not worker, timeout)
+
     def take(self, worker: object) -> list[Piece]:
         """Wait for requests and hand over a batch of their pieces.
 

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from bertscore_onnx.concurrency.timer import Timer
-from bertscore_onnx.errors import EncodingError, InputError, WorkerError
+from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs, collect_pairs
 from bertscore_onnx.serving.limits import BatcherLimits
 from bertscore_onnx.serving.queue import RequestQueue
 from bertscore_onnx.serving.request import Piece, Request, is_finite, join_pieces, split_scores
+
+IDLE_SECONDS = 20.0
+"""Without requests, after which memory that only large batches need is given back."""
 
 PROBE_TEXT = "a probe"
 TIMED_TEXT = "one two three four five six seven eight nine ten " * 20
@@ -178,11 +181,17 @@ class Worker:
         self._stop_clock()
 
     def _serve(self) -> None:
-        while batch := self._queue.take(self):
+        while batch := self._next_batch():
             self.batch = batch
             self._answer(batch)
             self.batch = []
             self._stop_clock()
+
+    def _next_batch(self) -> list[Piece]:
+        if not self._queue.await_requests(self, IDLE_SECONDS):
+            with suppress(BertScoreOnnxError):  # a scorer that cannot do that tells when it is to score
+                self.scorer.release_memory()
+        return self._queue.take(self)
 
     def _answer(self, batch: Sequence[Piece]) -> None:
         """Score pieces together; where that fails, one by one, so that none fails for the fault of another."""

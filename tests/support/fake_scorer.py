@@ -25,6 +25,7 @@ class FakeScorer:
         self.faults = {}
         self.broken = None
         self.closed = False
+        self.releases = 0
         self.entered = threading.Event()
         self.gate = threading.Event()
 
@@ -49,6 +50,9 @@ class FakeScorer:
         values = np.array([np.nan if cand == "nan" else len(cand) for cand in cands], np.float32)
         f1 = values / 4 + np.array([*map(len, refs)], np.float32)
         return Scores(values, values / 2, f1, np.zeros(len(cands), np.int64)), TextCounts(empty=cands.count(""))
+
+    def release_memory(self):
+        self.releases += 1
 
     def close(self):
         self.closed = True

@@ -124,7 +124,7 @@ def test_a_batch_takes_no_longer_than_its_share_of_the_deadline(make_batcher, fa
         return score(pairs)
 
     fake.score_pairs = slowly
-    batcher = make_batcher(deadline=12.0)  # 0.1 s for a batch
+    batcher = make_batcher(deadline=6.0)  # 0.1 s for a batch
     batcher.submit([f"{n:04}" for n in range(600)], ["x"] * 600).result(GUARD)
     assert max(map(len, fake.batches)) * 9 <= 2000
 
@@ -137,7 +137,7 @@ def test_a_batch_grows_where_there_is_time(make_batcher, fake):
         return score(pairs)
 
     fake.score_pairs = slowly_at_first
-    batcher = make_batcher(deadline=12.0)
+    batcher = make_batcher(deadline=6.0)
     fake.score_pairs = score
     for start in (0, 10_000, 20_000):
         batcher.submit([f"{start + n}" for n in range(600)], ["x"] * 600).result(GUARD)
@@ -160,6 +160,16 @@ def test_a_request_that_comes_to_an_idle_batcher_does_not_wait(make_batcher):
     batcher = make_batcher(max_delay=GUARD * 10)
     for _ in range(3):
         assert batcher.submit(["a"], ["x"]).result(GUARD)
+
+
+def test_an_idle_batcher_gives_memory_back_once(make_batcher, fake, until, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.serving.worker.IDLE_SECONDS", 0.05)
+    batcher = make_batcher()
+    until(lambda: fake.releases == 1)
+    assert not threading.Event().wait(0.3)
+    assert fake.releases == 1
+    batcher.submit(["a"], ["x"]).result(GUARD)
+    until(lambda: fake.releases == 2)
 
 
 @pytest.mark.parametrize(("cands", "refs", "error"), [("text", ["x"], InputTypeError), (["a", "b"], ["x"], InputError)])
