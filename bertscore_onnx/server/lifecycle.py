@@ -21,7 +21,7 @@ from bertscore_onnx.server.models.registry import Models
 _log = logging.getLogger(__name__)
 
 _BACKLOG = 2048
-"""Connections that wait to be accepted; all of them may be in one turn of the event loop, before they are counted."""
+"""Connections that wait to be accepted."""
 
 _OTHER_FILES = 64
 """Open files that are not connections."""
@@ -39,6 +39,12 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Capture none."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to accept; uvicorn lets no more connections wait than are accepted at a time."""
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(_BACKLOG)
 
 
 def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int) -> None:
@@ -67,11 +73,11 @@ def make_server(app: Starlette, *, idle_seconds: int = _IDLE_SECONDS, max_files:
         idle_seconds: how long a connection may have nothing to answer. It is closed after at most twice that time.
         max_files: how many files this process may have open; connections beyond what that allows are broken off.
     """
-    backlog = min(_BACKLOG, max_files // 4)
+    accepted = min(_BACKLOG, max_files // 8)  # in one turn of the event loop, before they are counted
     config = ServerConfig(
         app,
-        max_connections=max(max_files - backlog - _OTHER_FILES, 1),
-        backlog=backlog,
+        max_connections=max(max_files - 2 * accepted - _OTHER_FILES, 1),  # as many may be about to be closed
+        backlog=accepted,
         timeout_keep_alive=idle_seconds,
         ws="none",
         lifespan="off",

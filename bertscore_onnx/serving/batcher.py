@@ -49,7 +49,7 @@ class MicroBatcher(Closeable):
             scorer: stays the caller's to close, after the batcher; but where `make_scorer` is given, it is closed when
                 it is replaced and no run uses it any more.
             max_batch_tokens: the most tokens in a batch; a pair of more makes a batch of its own. On a slow model it
-                is what takes a 60th of `deadline`, by the pace of the batches before, but at least 512.
+                is what takes a 120th of `deadline`, by the pace of the batches before, but at least 512.
             max_delay: how many seconds to wait for more requests. One that comes to an idle batcher does not wait.
             max_queue: the most requests that wait.
             deadline: how many seconds a request has, from its submission to its scores, unless its caller says else.

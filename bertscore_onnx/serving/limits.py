@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bertscore_onnx.errors import InputError
 
-BATCH_SHARE = 1 / 60
+BATCH_SHARE = 1 / 120
 """The share of a deadline that a batch may take: it is how long a small request waits for others."""
 
 

@@ -124,7 +124,7 @@ def test_a_batch_takes_no_longer_than_its_share_of_the_deadline(make_batcher, fa
         return score(pairs)
 
     fake.score_pairs = slowly
-    batcher = make_batcher(deadline=6.0)  # 0.1 s for a batch
+    batcher = make_batcher(deadline=12.0)  # 0.1 s for a batch
     batcher.submit([f"{n:04}" for n in range(600)], ["x"] * 600).result(GUARD)
     assert max(map(len, fake.batches)) * 9 <= 2000
 
@@ -137,7 +137,7 @@ def test_a_batch_grows_where_there_is_time(make_batcher, fake):
         return score(pairs)
 
     fake.score_pairs = slowly_at_first
-    batcher = make_batcher(deadline=6.0)
+    batcher = make_batcher(deadline=12.0)
     fake.score_pairs = score
     for start in (0, 10_000, 20_000):
         batcher.submit([f"{start + n}" for n in range(600)], ["x"] * 600).result(GUARD)
