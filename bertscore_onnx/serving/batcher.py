@@ -70,8 +70,7 @@ class MicroBatcher(Closeable):
                 "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
             )
         probe(scorer)
-        batch_size = BatchSize(self._limits)
-        batch_size.learn(*time_batch(scorer))
+        batch_size = BatchSize(self._limits, *time_batch(scorer))
         self._pid = os.getpid()
         self._scorer = scorer
         self._queue = RequestQueue(self._limits, batch_size)

@@ -13,10 +13,10 @@ MIN_BATCH_TOKENS = 512
 class BatchSize:
     """How many tokens a batch may have, so that it takes no longer than it should; learns from those before."""
 
-    def __init__(self, limits: BatcherLimits) -> None:
-        """Begin with the most."""
+    def __init__(self, limits: BatcherLimits, tokens: int, seconds: float) -> None:
+        """Begin with what a first small batch tells, by its tokens and the seconds it took."""
         self._limits = limits
-        self.tokens = limits.max_batch_tokens
+        self.tokens = self._fitting(tokens, seconds)
 
     def learn(self, tokens: int, seconds: float) -> None:
         """Look at what a batch took.
@@ -26,10 +26,13 @@ class BatchSize:
             seconds: what it took. Little work that took long tells nothing.
         """
         if seconds > self._limits.batch_seconds and tokens >= MIN_BATCH_TOKENS // 2:
-            fitting = max(int(tokens * self._limits.batch_seconds / seconds), MIN_BATCH_TOKENS)
-            self.tokens = min(self.tokens, fitting)
+            self.tokens = min(self.tokens, self._fitting(tokens, seconds))
         elif seconds < self._limits.batch_seconds / 2 and tokens > self.tokens / 2:
             self.tokens = min(2 * self.tokens, self._limits.max_batch_tokens)
+
+    def _fitting(self, tokens: int, seconds: float) -> int:
+        in_time = int(tokens * self._limits.batch_seconds / max(seconds, 1e-6))
+        return min(max(in_time, MIN_BATCH_TOKENS), self._limits.max_batch_tokens)
 
 
 def next_pieces(requests: Iterable[Request], max_tokens: int, *, oldest_first: bool) -> list[Piece]:
