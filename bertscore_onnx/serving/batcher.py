@@ -104,9 +104,7 @@ class MicroBatcher(Closeable):
             DrainingError, ClosedError: nothing is admitted any more.
             ForkError: this process is a fork of the one that made the batcher.
         """
-        pairs = collect_pairs(cands, refs)
-        self.check_room()
-        return self.submit_pairs(self.tokenise(pairs), deadline=deadline, client=client)
+        return self.submit_pairs(collect_pairs(cands, refs), deadline=deadline, client=client)
 
     def tokenise(self, pairs: Pairs) -> Pairs:
         """Tokenise pairs that were checked already, for `submit_pairs`; it takes time in proportion to their texts."""
@@ -117,8 +115,11 @@ class MicroBatcher(Closeable):
         return tokenised
 
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
-        """Hand in pairs that were tokenised by this batcher; otherwise as `submit`."""
+        """Hand in pairs that were checked already, and maybe tokenised by this batcher; otherwise as `submit`."""
         self._check_process()
+        if pairs.token_ids is None:
+            self.check_room()
+            pairs = self.tokenise(pairs)
         if deadline is not None:
             check_seconds("deadline", deadline)
         request = Request(pairs, self._limits.deadline if deadline is None else deadline, client)
@@ -135,13 +136,13 @@ class MicroBatcher(Closeable):
         client: Hashable = None,
     ) -> Scores:
         """Score in asyncio, tokenising in another thread; as `submit`, and cancelling the task cancels the request."""
-        pairs = collect_pairs(cands, refs)
-        self.check_room()
-        pairs = await asyncio.to_thread(self.tokenise, pairs)
-        return await self.score_pairs(pairs, deadline=deadline, client=client)
+        return await self.score_pairs(collect_pairs(cands, refs), deadline=deadline, client=client)
 
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
-        """Score in asyncio; as `submit_pairs`, and cancelling the task cancels the request."""
+        """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
+        if pairs.token_ids is None:
+            self.check_room()
+            pairs = await asyncio.to_thread(self.tokenise, pairs)
         return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))
 
     def check_room(self) -> None:

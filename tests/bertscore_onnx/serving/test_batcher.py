@@ -49,10 +49,11 @@ def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, held):
 
 def test_pairs_that_were_checked_are_scored_as_they_are(make_batcher):
     batcher = make_batcher()
-    pairs = batcher.tokenise(collect_pairs(["a", "bb"], ["x", ["y", "zz"]]))
-    scores = batcher.submit_pairs(pairs).result(GUARD)
-    assert scores.P.tolist() == asyncio.run(batcher.score_pairs(pairs)).P.tolist() == [1, 2]
-    assert scores.best_reference.tolist() == [0, 1]
+    checked = collect_pairs(["a", "bb"], ["x", ["y", "zz"]])
+    for pairs in (checked, batcher.tokenise(checked)):
+        scores = batcher.submit_pairs(pairs).result(GUARD)
+        assert scores.P.tolist() == asyncio.run(batcher.score_pairs(pairs)).P.tolist() == [1, 2]
+        assert scores.best_reference.tolist() == [0, 1]
 
 
 def test_nothing_to_score_gets_nothing(make_batcher):

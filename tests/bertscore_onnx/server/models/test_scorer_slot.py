@@ -1,5 +1,6 @@
 """One model is loaded for all idf tables; where it fails it is loaded again, once."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -15,6 +16,15 @@ from tests.support.http_server import IDF_SENTENCES, load_scorer, wait_until
 
 TABLES = {"zoo": IDF_SENTENCES, "town": ["a red house", "a blue tree", "the red cat"]}
 PAIR = ["the cat sat"], ["a dog sat on it"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "prefix", "name"), [("lr=0.1", "", "tiny-bert"), ("lr=0.1", "m=", "m"), ("plain", "m=", "m")]
+)
+def test_a_path_may_hold_an_equals_sign(tiny_bundle, tmp_path, folder, prefix, name):
+    path = shutil.copytree(tiny_bundle, tmp_path / folder / "L4")
+    with Models.load([f"{prefix}{path}"], {}, Limits(), load_scorer) as models:
+        assert [model.name for model in models] == [name]
 
 
 @pytest.fixture

@@ -171,6 +171,12 @@ def test_what_the_batcher_raises_is_answered(models, fake_batcher, path, error, 
     assert response.headers.get("Retry-After") == {429: "3", 503: "1", 504: None}[status]
 
 
+def test_the_deadline_is_told_of_the_request_and_not_of_a_piece(client, fake_batcher):
+    fake_batcher(DeadlineError("There was no score within 0.25 s. The request has 3 candidates."))
+    told = error_of(client.post("/v1/score", json=BODY))["message"]
+    assert told == "There were no scores in time. Send fewer or shorter texts, or try again."
+
+
 @pytest.mark.parametrize("error", [RuntimeError("secret detail"), EncodingError("secret detail")])
 def test_500_tells_an_id_and_the_log_the_rest(client, fake_batcher, caplog, error):
     fake_batcher(error)
