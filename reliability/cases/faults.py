@@ -54,11 +54,14 @@ class FaultyScorer(BERTScorer):
         self.faults = faults
         self.gives_nan = False
         self.is_broken = False
+        self.is_stalled = False
 
     def score_pairs(self, *arguments: Any, **named: Any) -> Any:
         """Score, unless a fault is due."""
         self.gives_nan = False
         self.faults.inject()
+        if self.is_stalled:
+            time.sleep(2 * MAX_STALL)  # the fault itself
         if self.is_broken:
             raise RuntimeError("An injected fault that lasts.")
         scores, counts = super().score_pairs(*arguments, **named)
@@ -117,7 +120,7 @@ def _raise(error: BaseException) -> None:
 
 BREAKING: dict[str, Callable[[FaultyScorer], None]] = {
     "an exception that lasts": lambda scorer: setattr(scorer, "is_broken", True),
-    "a stall": lambda scorer: time.sleep(2 * MAX_STALL),  # the fault itself
+    "stalls that last": lambda scorer: setattr(scorer, "is_stalled", True),
     "a killed worker": lambda scorer: _raise(SystemExit("injected")),
 }
 """The faults that break the worker."""
@@ -125,6 +128,7 @@ BREAKING: dict[str, Callable[[FaultyScorer], None]] = {
 PASSING: dict[str, Callable[[FaultyScorer], None]] = {
     "an exception": lambda scorer: _raise(RuntimeError("injected")),
     "out of memory": lambda scorer: _raise(OutOfMemoryError("injected")),
+    "a run that is only long": lambda scorer: time.sleep(2 * MAX_STALL),  # the fault itself
     "NaN": lambda scorer: setattr(scorer, "gives_nan", True),
 }
 """The faults that the worker survives."""
