@@ -72,23 +72,34 @@ class Request:
         """Return the tokens of some pairs; those of a candidate count for each of its references."""
         return int(self._ends[stop] - self._ends[start])
 
-    def take(self, max_tokens: int, *, at_least_one: bool) -> "Piece | None":
-        """Take as many of the pairs that are left as have at most `max_tokens` together.
+    def take(self, max_tokens: int, batch_texts: set[str], *, at_least_one: bool) -> "Piece | None":
+        """Take as many of the pairs that are left as cost at most `max_tokens` together.
+
+        A pair costs the tokens of its texts that are not in the batch yet, which are encoded, and the eighth part of
+        all its tokens, rounded up, for what is matched.
 
         Args:
-            max_tokens: the most tokens; where it is negative, nothing fits.
-            at_least_one: take one pair even where it has more.
+            max_tokens: the most tokens.
+            batch_texts: the texts in the batch, to which those of the piece are added.
+            at_least_one: take one pair even where it costs more.
 
         Returns:
-            What was taken; None where the next pair has more tokens.
+            What was taken; None where the next pair costs more.
         """
-        start = self._num_taken
-        least = min(start + at_least_one, len(self.references))
-        stop = max(int(np.searchsorted(self._ends, self._ends[start] + max_tokens, side="right")) - 1, least)
+        start = stop = self._num_taken
+        cost = 0
+        while stop < len(self.references):
+            texts = {self.candidates[stop], self.references[stop]} - batch_texts
+            of_pair = sum(len(self.token_ids[text]) for text in texts) + -(-self.tokens_between(stop, stop + 1) // 8)
+            if cost + of_pair > max_tokens and not (at_least_one and stop == start):
+                break
+            batch_texts |= texts
+            cost += of_pair
+            stop += 1
         if stop == start and self.references:
             return None
         self.has_begun, self._num_taken = True, stop
-        return Piece(self, start, stop)
+        return Piece(self, start, stop, cost)
 
     def join(self, piece: "Piece", scores: Scores) -> Scores | None:
         """Add the scores of a piece, and return those of all candidates once they are complete."""
@@ -119,6 +130,9 @@ class Piece:
     request: Request
     start: int
     stop: int
+
+    cost: int
+    """In tokens, as `Request.take` says."""
 
     @property
     def tokens(self) -> int:

@@ -44,7 +44,7 @@ def next_pieces(requests: Iterable[Request], max_tokens: int, *, oldest_first: b
 
     Args:
         requests: all that have not been answered.
-        max_tokens: the most tokens in a batch; a single pair may have more.
+        max_tokens: what a batch may cost; a single pair may cost more.
         oldest_first: whether to begin with the oldest.
 
     Returns:
@@ -56,20 +56,19 @@ def next_pieces(requests: Iterable[Request], max_tokens: int, *, oldest_first: b
         backlog[request.client] += request.tokens_left
     ordered = sorted(waiting, key=lambda one: (backlog[one.client], one.tokens_left, one.submitted))
     pieces: list[Piece] = []
+    texts: set[str] = set()
     room = max_tokens
     if oldest_first and waiting:
         oldest = min(waiting, key=lambda request: request.submitted)
-        pieces += _taken(oldest, max_tokens // 2, at_least_one=True)
-        room -= sum(piece.tokens for piece in pieces)
+        if piece := oldest.take(max_tokens // 2, texts, at_least_one=True):
+            pieces.append(piece)
+            room -= piece.cost
     for request in ordered:
-        taken = _taken(request, room, at_least_one=not pieces)
-        if not taken and request.has_more:
+        if not request.has_more:
+            continue
+        piece = request.take(room, texts, at_least_one=not pieces)
+        if piece is None:
             break
-        pieces += taken
-        room -= sum(piece.tokens for piece in taken)
+        pieces.append(piece)
+        room -= piece.cost
     return pieces
-
-
-def _taken(request: Request, max_tokens: int, *, at_least_one: bool) -> list[Piece]:
-    piece = request.take(max_tokens, at_least_one=at_least_one) if request.has_more else None
-    return [] if piece is None else [piece]

@@ -19,12 +19,12 @@ def test_pieces_cover_a_request_once_and_keep_to_their_tokens(references, rooms)
     candidates = ["c" * number for number in range(len(references))]
     pairs, _ = scorer.tokenise(collect_pairs(candidates, [["r" * length for length in some] for some in references]))
     request = Request(pairs, 1.0)
-    answer, total = None, request.tokens_left
+    answer, total, texts = None, request.tokens_left, set()
     for room in [*rooms, *[0] * 30]:
         at_least_one = room == 0
-        if not request.has_more or (piece := request.take(room, at_least_one=at_least_one)) is None:
+        if not request.has_more or (piece := request.take(room, texts, at_least_one=at_least_one)) is None:
             continue
-        assert piece.tokens <= max(room, 0) or (at_least_one and piece.stop == piece.start + 1)
+        assert piece.cost <= max(room, 0) or (at_least_one and piece.stop == piece.start + 1)
         total -= piece.tokens
         scores, _ = scorer.score_pairs(join_pieces([piece]))
         [part] = split_scores(scores, [piece])

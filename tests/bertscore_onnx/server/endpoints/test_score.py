@@ -45,7 +45,7 @@ def test_weighted_scores_are_those_of_a_weighing_scorer(client, rescaled_bundle)
 
 
 def test_a_request_of_many_tokens_is_scored_in_pieces(rescaled_bundle):
-    limits = Limits(max_batch_tokens=60)
+    limits = Limits(max_batch_tokens=30)
     with (
         Models.load([str(rescaled_bundle)], {}, limits, load_scorer) as models,
         serving(models, limits) as client,
