@@ -23,7 +23,7 @@ OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_a
 """How ONNX Runtime's messages, in small letters, tell that memory ran out; its exceptions do not."""
 
 MAX_THREADS = 1024
-"""More than any machine has CPUs for; each takes memory, and a process may have so many only."""
+"""More than any machine has CPUs for; each takes memory, and their number in a process is limited."""
 
 _WARNING, _FATAL = 2, 4
 """Severities of ONNX Runtime's log; the first is its default."""

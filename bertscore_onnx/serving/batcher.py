@@ -2,7 +2,6 @@
 
 import asyncio
 import atexit
-import logging
 import os
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
@@ -18,9 +17,7 @@ from bertscore_onnx.serving.request import Request
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.supervisor import Supervisor
 from bertscore_onnx.serving.turns import BatchSize
-from bertscore_onnx.serving.worker import probe, time_batch
-
-_log = logging.getLogger(__name__)
+from bertscore_onnx.serving.worker import count_warnings, probe, time_batch
 
 
 class MicroBatcher(Closeable):
@@ -109,9 +106,7 @@ class MicroBatcher(Closeable):
     def tokenise(self, pairs: Pairs) -> Pairs:
         """Tokenise pairs that were checked already, for `submit_pairs`; it takes time in proportion to their texts."""
         tokenised, counts = self._scorer.tokenise(pairs)
-        for message in counts.messages(self._scorer.max_length):
-            self._queue.count("warnings")
-            _log.debug("%s", message)
+        count_warnings(counts, self._scorer, self._queue)
         return tokenised
 
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":

@@ -11,7 +11,8 @@ from bertscore_onnx.concurrency.timer import Timer
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs, collect_pairs
+from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.scoring.text_warnings import TextCounts
 from bertscore_onnx.serving.limits import BatcherLimits
 from bertscore_onnx.serving.queue import RequestQueue
 from bertscore_onnx.serving.request import Piece, Request, is_finite, join_pieces, split_scores
@@ -44,6 +45,13 @@ def time_batch(scorer: BERTScorer) -> tuple[int, float]:
     with suppress(InputError):  # as in `probe`
         scorer.score_pairs(pairs)
     return sum(map(len, (pairs.token_ids or {}).values())), time.monotonic() - begun
+
+
+def count_warnings(counts: TextCounts, scorer: BERTScorer, queue: RequestQueue) -> None:
+    """Count and log what a caller should know of texts."""
+    for message in counts.messages(scorer.max_length):
+        queue.count("warnings")
+        _log.debug("%s", message)
 
 
 class SharedScorer:
@@ -221,18 +229,11 @@ class Worker:
         started = time.monotonic()
         pairs = join_pieces(pieces)
         try:
-            scores = self._score_pairs(pairs)
+            scores, counts = self.scorer.score_pairs(pairs)
         finally:
             self._queue.count_batch(pieces, pairs, started)
+        count_warnings(counts, self.scorer, self._queue)
         return split_scores(scores, pieces)
-
-    def _score_pairs(self, pairs: Pairs) -> Scores:
-        """Score pairs; what a caller should know of their texts is counted and logged."""
-        scores, counts = self.scorer.score_pairs(pairs)
-        for message in counts.messages(self.scorer.max_length):
-            self._queue.count("warnings")
-            _log.debug("%s", message)
-        return scores
 
     def _is_late(self, request: Request) -> bool:
         if request.deadline > time.monotonic():

@@ -38,7 +38,7 @@ def load_config(source: Source) -> Any:
     """Load the configuration alone.
 
     Raises:
-        ExportError: there is none to be had, it is damaged, or the model comes with code of its own.
+        ExportError: it cannot be found, it is damaged, or the model comes with code of its own.
     """
     with loading("configuration", source):
         settings, _ = PretrainedConfig.get_config_dict(source.name_or_path, revision=source.revision)
