@@ -13,6 +13,8 @@ import typer
 from bertscore_onnx import __version__
 from bertscore_onnx.cli.commands import doctor, export, inspect, models, score, serve
 from bertscore_onnx.cli.messages import PlainMessages, tell
+from bertscore_onnx.cli.options.examples import epilog_of
+from bertscore_onnx.cli.options.several_values import SeveralValues
 from bertscore_onnx.cli.streams import prepare_streams
 
 __all__ = ["app", "main"]
@@ -20,7 +22,6 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     cls=PlainMessages,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={
@@ -29,7 +30,7 @@ app = typer.Typer(
     },
 )
 for _command in (score.score, export.export, models.models, inspect.inspect, doctor.doctor, serve.serve):
-    app.command()(_command)
+    app.command(cls=SeveralValues, epilog=epilog_of(_command.__name__))(_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -44,7 +45,12 @@ def _options(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time."""
+    """BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time.
+
+    A model is exported once, into a bundle, which `score` takes. Which model? `--lang en` takes roberta-large, as
+    bert-score does, whose authors recommend microsoft/deberta-xlarge-mnli for English; `models` lists all of them.
+    Every command has examples: `bertscore-onnx COMMAND --help`.
+    """
 
 
 def main() -> None:

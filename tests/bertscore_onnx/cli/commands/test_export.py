@@ -71,7 +71,7 @@ def test_errors_start_a_line(run, tiny_model, tmp_path):
     result = run("export", "--model", tiny_model, "-l", 9, "--output", tmp_path / "bundle")
     assert (result.exit_code, result.stdout) == (1, "")
     last = result.stderr.splitlines()[-1]
-    assert last == f"Error: {tiny_model} has 3 layers; num_layers must be from 0 to that, not 9."
+    assert last == f"Error: {tiny_model} has 3 layers; --num-layers must be from 0 to that, not 9."
 
 
 def test_a_missing_layer_exits_1(run, tiny_model, home):

@@ -38,13 +38,15 @@ def test_says_nothing_on_standard_error_when_all_is_well(run, files, tiny_bundle
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-def test_prints_the_pairs_before_the_means(run, files, tiny_bundle, scored):
+def test_prints_the_pairs_under_a_header_and_the_means_elsewhere(run, files, tiny_bundle, scored):
     precision, recall, f1 = scored[0]
-    lines = run("score", "--model", tiny_bundle, *files, "-s").stdout.splitlines()
-    assert lines[0] == f"{precision[0]:.6f}\t{recall[0]:.6f}\t{f1[0]:.6f}"
-    assert lines[1] == f"{precision[1]:.6f}\t{recall[1]:.6f}\t{f1[1]:.6f}"
-    assert lines[2].startswith("bertscore-onnx|model:tiny-bert|layer:2|")
-    assert len(lines) == 3
+    result = run("score", "--model", tiny_bundle, *files, "-s")
+    assert result.stdout.splitlines() == [
+        "precision\trecall\tf1",
+        f"{precision[0]:.6f}\t{recall[0]:.6f}\t{f1[0]:.6f}",
+        f"{precision[1]:.6f}\t{recall[1]:.6f}\t{f1[1]:.6f}",
+    ]
+    assert result.stderr == run("score", "--model", tiny_bundle, *files).stdout
 
 
 def test_json_is_one_object(run, files, tiny_bundle, scored):
@@ -86,7 +88,8 @@ def test_underscored_names_of_bert_score_work(run, files, write, tiny_bundle):
     underscored = ("--num_layers", 2, "--batch_size", 1, "--rescale_with_baseline", "--baseline_path", baseline)
     hyphenated = [str(option).replace("_", "-") if option != baseline else option for option in underscored]
     result = run("score", "-m", tiny_bundle, *files, "--seg_level", *underscored)
-    assert re.fullmatch(rf"({SEGMENT}\n){{2}}bertscore-onnx\|.*\|rescale:file-.* P: .*\n", result.stdout)
+    assert re.fullmatch(rf"precision\trecall\tf1\n({SEGMENT}\n){{2}}", result.stdout)
+    assert re.fullmatch(r"bertscore-onnx\|.*\|rescale:file-.* P: .*\n", result.stderr)
     assert result.stdout == run("score", "-m", tiny_bundle, *files, "--seg-level", *hyphenated).stdout
 
 
@@ -131,7 +134,7 @@ def test_file_errors_exit_1(run, tiny_bundle, write):
 def test_unknown_devices_exit_1(run, files, tiny_bundle):
     result = run("score", "-m", tiny_bundle, *files, "--device", "tpu")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: device is 'tpu'; expected")
+    assert result.stderr.startswith("Error: --device is 'tpu'; expected")
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
@@ -168,9 +171,12 @@ def test_openvino_is_named_among_the_devices(run):
         (["-m", "x", "-c", "a", "-r", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -,"),
         (["-m", "x", "-c", "a", "-r", "b", "--baseline-path", "f"], "it has no effect without --rescale-with-baseline"),
         (["-m", "x", "-c", "a", "-r", "b", "--allow-fp32-baseline"], "--allow-fp32-baseline: it has no effect without"),
-        (["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level: it prints one layer's scores"),
+        (
+            ["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-s"],
+            "--seg-level, --output, --output-format: a pair is printed with",
+        ),
         (["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-l", "2"], "--num-layers: it has no effect with --all-l"),
-        (["-m", "x", "-c", "a"], "Missing option '-r' / '--ref'"),
+        (["-m", "x", "-c", "a"], "Invalid value for --ref: give the references, -r FILE. a is read as text"),
         (["-m", "x", "-r", "a"], "Missing option '-c' / '--cand'"),
         (["-m", "x", "-c", "a", "-r", "b", "-b", "0"], "Invalid value for '-b' / '--batch-size'"),
         (["-m", "x", "-c", "a", "-r", "b", "-l", "-1"], "Invalid value for '-l' / '--num-layers'"),
