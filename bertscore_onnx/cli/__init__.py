@@ -13,8 +13,8 @@ import typer
 from bertscore_onnx import __version__
 from bertscore_onnx.cli.commands import doctor, export, inspect, models, score, serve
 from bertscore_onnx.cli.messages import PlainMessages, tell
+from bertscore_onnx.cli.options.command import Command
 from bertscore_onnx.cli.options.examples import epilog_of
-from bertscore_onnx.cli.options.several_values import SeveralValues
 from bertscore_onnx.cli.streams import prepare_streams
 
 __all__ = ["app", "main"]
@@ -30,7 +30,7 @@ app = typer.Typer(
     },
 )
 for _command in (score.score, export.export, models.models, inspect.inspect, doctor.doctor, serve.serve):
-    app.command(cls=SeveralValues, epilog=epilog_of(_command.__name__))(_command)
+    app.command(cls=Command, epilog=epilog_of(_command.__name__))(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,6 +1,7 @@
 """Prints rows with their columns aligned, within a width."""
 
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -16,14 +17,17 @@ def print_table(rows: Sequence[Sequence[str]], *, file: TextIO | None = None, wi
     Args:
         rows: the cells.
         file: what to print to; None for standard output.
-        width: the most characters of a line; cells of the widest columns then take more lines. None for no limit.
+        width: the most characters of a line; cells of the last columns then take more lines. No word is broken but
+            after a hyphen. None for no limit.
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    columns = [*zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
     if width is not None:
-        widths = _narrowed(widths, [len(cell) for cell in rows[0]], width)
+        widths = _narrowed(widths, [max(map(_longest_word, column)) for column in columns], width)
     for row in rows:
         cells = [
-            [cell] if len(cell) <= size else textwrap.wrap(cell, size) for cell, size in zip(row, widths, strict=True)
+            [cell] if len(cell) <= size else textwrap.wrap(cell, size, break_long_words=False)
+            for cell, size in zip(row, widths, strict=True)
         ]
         for line in zip_longest(*cells, fillvalue=""):
             print(_GAP.join(part.ljust(size) for part, size in zip(line, widths, strict=True)).rstrip(), file=file)
@@ -39,14 +43,16 @@ def terminal_width() -> int | None:
         return None
 
 
+def _longest_word(cell: str) -> int:
+    return max(map(len, re.split(r"\s|(?<=-)", cell)))
+
+
 def _narrowed(widths: Sequence[int], least: Sequence[int], total: int) -> list[int]:
-    """Return widths that fit into a total, taken from the widest first; none below its least."""
+    """Return widths that fit into a total, taken from the last columns first; none below its least."""
     narrowed = list(widths)
     excess = sum(widths) + len(_GAP) * (len(widths) - 1) - total
-    while excess > 0:
-        column = max(range(len(narrowed)), key=lambda number: narrowed[number] - least[number] > 0 and narrowed[number])
-        if narrowed[column] <= least[column]:
-            break
-        narrowed[column] -= 1
-        excess -= 1
+    for column in reversed(range(len(narrowed))):
+        taken = min(max(excess, 0), narrowed[column] - least[column])
+        narrowed[column] -= taken
+        excess -= taken
     return narrowed

@@ -167,6 +167,6 @@ def _read_idf(specs: Sequence[str]) -> dict[str, list[str]]:
         name, equals, file = spec.partition("=")
         if not (name and equals and file) or name in tables:
             raise InputError(f"--idf {spec!r} is not in the form NAME=FILE, each NAME once.")
-        with open_input(InputFile(file, format_of(file), reference_columns())) as sentences:
+        with open_input(InputFile(file, format_of(file), columns=reference_columns())) as sentences:
             tables[name] = [sentence for row in sentences.rows() for sentence in row]
     return tables

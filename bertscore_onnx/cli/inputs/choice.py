@@ -54,7 +54,14 @@ def choose_inputs(candidates: Sequence[str], references: Sequence[str], options:
 
 
 def _input_file(name: str, said: InputFormat | None, columns: tuple[Column, ...], options: TableOptions) -> InputFile:
-    return InputFile(name, said or format_of(name), columns, not options.no_header, not options.no_quotes)
+    return InputFile(
+        name,
+        said or format_of(name),
+        said is not None,
+        columns=columns,
+        has_header=not options.no_header,
+        has_quotes=not options.no_quotes,
+    )
 
 
 def _check_names(candidates: Sequence[str], references: Sequence[str]) -> None:

@@ -19,6 +19,9 @@ class InputFile:
     """Its name, or `-` for standard input."""
 
     format: InputFormat = "text"
+    is_format_said: bool = False
+    """Whether the format was asked for; else it is that of the name, and text that looks like a table is refused."""
+
     columns: tuple[Column, ...] = ()
     """The columns to take texts from; none for text, of which each line is one."""
 
@@ -61,7 +64,7 @@ class OpenFile:
         file, source = self._file, self._source
         match file.format:  # each has its reader imported here, for they cost start-up time
             case "text":
-                return ([line] for line in read_lines(source))
+                return ([line] for line in (read_lines(source) if file.is_format_said else _no_json(source)))
             case "tsv" | "csv":
                 from bertscore_onnx.cli.inputs.tables.delimited import Dialect, read_delimited
 
@@ -75,6 +78,29 @@ class OpenFile:
                 from bertscore_onnx.cli.inputs.tables.parquet import read_parquet
 
                 return read_parquet(source, file.columns)
+
+
+def _no_json(source: Source) -> Iterator[str]:
+    """Yield the lines, unless the first is a JSON object: those of JSON lines are no texts."""
+    lines = read_lines(source)
+    first = next(lines)
+    if first.startswith("{") and first.rstrip().endswith("}") and _is_json(first):
+        raise InputError(
+            f"{source.title} seems to hold JSON lines. Add --input-format jsonl to read them, or --input-format text "
+            "if these lines are the texts."
+        )
+    yield first
+    yield from lines
+
+
+def _is_json(line: str) -> bool:
+    import msgspec  # costs start-up time and is needed only here
+
+    try:
+        msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def _to_utf_8(encoding: str) -> str:
 
 
 def _to_pipe(command: str) -> str:
-    return f"Unpack it, for example `{command} FILE | bertscore-onnx score -c - …`."
+    return f"Unpack it, for example `{command} FILE | bertscore-onnx score -c - ...`."
 
 
 _SPREADSHEET = "Save its table as CSV, and score that."

@@ -118,7 +118,7 @@ def _open(name: str) -> BufferedIOBase:
         if " " in name and not os.path.exists(name):
             raise InputError(
                 f"There is no file {name!r}; expected the name of a file with texts, one a line, not a text. To score "
-                "a single text, pipe it in: `echo 'A text.' | bertscore-onnx score -c - -r FILE …`."
+                "a single text, pipe it in: `echo 'A text.' | bertscore-onnx score -c - -r FILE ...`."
             ) from error
         raise InputError(
             f"Cannot read {name!r} ({error.strerror}); expected a readable file, or - for standard input. Check the "

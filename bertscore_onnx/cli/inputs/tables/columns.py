@@ -92,6 +92,6 @@ def _described(value: object) -> str:
 def _hint(value: object) -> str:
     if value is None or (isinstance(value, list) and None in value):
         return " Leave the row out, or make the text empty, which scores 0."
-    if isinstance(value, list) and value:
+    if isinstance(value, list) and value and isinstance(value[0], str):
         return " Candidates are scored one by one: write a row for each."
     return ""

@@ -1,4 +1,4 @@
-"""Options that take all values that follow them: `-r a.txt b.txt`, as bert-score has it, for `-r a.txt -r b.txt`."""
+"""How every command is called: `-r a.txt b.txt`, as bert-score has it, stands for `-r a.txt -r b.txt`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,8 +6,12 @@ from typing import Any
 from typer.core import TyperCommand
 
 
-class SeveralValues(TyperCommand):
+class Command(TyperCommand):
     """A command whose repeatable options take several values at once, too."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what stands in the line of usage, an argument by its plain name."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Repeat such an option before each of its values, and parse that."""
