@@ -35,11 +35,13 @@ def read_json_lines(source: Source, columns: Sequence[Column]) -> Iterator[list[
 
 def _decoded(line: str, place: str) -> dict[str, object]:
     try:
-        return msgspec.json.decode(line, type=dict[str, object])
+        return _OBJECTS.decode(line)
     except msgspec.ValidationError as error:
         raise InputError(f"{place}: expected a JSON object.{_ONE_A_LINE}") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"{place}: expected a JSON object ({error}).{_ONE_A_LINE}") from error
 
+
+_OBJECTS = msgspec.json.Decoder(dict[str, object])
 
 _ONE_A_LINE = " Objects stand one a line; `jq -c '.[]' FILE > NEW_FILE` writes those of an array so."
