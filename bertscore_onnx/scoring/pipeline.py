@@ -85,6 +85,8 @@ class Pipeline(Closeable):
             BundleError: the tokenizer or the graph cannot be loaded.
             DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
         """
+        self.bundle = bundle
+        """What was loaded."""
         self.manifest = bundle.manifest
         """What the bundle says of the model."""
         self.tokenizer = load_tokenizer(bundle, long_text)

@@ -220,6 +220,14 @@ class TextScorer(Closeable):
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
         return self._finished(Scores(precision, recall, f1, best))
 
+    def check_bundle(self) -> None:
+        """Check that the bundle's files are still those that were loaded.
+
+        Raises:
+            DigestError: one of them was replaced, or removed.
+        """
+        self._shared_pipeline.bundle.check_unchanged()
+
     def release_memory(self) -> None:
         """Give memory that only large texts need back to the system; a process that idles needs no more of it.
 
