@@ -75,7 +75,7 @@ class _Entry:
         """Return one more user of the model, loaded if need be; the caller holds the lock."""
         if self._scorer is not None:
             try:
-                self._scorer.check_bundle()
+                self._scorer.bundle.check_unchanged()
             except DigestError:
                 self._close()
         if self._scorer is None:

@@ -81,6 +81,11 @@ def default_model(language: str) -> str:
     return model
 
 
+def models_of_languages() -> Mapping[str, str]:
+    """Return the languages that have a model of their own, with it."""
+    return MappingProxyType(_document()["languages"]["named"])
+
+
 def nearest_names(name: str, candidates: Iterable[str] | None = None, count: int = 3) -> list[str]:
     """Return the names most similar to one that was not found, for an error message.
 

@@ -6,6 +6,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.errors import ClosedError, IdfError, InputError
@@ -54,6 +55,11 @@ class TextScorer(Closeable):
         self._rescaling = rescaling
         self._batch_size = batch_size
         self._is_closed = False
+
+    @property
+    def bundle(self) -> Bundle:
+        """What was loaded; its `check_unchanged` says whether its files are still the same."""
+        return self._shared_pipeline.bundle
 
     @property
     def manifest(self) -> Manifest:
@@ -219,14 +225,6 @@ class TextScorer(Closeable):
         counts.warn(self.max_length, stacklevel=2)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
         return self._finished(Scores(precision, recall, f1, best))
-
-    def check_bundle(self) -> None:
-        """Check that the bundle's files are still those that were loaded.
-
-        Raises:
-            DigestError: one of them was replaced, or removed.
-        """
-        self._shared_pipeline.bundle.check_unchanged()
 
     def release_memory(self) -> None:
         """Give memory that only large texts need back to the system; a process that idles needs no more of it.
