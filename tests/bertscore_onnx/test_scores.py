@@ -38,7 +38,7 @@ def test_no_candidates_give_no_scores():
     ] * 3
 
 
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda scores: pickle.loads(pickle.dumps(scores))])  # noqa: S301
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda scores: pickle.loads(pickle.dumps(scores))])
 def test_copies_keep_the_best_reference(scores, clone):
     assert clone(scores).best_reference.tolist() == [[1, 0]]
 
@@ -66,7 +66,7 @@ def test_the_score_of_each_candidate_has_every_layer():
     assert [score.best_reference.tolist() for score in found] == [[1, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda score: pickle.loads(pickle.dumps(score))])  # noqa: S301
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda score: pickle.loads(pickle.dumps(score))])
 def test_copies_of_one_score_keep_the_best_reference(clone):
     assert clone(Score(0.5, 0.25, 0.375, 3)).best_reference == 3
 

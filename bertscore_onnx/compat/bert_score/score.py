@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
-import bertscore_onnx
+from bertscore_onnx import functional
 from bertscore_onnx.compat.bert_score.scorer import BERTScorer, Tensors, as_tensors
 from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model, model2layers
 from bertscore_onnx.compat.devices import device_named
@@ -44,7 +44,7 @@ def score(
     """
 
     def call(rescale_with_baseline: bool) -> Scores:
-        return bertscore_onnx.score(
+        return functional.score(
             cands,
             refs,
             model_type,

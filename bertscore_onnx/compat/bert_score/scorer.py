@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
 
-import bertscore_onnx
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.utils import get_hash
 from bertscore_onnx.compat.devices import device_named
 from bertscore_onnx.compat.plot import draw_similarity
 from bertscore_onnx.compat.tensors import TensorArray
 from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling
+from bertscore_onnx.scorer import BERTScorer as OnnxScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Reference
 
@@ -42,7 +42,7 @@ class BERTScorer:
             nthreads: has no effect: in bert-score it counts the processes that tokenise for idf.
             device: may also be "mps", for CoreML where ONNX Runtime offers it, else the CPU with one warning.
         """
-        self._scorer = bertscore_onnx.BERTScorer(
+        self._scorer = OnnxScorer(
             model_type,
             num_layers,
             batch_size=batch_size,

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import log
 
-import bertscore_onnx
+from bertscore_onnx import __version__ as own_version
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
@@ -45,7 +45,7 @@ def get_hash(
     It does not say which sentences idf weights come from; `bertscore_onnx.BERTScorer.signature` does.
     """
     line = f"{model}_L{num_layers}_{'idf' if idf else 'no-idf'}_version={__version__}"
-    line += f"(bertscore-onnx={bertscore_onnx.__version__})"
+    line += f"(bertscore-onnx={own_version})"
     if rescale_with_baseline:
         line += "-custom-rescaled" if use_custom_baseline else "-rescaled"
     return line + ("_fast-tokenizer" if use_fast_tokenizer else "")

@@ -5,7 +5,7 @@ from typing import Any
 import datasets
 import evaluate
 
-import bertscore_onnx
+from bertscore_onnx.functional import score
 
 _DESCRIPTION = "Precision, recall and F1 of matching contextual token embeddings greedily, on ONNX Runtime."
 
@@ -48,6 +48,6 @@ class BertScoreOnnx(evaluate.Metric):  # type: ignore[misc] # evaluate carries n
         )
 
     def _compute(self, predictions: list[str], references: list[Any], **options: Any) -> dict[str, Any]:
-        scores, signature = bertscore_onnx.score(predictions, references, return_hash=True, **options)
+        scores, signature = score(predictions, references, return_hash=True, **options)
         precision, recall, f1 = (values.tolist() for values in scores)
         return {"precision": precision, "recall": recall, "f1": f1, "hashcode": signature}
