@@ -25,7 +25,7 @@ def resolve_bundle(
     lang: str | None = None,
     num_layers: int | None = None,
     all_layers: bool | None = False,
-    tokenizer_mode: TokenizerMode = "slow",
+    tokenizer_mode: TokenizerMode | None = None,
     precision: Precision | None = None,
     verify: bool = False,
 ) -> Bundle:
@@ -36,14 +36,14 @@ def resolve_bundle(
         lang: a language code; needed where there is no `model_type`.
         num_layers: the layer; None for the bundle's own, or the catalogue's. No matter with `all_layers`.
         all_layers: whether a bundle of every layer is wanted; None for no matter, where a path is given.
-        tokenizer_mode: which tokenizer's ids, where a name is given.
+        tokenizer_mode: which tokenizer's ids; None for that of the bundle whose path is given, and slow by name.
         precision: the graph's; None for that of the bundle whose path is given, and fp32 by name.
         verify: read every file for its digest.
 
     Raises:
         InputError: neither a model nor a language was named.
         UnknownModelError: no such model.
-        InputError: the bundle is of another precision.
+        InputError: the bundle is of another tokenizer or precision.
         UnknownLayerError: the bundle is of another layer, or nothing says which to take.
         BundleNotFoundError: the model is known, but not exported yet.
         BundleError: the bundle cannot be used.
@@ -59,14 +59,9 @@ def resolve_bundle(
         bundle = open_bundle(model_type, verify=verify)
         if all_layers is not None:
             _check_layers(bundle, num_layers, all_layers=all_layers)
-        if precision not in (None, bundle.manifest.precision):
-            raise InputError(
-                f"The bundle {bundle.path} is in {bundle.manifest.precision}, and {precision} was asked for. Leave "
-                f"precision out, or run `bertscore-onnx export --model {bundle.manifest.model_id} --precision "
-                f"{precision}`."
-            )
+        _check_variant(bundle, tokenizer_mode, precision)
         return bundle
-    precision = precision or "fp32"
+    tokenizer_mode, precision = tokenizer_mode or "slow", precision or "fp32"
     if all_layers:
         folder = _existing(model_type, Variant(None, tokenizer_mode, precision))
     else:
@@ -92,6 +87,23 @@ def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -
         raise UnknownLayerError(
             f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer {num_layers} was asked for. "
             f"Leave num_layers out, or run {command} --num-layers {num_layers}`."
+        )
+
+
+def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precision: Precision | None) -> None:
+    """Raise where a bundle opened by its path is of another tokenizer or precision than asked for."""
+    manifest = bundle.manifest
+    wanted = Variant(manifest.num_layers, tokenizer_mode or manifest.tokenizer_mode, precision or manifest.precision)
+    advice = f"or run `bertscore-onnx export --model {manifest.model_id}{_options(wanted)}`."
+    if wanted.tokenizer_mode != manifest.tokenizer_mode:
+        raise InputError(
+            f"The bundle {bundle.path} has the {manifest.tokenizer_mode} tokenizer, and the {tokenizer_mode} one was "
+            f"asked for. Leave use_fast_tokenizer out, {advice}"
+        )
+    if wanted.precision != manifest.precision:
+        raise InputError(
+            f"The bundle {bundle.path} is in {manifest.precision}, and {precision} was asked for. Leave precision out, "
+            + advice
         )
 
 

@@ -67,7 +67,7 @@ class TextScorer(Closeable):
 
     @property
     def max_length(self) -> int:
-        """The most tokens that the model may get at a time, special tokens included."""
+        """The most tokens of a text, or of a window of it, special tokens included."""
         return self._shared_pipeline.tokenizer.max_length
 
     @property
@@ -81,6 +81,7 @@ class TextScorer(Closeable):
             rescale=self._rescaling.name,
             tokenizer=pipeline.tokenizer.description,
             long_text=pipeline.tokenizer.long_text,
+            max_length=pipeline.max_length,
             precision=pipeline.encoder.precision,
             bundle=manifest.digest[:12],
         )

@@ -50,6 +50,31 @@ def test_the_fast_tokenizer_has_a_bundle_of_its_own(installed):
     assert resolve_bundle("roberta-large", tokenizer_mode="fast").path == folder
 
 
+@pytest.mark.slow  # it imports PyTorch
+def test_a_path_knows_its_own_tokenizer(tiny_bundle, fast_bundle):
+    assert resolve_bundle(str(fast_bundle)).manifest.tokenizer_mode == "fast"
+    assert resolve_bundle(str(fast_bundle), tokenizer_mode="fast").path == fast_bundle
+    assert resolve_bundle(str(tiny_bundle), tokenizer_mode="slow").path == tiny_bundle
+
+
+@pytest.mark.slow  # it imports PyTorch
+@pytest.mark.parametrize(("has", "asked"), [("slow", "fast"), ("fast", "slow")])
+def test_a_bundle_of_the_other_tokenizer_is_refused(tiny_bundle, fast_bundle, has, asked):
+    bundle = fast_bundle if has == "fast" else tiny_bundle
+    with pytest.raises(InputError) as caught:
+        resolve_bundle(str(bundle), tokenizer_mode=asked)
+    command = "bertscore-onnx export --model tiny-bert" + (" --tokenizer-mode fast" if asked == "fast" else "")
+    assert str(caught.value) == (
+        f"The bundle {bundle} has the {has} tokenizer, and the {asked} one was asked for. Leave use_fast_tokenizer "
+        f"out, or run `{command}`."
+    )
+
+
+def test_a_bundle_of_another_precision_is_refused(tiny_bundle):
+    with pytest.raises(InputError, match=r"is in fp32, and int8 was .* export --model tiny-bert --precision int8`"):
+        resolve_bundle(str(tiny_bundle), precision="int8")
+
+
 def test_each_precision_has_a_bundle_of_its_own(installed):
     installed("roberta-large", 17)
     folder = installed("roberta-large", 17, precision="int8")
