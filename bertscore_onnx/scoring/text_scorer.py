@@ -268,9 +268,8 @@ class TextScorer(Closeable):
         if weights is None:
             weights = self._idf_of((some.references for some in read_pairs(pairs)), "references")
         with progress_bar(total, shown=verbose) as advance:
-            for scores, of_chunk in self._pipeline.score(
-                read_pairs(pairs), weights, max_items=max_items, advance=advance
-            ):
+            chunks = self._pipeline.score(read_pairs(pairs), weights, max_items=max_items, advance=advance)
+            for scores, of_chunk in chunks:
                 counts += of_chunk
                 yield from self._finished(scores).each()
         counts.warn(self.max_length, stacklevel=2)
