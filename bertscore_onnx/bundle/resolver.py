@@ -1,6 +1,7 @@
 """Finds the bundle that a model's name, language or path means."""
 
 import os
+import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,6 +18,9 @@ from bertscore_onnx.bundle.store import (
     stored_bundles,
 )
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
+
+NEAR = 0.6
+"""How similar to a name that is not known others must be to be mentioned: that takes most of its letters in order."""
 
 
 def resolve_bundle(
@@ -61,6 +65,8 @@ def resolve_bundle(
             _check_layers(bundle, num_layers, all_layers=all_layers)
         _check_variant(bundle, tokenizer_mode, precision)
         return bundle
+    if _is_path(model_type):
+        _explain_folder(model_type)
     tokenizer_mode, precision = tokenizer_mode or "slow", precision or "fp32"
     if all_layers:
         folder = _existing(model_type, Variant(None, tokenizer_mode, precision))
@@ -163,7 +169,12 @@ def _explain_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision
     )
 
 
-def _explain_unknown(name: str) -> NoReturn:
+def _is_path(name: str) -> bool:
+    """Return whether a name cannot be that of a model on the Hub, `model` or `organisation/model`."""
+    return name.startswith((".", "~")) or re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is None
+
+
+def _explain_folder(name: str) -> NoReturn:
     if os.path.isfile(os.path.join(name, "config.json")):
         raise BundleNotFoundError(
             f"{name} holds a transformers model, not a bundle. Run `bertscore-onnx export --model {name} "
@@ -171,11 +182,20 @@ def _explain_unknown(name: str) -> NoReturn:
         )
     if os.path.exists(name):
         raise BundleNotFoundError(f"{name} is no bundle: it has no {MANIFEST}.")
-    known = [*catalogue.entries(), *installed_models()]
+    raise BundleNotFoundError(
+        f"There is no folder {name!r}. Give the path of a bundle, or the name of a model; `bertscore-onnx models` "
+        "lists those that are known."
+    )
+
+
+def _explain_unknown(name: str) -> NoReturn:
+    if os.path.exists(name) or os.path.isdir(name.rpartition("/")[0]):
+        _explain_folder(name)
+    near = ", ".join(catalogue.nearest_names(name, [*catalogue.entries(), *installed_models()], cutoff=NEAR))
     raise UnknownModelError(
-        f"No model {name!r} is in the catalogue, among the bundles in {store_root()} or at that path. The nearest "
-        f"names are {', '.join(catalogue.nearest_names(name, known))}. Any other model of the Hub can be exported: "
-        f"`bertscore-onnx export --model {name} --num-layers N`."
+        f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and no folder has this path."
+        f"{near and f' The nearest names are {near}.'} `bertscore-onnx models` lists all; any other model of the Hub "
+        f"can be exported: `bertscore-onnx export --model {name} --num-layers N`."
     )
 
 
