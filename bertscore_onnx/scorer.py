@@ -61,8 +61,8 @@ class BERTScorer(TextScorer):
             idf: weigh tokens by inverse document frequency: computed from `idf_sents` or by `compute_idf`, or else
                 from the references of each call. Or a ready table of token id to weight.
             idf_sents: sentences to compute idf weights from; needs `idf=True`.
-            device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is fast; None for CUDA
-                where there is one, else the CPU.
+            device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is fast; "coreml" for the
+                GPU of a Mac, which has not been measured; None for CUDA where there is one, else the CPU.
             lang: language code; chooses the model where none is named, and the baseline.
             rescale_with_baseline: rescale scores so that unrelated sentences score about 0; needs `lang` or
                 `baseline_path`.

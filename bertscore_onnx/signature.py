@@ -9,6 +9,8 @@ from bertscore_onnx import __version__
 class Signature:
     """How scores were made; two runs with equal signatures on one device give the same scores for the same texts.
 
+    In the precision bf16 they do so only in the same batches: its kernels round as the shape of a batch makes them.
+
     `str()` gives the line to print or to log: `bertscore-onnx|model:…|layer:…|…`, without fields that are None, and
     with `_` in a value for white space, `|` and what cannot be printed.
     """
