@@ -50,12 +50,13 @@ class ScoreFunction:
         return_hash: Literal[False] = ...,
         rescale_with_baseline: bool = ...,
         baseline_path: str | PathLike[str] | None = ...,
-        use_fast_tokenizer: bool = ...,
+        use_fast_tokenizer: bool | None = ...,
         *,
         idf_sents: Iterable[str] | None = ...,
         precision: Precision | None = ...,
         allow_fp32_baseline: bool = ...,
         long_text: LongText = ...,
+        max_length: int | None = ...,
     ) -> Scores: ...
 
     @overload
@@ -76,11 +77,12 @@ class ScoreFunction:
         return_hash: Literal[True],
         rescale_with_baseline: bool = ...,
         baseline_path: str | PathLike[str] | None = ...,
-        use_fast_tokenizer: bool = ...,
+        use_fast_tokenizer: bool | None = ...,
         idf_sents: Iterable[str] | None = ...,
         precision: Precision | None = ...,
         allow_fp32_baseline: bool = ...,
         long_text: LongText = ...,
+        max_length: int | None = ...,
     ) -> tuple[Scores, str]: ...
 
     def __call__(
@@ -99,12 +101,13 @@ class ScoreFunction:
         return_hash: bool = False,
         rescale_with_baseline: bool = False,
         baseline_path: str | PathLike[str] | None = None,
-        use_fast_tokenizer: bool = False,
+        use_fast_tokenizer: bool | None = None,
         *,
         idf_sents: Iterable[str] | None = None,
         precision: Precision | None = None,
         allow_fp32_baseline: bool = False,
         long_text: LongText = "truncate",
+        max_length: int | None = None,
     ) -> Scores | tuple[Scores, str]:
         """Score candidates against their references; results, errors and warnings are those of `BERTScorer.score`."""
 
@@ -119,13 +122,14 @@ class ScoreFunction:
                 nthreads=nthreads,
                 precision=precision,
                 long_text=long_text,
+                max_length=max_length,
             )
 
         if rescale_with_baseline and lang is None and baseline_path is None:
             raise BaselineError("Rescaling needs the language, `lang`, or a file of your own, `baseline_path`.")
         pairs = collect_pairs(cands, refs)
         device = None if device is None else str(device)
-        settings = (num_layers, all_layers, device, use_fast_tokenizer, nthreads, precision, long_text)
+        settings = (num_layers, all_layers, device, use_fast_tokenizer, nthreads, precision, long_text, max_length)
         with ExitStack() as stack:
             scorer = stack.enter_context(self._scorers.get((_bundle_named(model_type, lang), settings), load))
             if rescale_with_baseline:

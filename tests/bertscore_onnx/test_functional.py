@@ -182,7 +182,7 @@ def test_a_forked_child_scores_too(tiny_bundle):
 def test_an_error_of_loading_is_told_each_time(home):
     for _ in range(2):
         with pytest.raises(UnknownModelError):
-            score(["a cat"], ["the cat"], "nothing of this name")
+            score(["a cat"], ["the cat"], "nothing-of-this-name")
     with pytest.raises(InputError, match="Name a model"):
         score(["a cat"], ["the cat"])
 

@@ -25,7 +25,7 @@ class _Layers(dict[str, int]):
             raise KeyError(model) from error
 
 
-lang2model = defaultdict(lambda: catalogue.default_model(""), catalogue.models_of_languages())
+lang2model = defaultdict(lambda: catalogue.default_model("und"), catalogue.models_of_languages())
 """Language code to the model that scores it; others get the multilingual one."""
 
 model2layers = _Layers({name: entry.num_layers for name, entry in catalogue.entries().items()})
