@@ -57,7 +57,6 @@ class TextTokenizer:
 
         Raises:
             TokenizerError: the file is not a tokenizer, or larger than any.
-            InputError: the maximum leaves no room for a window.
         """
         sentencepiece = spec is not None and spec.sentencepiece is not None
         path = folder / (SENTENCEPIECE_FILE if sentencepiece else TOKENIZER_FILE)
@@ -75,11 +74,6 @@ class TextTokenizer:
         self._empty_ids = list(empty_ids)
         self.num_special_tokens = self._encode.num_special_tokens
         """How many special tokens stand in front of every text, and how many behind."""
-        if long_text == "window" and self.max_length <= sum(self.num_special_tokens):
-            raise InputError(
-                f'long_text is "window", and a window of {self.max_length} tokens, the model\'s maximum, has room for '
-                f'nothing but its {sum(self.num_special_tokens)} special tokens. Use "truncate".'
-            )
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
         """Tokenise texts.

@@ -112,7 +112,8 @@ def score(
     device: Annotated[
         str | None,
         typer.Option(
-            metavar="DEVICE", help="cpu, cuda, cuda:N or openvino (bfloat16).  [default: cuda where it is offered]"
+            metavar="DEVICE",
+            help="cpu, cuda, cuda:N, openvino (bfloat16) or coreml.  [default: cuda where it is offered]",
         ),
     ] = None,
     nthreads: Annotated[
@@ -135,6 +136,12 @@ def score(
         Literal["truncate", "window"],
         typer.Option(help="What becomes of texts beyond the model's maximum: truncated, or encoded in windows."),
     ] = "truncate",
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="The most tokens of a text, or of a window.  [default: the model's maximum]"
+        ),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -150,8 +157,8 @@ def score(
     before anything is scored, as far as they can be read twice.
 
     What is a good score? That depends on the model and the task: compare systems on the same references, with one
-    signature, which stands before the means. Sentences that have nothing in common get an F1 of .83 from roberta-large
-    on average, which --rescale-with-baseline makes 0.
+    signature, which stands before the means. Unrelated English sentences get an F1 of 0.83 from roberta-large, on
+    average, which --rescale-with-baseline makes 0.
 
     Which model? --lang takes bert-score's default; `bertscore-onnx models` lists the others. All formats, with
     examples, are in docs/command_line.md.
@@ -198,8 +205,8 @@ def score(
             lang=lang,
             rescale_with_baseline=rescale_with_baseline,
             baseline_path=baseline_path,
-            use_fast_tokenizer=use_fast_tokenizer,
-            nthreads=nthreads,
+            use_fast_tokenizer=use_fast_tokenizer or None,
+            max_length=max_length,
             precision=precision,
             long_text=long_text,
             allow_fp32_baseline=allow_fp32_baseline,
