@@ -112,10 +112,48 @@ def test_language_alone_chooses_its_default_model(run, files, home):
     assert result.stderr.startswith("Error: roberta-large at layer 17 is not exported yet")
 
 
+def test_a_single_reference_has_no_idf(run, write, tiny_bundle):
+    texts = write("texts.txt", "the cat\n")
+    result = run("score", "-m", tiny_bundle, "-c", texts, "-r", texts, "--idf")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: There is one reference, so every idf weight is 0;")
+
+
+def test_rescaling_without_baselines_says_that_there_are_none(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, "--rescale-with-baseline", *files)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "Error: Rescaling needs the language, `--lang`, or a file, `--baseline-path`. tiny-bert at layer 2 has no "
+        "baselines.\n"
+    )
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_texts_are_cut_at_the_length_that_is_asked_for(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, *files, "--max-length", 4)
+    assert result.exit_code == 0
+    assert "|max_length:4|" in result.stdout
+    assert "longer than 4 tokens" in result.stderr
+
+
+def test_a_length_beyond_the_models_is_refused_by_its_option(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, *files, "--max-length", 99)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: --max-length is 99; tiny-bert takes 3 ")
+
+
+@pytest.mark.parametrize("path", ["./absent", "path/to/absent", "/no/such/folder"])
+def test_a_path_without_a_folder_is_told(run, files, home, path):
+    for command in (["score", "-m", path, *files], ["inspect", path]):
+        result = run(*command)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"Error: There is no folder '{path}'.")
+
+
 def test_language_beside_a_model_chooses_the_baseline(run, files, tiny_bundle):
     result = run("score", "-m", tiny_bundle, "--lang", "xx", "--rescale-with-baseline", *files)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: tiny-bert at layer 2 has no baseline for 'xx', only for: none.")
+    assert result.stderr.startswith("Error: tiny-bert at layer 2 has no baseline for 'xx', nor for any other language.")
 
 
 def test_errors_are_one_line(run, files, tiny_bundle):
