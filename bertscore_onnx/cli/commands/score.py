@@ -5,9 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.cli.inputs.choice import TableOptions, choose_inputs
 from bertscore_onnx.cli.inputs.formats import InputFormat
-from bertscore_onnx.cli.inputs.pairs import open_pairs
 from bertscore_onnx.cli.messages import silence_warnings
 from bertscore_onnx.cli.options.completion import complete_model
 from bertscore_onnx.cli.outputs.choice import OutputFormat, choose_output
@@ -163,6 +161,9 @@ def score(
     Which model? --lang takes bert-score's default; `bertscore-onnx models` lists the others. All formats, with
     examples, are in docs/command_line.md.
     """
+    from bertscore_onnx.cli.inputs.choice import TableOptions, choose_inputs
+    from bertscore_onnx.cli.inputs.pairs import open_pairs
+
     tables = TableOptions(
         candidate_column, reference_column or (), input_format, reference_format, no_header, no_quotes
     )

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.cli.inputs.files import InputFile, open_input
-from bertscore_onnx.cli.inputs.formats import format_of
-from bertscore_onnx.cli.inputs.tables.columns import reference_columns
 from bertscore_onnx.errors import InputError, MissingExtraError
 from bertscore_onnx.server.limits import Limits
 
@@ -161,7 +158,11 @@ def _is_loopback(host: str) -> bool:
 
 
 def _read_idf(specs: Sequence[str]) -> dict[str, list[str]]:
-    """Read the sentences of each table, given as NAME=FILE."""
+    """Read the sentences of each table, given as NAME=FILE; of a file with columns, its references."""
+    from bertscore_onnx.cli.inputs.files import InputFile, open_input
+    from bertscore_onnx.cli.inputs.formats import format_of
+    from bertscore_onnx.cli.inputs.tables.columns import reference_columns
+
     tables: dict[str, list[str]] = {}
     for spec in specs:
         name, equals, file = spec.partition("=")

@@ -13,7 +13,7 @@ EXTRAS = ("torch", "transformers", "optimum", "onnx", "onnxruntime")
 
 @pytest.mark.parametrize("arguments", [["--help"], *([command, "--help"] for command in COMMANDS)])
 def test_help_needs_no_extra(run_process, arguments):
-    result = run_process(*arguments, blocked=(*EXTRAS, "numpy", "tokenizers"))
+    result = run_process(*arguments, blocked=(*EXTRAS, "csv", "gzip", "msgspec", "numpy", "pyarrow", "tokenizers"))
     assert (result.returncode, result.stderr) == (0, b"")
     assert result.stdout.startswith(b"Usage: ")
 
@@ -49,7 +49,7 @@ def test_an_interrupt_exits_130_without_a_traceback(run, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bertscore_onnx.cli.commands.score.open_pairs", interrupt)
+    monkeypatch.setattr("bertscore_onnx.cli.inputs.pairs.open_pairs", interrupt)
     result = run("score", "-m", "x", "-c", "a", "-r", "b")
     assert (result.exit_code, result.output) == (130, "")
 

@@ -21,12 +21,13 @@ class Column:
     may_hold_lists: bool = False
     """Whether a value may be a list of texts, where the format has lists."""
 
-    def find(self, there: Sequence[str], place: str) -> str:
+    def find(self, there: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the columns that are there.
 
         Args:
             there: their names.
             place: the file, and the line where names stand in lines, for a message.
+            advice: what else to do where it is not there, for the message.
 
         Raises:
             InputError: it is not among them, or there more than once.
@@ -37,7 +38,9 @@ class Column:
             if name in there:
                 return name
         wanted = " or ".join(map(repr, self.names))
-        raise InputError(f"{place}: there is no column {wanted}, only {_listed(there)}. Name one with {self.option}.")
+        raise InputError(
+            f"{place}: there is no column {wanted}, {_listed(there)}. Name one with {self.option}{advice}."
+        )
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
         """Return the texts of one value.
@@ -70,11 +73,11 @@ def reference_columns(names: Sequence[str] = ()) -> tuple[Column, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names for a message: not too many, and none too long."""
+    """Return what there is, for a message: not too many names, and none too long."""
     if not names:
-        return "none"
+        return "nor any other"
     shown = [repr(name if len(name) <= 40 else name[:37] + "...") for name in names[:_MOST_SHOWN]]
-    return ", ".join(shown) + (f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else "")
+    return "only " + ", ".join(shown) + (f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else "")
 
 
 _KINDS = {type(None): "null", bool: "true or false", int: "a number", float: "a number", dict: "an object"}

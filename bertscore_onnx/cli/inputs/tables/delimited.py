@@ -36,7 +36,8 @@ def read_delimited(source: Source, columns: Sequence[Column], dialect: Dialect) 
     rows = _rows(source, dialect)
     place, header = next(rows)
     names = header if dialect.has_header else [str(number) for number in range(1, len(header) + 1)]
-    positions = [names.index(column.find(names, place)) for column in columns]
+    advice = ", or add --no-header where the first line is none" if dialect.has_header else ""
+    positions = [names.index(column.find(names, place, advice)) for column in columns]
     if not dialect.has_header:
         yield [header[position] for position in positions]
     for place, fields in rows:

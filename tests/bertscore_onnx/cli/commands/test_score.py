@@ -99,6 +99,12 @@ def test_the_fast_tokenizer_is_asked_for_by_its_own_bundle(run, files, installed
     assert "bertscore-onnx export --model tiny-bert --num-layers 2 --tokenizer-mode fast" in result.stderr
 
 
+def test_the_fast_tokenizer_is_not_that_of_a_slow_bundle(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, *files, "--use-fast-tokenizer")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "has the slow tokenizer, and the fast one was asked for. Leave --use-fast-tokenizer out" in result.stderr
+
+
 def test_a_model_of_the_home_folder_goes_by_its_name(run, files, installed_bundle):
     assert run("score", "-m", "tiny-bert", *files).stdout.startswith("bertscore-onnx|model:tiny-bert|layer:2|")
 

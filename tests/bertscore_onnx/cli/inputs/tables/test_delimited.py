@@ -62,7 +62,7 @@ def test_empty_lines_of_one_column_are_empty_texts(write):
     [
         (
             "mt,ref\na,b\n",
-            "line 1: there is no column 'candidate', only 'mt', 'ref'. Name one with --candidate-column.",
+            "line 1: there is no column 'candidate', only 'mt', 'ref'. Name one with --candidate-column, or",
         ),
         (
             "candidate\na\n",

@@ -38,7 +38,7 @@ def test_blank_lines_are_skipped(write, read_rows):
         ('{"candidate": ' + "[" * 100_000, r"expected a JSON object \(.*recursion.*\)"),
         (r'{"candidate": "\ud800 and more"}', r"expected a JSON object \(.*surrogate.*\)"),
         ('{"mt": "a"}', "there is no column 'candidate', only 'mt'. Name one with --candidate-column."),
-        ("{}", "there is no column 'candidate', only none."),
+        ("{}", "there is no column 'candidate', nor any other."),
         ('{"candidate": "a"}', "there is no column 'reference' or 'references', only 'candidate'. Name one with --ref"),
         (
             '{"candidate": null, "reference": "b"}',
