@@ -18,7 +18,7 @@ def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
     assert (manifest.num_layers, manifest.tokenizer_mode) == (1, "fast")
     *stages, hint = result.stderr.splitlines()
     assert [stage.partition(" ")[0] for stage in stages] == ["[1/5]", "[2/5]", "[3/5]", "[4/5]", "[5/5]"]
-    assert re.fullmatch(r"\[3/5\] Writing the graph …  \d+\.\d s", stages[2])
+    assert re.fullmatch(r"\[3/5\] Writing the graph \.\.\.  \d+\.\d s", stages[2])
     assert hint == f"Score with it: bertscore-onnx score --model '{output}' -c FILE -r FILE"
 
 
@@ -112,7 +112,7 @@ def test_an_unknown_tokenizer_mode_is_wrong_usage(run):
 def test_stages_are_told_as_they_begin(capsys):
     with Stages(2) as stages:
         stages.begin("Loading")
-        assert capsys.readouterr().err == "[1/2] Loading …"
+        assert capsys.readouterr().err == "[1/2] Loading ..."
 
 
 def test_no_stage_says_nothing(capsys):
