@@ -64,9 +64,13 @@ def models(
     chosen = [model for name, model in known.items() if pattern.lower() in name.lower()]
     if not chosen:
         from bertscore_onnx.bundle import catalogue
+        from bertscore_onnx.bundle.resolver import NEAR
 
-        nearest = ", ".join(catalogue.nearest_names(pattern, known))
-        raise UnknownModelError(f"No model's name contains {pattern!r}. The nearest names are {nearest}.")
+        near = ", ".join(catalogue.nearest_names(pattern, known, cutoff=NEAR))
+        raise UnknownModelError(
+            f"No model's name contains {pattern!r}.{near and f' The nearest names are {near}.'} `bertscore-onnx models` "
+            "lists all."
+        )
     if as_json:
         print(json.dumps([asdict(model) for model in chosen]))
     else:

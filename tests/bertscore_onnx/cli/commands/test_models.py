@@ -119,3 +119,9 @@ def test_nothing_found_exits_1_with_the_nearest_names(run, home):
     assert result.stderr.startswith(
         "Error: No model's name contains 'roberta-lagre'. The nearest names are roberta-large,"
     )
+
+
+def test_names_that_are_not_near_are_not_told(run, home):
+    result = run("models", "no-such-thing")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: No model's name contains 'no-such-thing'. `bertscore-onnx models` lists all.\n"
