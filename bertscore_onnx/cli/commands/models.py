@@ -68,8 +68,8 @@ def models(
 
         near = ", ".join(catalogue.nearest_names(pattern, known, cutoff=NEAR))
         raise UnknownModelError(
-            f"No model's name contains {pattern!r}.{near and f' The nearest names are {near}.'} `bertscore-onnx models` "
-            "lists all."
+            f"No model's name contains {pattern!r}.{near and f' The nearest names are {near}.'} "
+            "`bertscore-onnx models` lists all."
         )
     if as_json:
         print(json.dumps([asdict(model) for model in chosen]))

@@ -74,6 +74,19 @@ def test_tables_come_through_pipes(run, columns, tiny_bundle, scores, name):
     assert result["f1"] == pytest.approx(scores.F.mean(), abs=1e-7)
 
 
+def test_parquet_is_scored_by_its_columns_also_through_a_pipe(run, tmp_path, tiny_bundle, scores):
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"mt": [one for one, *_ in PAIRS], "refs": [references for _, *references in PAIRS]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "pairs.parquet")
+    options = ["--candidate-column", "mt", "--reference-column", "refs", "--json", "-s"]
+    by_name = run("score", "-m", tiny_bundle, "-c", tmp_path / "pairs.parquet", *options)
+    assert [segment["f1"] for segment in json.loads(by_name.stdout)["segments"]] == scores.F.tolist()
+    stdin = (tmp_path / "pairs.parquet").read_bytes()
+    piped = run("score", "-m", tiny_bundle, "-c", "-", "--input-format", "parquet", *options, stdin=stdin)
+    assert piped.stdout == by_name.stdout
+
+
 def test_candidates_and_references_may_be_in_files_of_different_formats(run, table, write, tiny_bundle):
     texts = write("candidates.txt", "".join(f"{candidate}\n" for candidate, *_ in PAIRS))
     lines, rows = table("pairs.jsonl"), table("pairs.csv")
