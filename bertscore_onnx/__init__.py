@@ -28,7 +28,7 @@ _IN_COMPAT = {
 """Names of bert-score that users look for here, and where they are."""
 
 _OF_PYTORCH = {"bert_cos_score_idf", "cache_scibert", "get_bert_embedding", "get_model", "sent_encode"}
-"""Those that take or give models of PyTorch, or tokenizers of transformers, and so have no counterpart."""
+"""Those that take or give models of PyTorch, and so have no counterpart."""
 
 if TYPE_CHECKING:
     from bertscore_onnx.encoding.encoded_texts import EncodedTexts

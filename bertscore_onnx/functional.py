@@ -147,7 +147,7 @@ class ScoreFunction:
         self._scorers.clear()
 
 
-score = ScoreFunction()
+score: ScoreFunction = ScoreFunction()
 
 
 def _bundle_named(model_type: str | PathLike[str] | None, lang: str | None) -> Hashable:

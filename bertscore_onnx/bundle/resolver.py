@@ -1,7 +1,6 @@
 """Finds the bundle that a model's name, language or path means."""
 
 import os
-import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -170,8 +169,8 @@ def _explain_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision
 
 
 def _is_path(name: str) -> bool:
-    """Return whether a name cannot be that of a model on the Hub, `model` or `organisation/model`."""
-    return name.startswith((".", "~")) or re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is None
+    """Return whether a name can only be a path: that of a model on the Hub is `model` or `organisation/model`."""
+    return not name or name[0] in "./~" or name[-1] == "/" or "\\" in name or name.count("/") > 1
 
 
 def _explain_folder(name: str) -> NoReturn:

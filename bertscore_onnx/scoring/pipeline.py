@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.manifest import MAX_SIZE
+from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.cpus import usable_cpus
@@ -105,14 +105,14 @@ class Pipeline(Closeable):
         """
         self.bundle = bundle
         """What was loaded."""
-        self.manifest = bundle.manifest
+        self.manifest: Manifest = bundle.manifest
         """What the bundle says of the model."""
-        self.tokenizer = load_tokenizer(bundle, long_text, max_length)
-        self.max_length = max_length
+        self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, max_length)
+        self.max_length: int | None = max_length
         """The most tokens of a text where that was chosen; None for the model's own maximum."""
-        self.encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
+        self.encoder: Encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
         """The model."""
-        self.model = (
+        self.model: str = (
             f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}, "
             f"max_length={self.tokenizer.max_length}"
         )

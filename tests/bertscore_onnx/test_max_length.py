@@ -133,3 +133,7 @@ def test_a_model_without_a_bound_takes_longer_texts_than_by_default(tiny_bundle)
     unbounded = Bundle(opened.path, msgspec.structs.replace(opened.manifest, max_length=None))
     assert load_tokenizer(unbounded).max_length == 8192
     assert load_tokenizer(unbounded, max_length=10_000).max_length == 10_000
+
+
+def test_golden_pairs_are_not_cut(tiny_bundle):
+    BERTScorer(tiny_bundle, max_length=3, verify=True).close()

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from inspect import ismodule
 
 import pytest
@@ -52,6 +53,7 @@ def test_all_members_are_listed_before_they_are_imported():
     [
         ("get_hash", "bertscore_onnx.compat.bert_score.utils"),
         ("get_idf_dict", "bertscore_onnx.compat.bert_score.utils"),
+        ("get_tokenizer", "bertscore_onnx.compat.bert_score.utils"),
         ("lang2model", "bertscore_onnx.compat.bert_score.utils"),
         ("model2layers", "bertscore_onnx.compat.bert_score.utils"),
         ("plot_example", "bertscore_onnx.compat.bert_score"),
@@ -61,6 +63,7 @@ def test_other_names_of_bert_score_are_answered_with_where_they_are(name, module
     with pytest.raises(ImportError) as caught:
         exec(f"from bertscore_onnx import {name}")  # noqa: S102 -- the statement of a user
     assert str(caught.value) == f"bert-score's {name} is in {module}: `from {module} import {name}`."
+    assert hasattr(import_module(module), name)
 
 
 @pytest.mark.parametrize("name", ["cache_scibert", "get_model", "sent_encode"])

@@ -29,6 +29,14 @@ def test_a_text_matches_itself_perfectly(scorer):
         assert array == pytest.approx(np.ones(3), abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.* longer than 32 tokens :UserWarning")
+def test_no_score_is_above_1(scorer):
+    words = " ".join((*CANDIDATES, *REFERENCES)).split()
+    texts = [" ".join(np.random.default_rng(seed).choice(words, 1 + seed % 40)) for seed in range(200)]
+    assert np.max(scorer.score(texts, texts)) <= 1
+    assert np.max(scorer.pairwise(texts[:50], texts[:50])) <= 1
+
+
 @pytest.mark.parametrize("send", [pickle.dumps, copy.copy])
 def test_a_scorer_cannot_be_sent_to_another_process(scorer, send):
     with pytest.raises(InputTypeError, match="make a scorer in each process"):

@@ -57,7 +57,7 @@ def score(
             lang=lang,
             rescale_with_baseline=rescale_with_baseline,
             baseline_path=baseline_path,
-            use_fast_tokenizer=use_fast_tokenizer,
+            use_fast_tokenizer=use_fast_tokenizer or None,
         )
 
     try:

@@ -53,7 +53,7 @@ class BERTScorer:
             lang=lang,
             rescale_with_baseline=rescale_with_baseline,
             baseline_path=baseline_path,
-            use_fast_tokenizer=use_fast_tokenizer,
+            use_fast_tokenizer=use_fast_tokenizer or None,  # False is the default, of which a bundle knows better
         )
         self.model_type = self._scorer.model_type if model_type is None else str(model_type)
         self.num_layers = self._scorer.num_layers

@@ -57,7 +57,7 @@ def get_tokenizer(model_type: str, use_fast: bool = False) -> BundleTokenizer:
     Raises:
         BertScoreOnnxError: there is no such bundle, or it cannot be used.
     """
-    bundle = resolve_bundle(model_type, all_layers=None, tokenizer_mode="fast" if use_fast else "slow")
+    bundle = resolve_bundle(model_type, all_layers=None, tokenizer_mode="fast" if use_fast else None)
     return BundleTokenizer(bundle)
 
 

@@ -153,7 +153,7 @@ def test_a_part_of_a_name_is_near_it(home):
         resolve_bundle("xlnet")
 
 
-@pytest.mark.parametrize("name", ["nope", "someone/own-model"])
+@pytest.mark.parametrize("name", ["nope", "no such name", "someone/own-model"])
 def test_names_that_are_not_near_are_not_mentioned(home, name):
     with pytest.raises(UnknownModelError) as caught:
         resolve_bundle(name)
@@ -163,7 +163,7 @@ def test_names_that_are_not_near_are_not_mentioned(home, name):
 
 @pytest.mark.parametrize(
     "path",
-    ["path/to/absent", "./absent", "../absent", "~/absent", "/absent", "absent/", "C:\\absent", "a b", "here/absent"],
+    ["path/to/absent", "./absent", "../absent", "~/absent", "/absent", "absent/", "C:\\absent", "here/absent", ""],
 )
 def test_a_path_where_nothing_is_is_answered_as_a_path(home, tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
