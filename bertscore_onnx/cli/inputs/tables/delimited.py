@@ -80,7 +80,7 @@ def _hint(fields: Sequence[str], dialect: Dialect) -> str:
 
 
 class _Lines:
-    """The lines of a source, of which one row takes only so many."""
+    """The lines of a source; one row may take lines of `MAX_LINE_BYTES` characters together."""
 
     def __init__(self, source: Source, expected: str) -> None:
         self._title = source.title
