@@ -22,7 +22,9 @@ from bertscore_onnx.errors import (
 TIMEOUT = 30.0
 """Seconds that a server may take for the next bytes."""
 
-CHUNK = 1 << 20
+CHUNK = 1 << 14
+"""Bytes that are read at a time. The beginning of a chunk is lost where a connection breaks off."""
+
 _LONGEST_CAUSE = 300
 
 
@@ -33,9 +35,7 @@ def load_client() -> Any:
         MissingExtraError: it is not installed.
     """
     try:
-        import huggingface_hub.constants
-        import huggingface_hub.errors
-        import huggingface_hub.utils
+        import huggingface_hub
     except ModuleNotFoundError as error:
         if error.name != "huggingface_hub":
             raise
@@ -44,6 +44,10 @@ def load_client() -> Any:
             "`pip install 'bertscore-onnx[hub]'`.",
             name="huggingface_hub",
         ) from error
+    import huggingface_hub.constants
+    import huggingface_hub.errors
+    import huggingface_hub.utils
+
     return huggingface_hub
 
 
@@ -124,10 +128,10 @@ def told(place: str) -> Iterator[None]:
     except errors.HfHubHTTPError as error:
         check_status(getattr(error.response, "status_code", 500), place)
         raise HubError(f"{place} cannot be read: {_cause(error)}.") from error
-    except (OSError, *errors.HfHubHTTPError.__bases__) as error:  # the base of all that its HTTP library raises
-        raise HubUnreachableError(f"{place} cannot be reached: {_cause(error)}.") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise HubError(f"{place} did not answer as a hub does: {_cause(error)}.") from error
+    except (OSError, *errors.HfHubHTTPError.__bases__) as error:  # the base of all that its HTTP library raises
+        raise HubUnreachableError(f"{place} cannot be reached: {_cause(error)}.") from error
 
 
 def check_status(status: int, place: str) -> None:
@@ -167,9 +171,8 @@ def _body(response: Any, place: str, offset: int) -> Body:
 
 
 def _chunks(response: Any, place: str) -> Iterator[bytes]:
-    iterate = response.iter_bytes if hasattr(response, "iter_bytes") else response.iter_content
     with told(place):
-        yield from iterate(CHUNK)
+        yield from response.iter_bytes() if hasattr(response, "iter_bytes") else response.iter_content(CHUNK)
 
 
 def _cause(error: BaseException) -> str:

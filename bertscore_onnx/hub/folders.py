@@ -14,9 +14,11 @@ from bertscore_onnx.errors import (
     MissingExtraError,
     one_line,
 )
-from bertscore_onnx.hub.client import CHUNK, Body, headers_of, open_url
+from bertscore_onnx.hub.client import Body, headers_of, open_url
 from bertscore_onnx.hub.origins import Origin
 from bertscore_onnx.hub.source import Source
+
+_CHUNK = 1 << 20
 
 
 class WebFolder:
@@ -98,7 +100,7 @@ class StoreFolder:
 
 def _chunks(file: Any, place: str) -> Iterator[bytes]:
     with _told(place):
-        yield from iter(lambda: file.read(CHUNK), b"")
+        yield from iter(lambda: file.read(_CHUNK), b"")
 
 
 @contextmanager

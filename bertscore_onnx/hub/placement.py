@@ -93,12 +93,14 @@ class Place:
             yield folder
 
     def _is_free(self, path: Path, *, force: bool) -> bool:
-        if not path.exists():
+        if not path.exists() or (path.is_dir() and not any(path.iterdir())):
             return True
+        if force:
+            return (path / MANIFEST).is_file()
         try:
-            return force or read_manifest(path).digest == self._digest  # and damaged, or it would be used
+            return read_manifest(path).digest == self._digest  # and damaged, since it was not taken
         except BundleError:
-            return (path / MANIFEST).is_file() if force else False
+            return False
 
 
 def put(staging: Path, path: Path) -> None:

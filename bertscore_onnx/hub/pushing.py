@@ -15,7 +15,7 @@ from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, HubError, InputError
 from bertscore_onnx.hub.client import check_online, load_client, told
-from bertscore_onnx.hub.repository import HubRepository, HubVariant, hub_api
+from bertscore_onnx.hub.repository import HubRepository, HubVariant
 from bertscore_onnx.hub.source import Source, parse_source
 from bertscore_onnx.hub.transfer import fetch_manifest
 
@@ -60,7 +60,7 @@ def push(
         raise InputError(f"{repo!r} is no repository; expected ORG/REPO, to whose default branch a bundle is pushed.")
     opened = open_bundle(bundle, verify=True)
     check_online()
-    api, variant = hub_api(token), opened.manifest.variant.folder_name
+    api, variant = load_client().HfApi(token=token), opened.manifest.variant.folder_name
     with told(str(source)):
         api.create_repo(source.repo, private=private or None, exist_ok=True)
     repository = HubRepository(source, token)

@@ -1,6 +1,5 @@
 """A repository of the hub at one commit, and one variant in it."""
 
-import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import PurePosixPath
@@ -11,11 +10,6 @@ from bertscore_onnx.errors import BundleNotFoundError, HubError, InputError
 from bertscore_onnx.hub.client import TIMEOUT, Body, headers_of, load_client, open_url, told
 from bertscore_onnx.hub.origins import Origin
 from bertscore_onnx.hub.source import Source
-
-
-def hub_api(token: str | None) -> Any:
-    """Return the client of the hub that `HF_ENDPOINT` names."""
-    return load_client().HfApi(endpoint=os.environ.get("HF_ENDPOINT", "").rstrip("/") or None, token=token)
 
 
 class HubRepository:
@@ -33,7 +27,7 @@ class HubRepository:
             HubUnreachableError: the hub cannot be reached.
             HubError: it refuses the request, or does not answer as a hub does.
         """
-        self._api = hub_api(token)
+        self._api = load_client().HfApi(token=token)
         self._headers = headers_of(token)
         self._repo = str(source.repo)
         self.name = str(Source(source.place, source.revision))

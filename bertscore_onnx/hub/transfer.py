@@ -146,6 +146,7 @@ def _receive(
         bound = bound if most is None else min(bound, most)
         for chunk in body.chunks:
             if received + len(chunk) > bound:
+                opened.truncate(0)  # what came may be no more than a beginning
                 raise HubError(f"{remote.name} sends more of {name} than the {bound:,} bytes that it may have.")
             opened.write(chunk)
             advance(len(chunk))

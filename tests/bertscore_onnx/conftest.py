@@ -7,12 +7,31 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.providers import CPU, OPENVINO
 from bertscore_onnx.encoding.sessions import open_session
+from tests.support.fake_hub import fake_hub
 
 
 @pytest.fixture(scope="module")
 def scorer(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         yield scorer
+
+
+@pytest.fixture
+def hub(monkeypatch, home):
+    """A hub on loopback that holds nothing, for whoever is not offline; the home folder is the test's own."""
+    import huggingface_hub
+    from huggingface_hub import constants, utils
+
+    forget_sessions = getattr(utils, "reset_sessions", None) or huggingface_hub.close_session
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(home / "no-token"))
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr("bertscore_onnx.hub.transfer.PAUSE", 0.01)
+    with fake_hub(int(constants.ENDPOINT.rpartition(":")[2])) as hub:
+        forget_sessions()
+        yield hub
+        forget_sessions()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import itertools
 import json
+import socket
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -60,9 +61,10 @@ class FakeHub(ThreadingHTTPServer):
         """The end of the path of a file that does not end."""
         self.ignores_ranges = False
         self.declares_sizes = True
-        self.waits: threading.Event | None = None
-        """What the sending of graphs waits for."""
+        self.half_sent: threading.Barrier | None = None
+        """Where the sending of a graph waits when half of it is sent: for the test, and again to be let go on."""
         self.uploads: dict[str, bytes] = {}
+        self.has_left = False
 
     @property
     def url(self):
@@ -77,6 +79,12 @@ class FakeHub(ThreadingHTTPServer):
             f"{prefix}{file.name}": file.read_bytes() for file in Path(bundle).iterdir() if file.name != "source.json"
         }
         return repository.commit({**before, **files}, ref)
+
+    def leave(self):
+        """Stop to listen, and hang up on those who are connected."""
+        self.has_left = True
+        self.shutdown()
+        self.server_close()
 
     def handle_error(self, request, client_address):
         """Say nothing: clients that go away are part of the tests."""
@@ -103,7 +111,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self):
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.requests.append(f"{self.command} {self.path}")
+        if self.server.has_left:
+            self.close_connection = True
+            return None
+        asked = self.headers.get("Range")
+        self.server.requests.append(f"{self.command} {self.path}" + (f" {asked}" if asked else ""))
         parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
         if self.server.status is not None:
             return self.send(self.server.status, b"refused")
@@ -168,7 +180,9 @@ class Handler(BaseHTTPRequestHandler):
         if name in self.server.repositories:
             error = {"error": "You already created this model repo", "url": f"{self.server.url}/{name}"}
             return self.send(409, json.dumps(error).encode())
-        self.server.repositories[name] = Repository(private=bool(wanted.get("private")))
+        self.server.repositories[name] = Repository(
+            private=bool(wanted.get("private")) or wanted.get("visibility") == "private"  # as the client's version says
+        )
         self.server.repositories[name].commit({".gitattributes": b"*.onnx filter=lfs\n"})
         return self.send_json({"url": f"{self.server.url}/{name}"})
 
@@ -224,8 +238,6 @@ class Handler(BaseHTTPRequestHandler):
             content = other if path.endswith(end) else content
         if self.server.endless is not None and path.endswith(self.server.endless):
             return self.send_endlessly()
-        if self.server.waits is not None and path.endswith("model.onnx"):
-            self.server.waits.wait(20)
         start = 0
         asked = self.headers.get("Range")
         if asked and not self.server.ignores_ranges:
@@ -247,9 +259,17 @@ class Handler(BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return
         cut = self.server.cuts.pop(0) if self.server.cuts and path.endswith(self.server.file_of_cuts) else None
-        self.wfile.write(content[start:] if cut is None else content[start : start + cut])
         if cut is not None:
             self.close_connection = True
+            self.wfile.write(content[start : start + cut])
+        elif self.server.half_sent is not None and path.endswith("model.onnx"):
+            half, barrier, self.server.half_sent = len(content) // 2, self.server.half_sent, None
+            self.wfile.write(content[start:half])
+            barrier.wait(30)
+            barrier.wait(30)
+            self.wfile.write(content[half:])
+        else:
+            self.wfile.write(content[start:])
 
     def send_endlessly(self):
         self.send_response(200)
@@ -278,6 +298,13 @@ def listed(path, content):
     return {"type": "file", "path": path, "size": len(content), "oid": oid}
 
 
+def free_port():
+    """Return a port that nobody listens on."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
 @contextmanager
 def fake_hub(port=0):
     """Run a hub in a thread."""
@@ -287,6 +314,5 @@ def fake_hub(port=0):
     try:
         yield hub
     finally:
-        hub.shutdown()
+        hub.leave()
         thread.join()
-        hub.server_close()
