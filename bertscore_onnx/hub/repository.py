@@ -60,12 +60,13 @@ class HubRepository:
                 info = self._api.model_info(self._repo, revision=source.revision, timeout=TIMEOUT)
             except errors.RevisionNotFoundError:
                 self._explain_revision(source)
-            except errors.RepositoryNotFoundError as error:
-                if getattr(error.response, "status_code", None) != 404:
-                    raise
+            except errors.GatedRepoError:
+                raise
+            except errors.RepositoryNotFoundError as error:  # 401 too: a hub tells nobody what is private
+                status = getattr(error.response, "status_code", 404)
                 raise BundleNotFoundError(
-                    f"There is no repository {self._repo} on {self._api.endpoint}, or it is private: for a private one "
-                    "set HF_TOKEN."
+                    f"There is no repository {self._repo} on {self._api.endpoint}, or it is private and the token may "
+                    f"not see it ({status}). For a private one set HF_TOKEN to a token that may."
                 ) from error
             if not isinstance(info.sha, str):
                 raise HubError(f"{self.name} did not answer as a hub does: it names no commit.")

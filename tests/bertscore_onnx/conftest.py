@@ -1,5 +1,6 @@
 """Scorers of the tiny model, and what several tests compare them by."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -17,8 +18,8 @@ def scorer(tiny_bundle):
 
 
 @pytest.fixture
-def hub(monkeypatch, home):
-    """A hub on loopback that holds nothing, for whoever is not offline; the home folder is the test's own."""
+def online(monkeypatch, home):
+    """Let this process ask hubs, in the way of somebody who has no token; the home folder is the test's own."""
     import huggingface_hub
     from huggingface_hub import constants, utils
 
@@ -28,10 +29,16 @@ def hub(monkeypatch, home):
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(home / "no-token"))
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setattr("bertscore_onnx.hub.transfer.PAUSE", 0.01)
-    with fake_hub(int(constants.ENDPOINT.rpartition(":")[2])) as hub:
-        forget_sessions()
+    forget_sessions()
+    yield
+    forget_sessions()
+
+
+@pytest.fixture
+def hub(online):
+    """A hub on loopback that holds nothing."""
+    with fake_hub(int(os.environ["HF_ENDPOINT"].rpartition(":")[2])) as hub:
         yield hub
-        forget_sessions()
 
 
 @pytest.fixture
