@@ -130,6 +130,10 @@ def told(place: str) -> Iterator[None]:
         raise HubError(f"{place} cannot be read: {_cause(error)}.") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise HubError(f"{place} did not answer as a hub does: {_cause(error)}.") from error
+    except RuntimeError as error:  # an upload that broke off
+        raise HubUnreachableError(
+            f"{place}: {_cause(error)}, {_cause(error.__cause__ or error)}. Try again."
+        ) from error
     except (OSError, *errors.HfHubHTTPError.__bases__) as error:  # the base of all that its HTTP library raises
         raise HubUnreachableError(f"{place} cannot be reached: {_cause(error)}.") from error
 

@@ -64,6 +64,7 @@ class FakeHub(ThreadingHTTPServer):
         self.half_sent: threading.Barrier | None = None
         """Where the sending of a graph waits when half of it is sent: for the test, and again to be let go on."""
         self.uploads: dict[str, bytes] = {}
+        self.refuses_uploads = False
         self.has_left = False
 
     @property
@@ -127,6 +128,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.create()
         if parts == ["api", "validate-yaml"]:
             return self.send_json({"errors": [], "warnings": []})
+        if parts[0] == "upload" and self.server.refuses_uploads:
+            return self.send(500)
         if parts[0] == "upload":
             self.server.uploads[parts[1]] = self.body
             return self.send(200)

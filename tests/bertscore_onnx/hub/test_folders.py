@@ -1,6 +1,7 @@
 """Bundles at a URL: on a web server, or in a store that fsspec reads."""
 
 import shutil
+import sys
 
 import fsspec
 import pytest
@@ -132,7 +133,7 @@ def test_a_store_without_the_file_is_told(in_memory, tiny_bundle, tmp_path):
 
 
 def test_a_store_whose_package_is_missing_names_it(hub, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "s3fs", None)
+    monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(MissingExtraError, match=r"needs s3fs, .* `pip install 'bertscore-onnx\[hub\]' s3fs`"):
         pull("s3://bucket/tiny")
 

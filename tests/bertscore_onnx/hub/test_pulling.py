@@ -1,6 +1,7 @@
 import json
 import resource
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -227,7 +228,7 @@ class TestNames:
             assert scorer.hash != before
 
     def test_without_the_extra_the_command_is_named(self, home, monkeypatch):
-        monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
+        monkeypatch.setitem(sys.modules, "huggingface_hub", None)
         with pytest.raises(MissingExtraError, match=r"bertscore-onnx\[hub\]"):
             BERTScorer("hf://org/tiny")
 

@@ -147,6 +147,14 @@ def test_a_hub_that_refuses_is_told(writable, tiny_bundle, status):
         push(tiny_bundle, "org/tiny")
 
 
+def test_an_upload_that_breaks_off_is_told_and_leaves_no_commit(writable, tiny_bundle, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client waits before each of its attempts
+    writable.refuses_uploads = True
+    with pytest.raises(HubError, match=r"org/tiny.*rror"):
+        push(tiny_bundle, "org/tiny")
+    assert files_of(writable).keys() == {".gitattributes"}
+
+
 @pytest.mark.parametrize("repo", ["tiny", "org/tiny@v1", f"org/tiny/{VARIANT}", "s3://bucket/tiny"])
 def test_what_is_no_repository_is_refused(writable, tiny_bundle, repo):
     with pytest.raises(InputError, match="expected ORG/REPO"):
