@@ -9,7 +9,7 @@ from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.errors import InputTypeError
-from bertscore_onnx.hub.pulling import local_path
+from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_mapping, uniform
 from bertscore_onnx.scores import Scores

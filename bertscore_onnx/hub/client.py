@@ -131,9 +131,7 @@ def told(place: str) -> Iterator[None]:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise HubError(f"{place} did not answer as a hub does: {_cause(error)}.") from error
     except RuntimeError as error:  # an upload that broke off
-        raise HubUnreachableError(
-            f"{place}: {_cause(error)}, {_cause(error.__cause__ or error)}. Try again."
-        ) from error
+        raise HubUnreachableError(f"{place} broke off: {one_line(error)} {_cause(error)}. Try again.") from error
     except (OSError, *errors.HfHubHTTPError.__bases__) as error:  # the base of all that its HTTP library raises
         raise HubUnreachableError(f"{place} cannot be reached: {_cause(error)}.") from error
 
@@ -180,4 +178,7 @@ def _chunks(response: Any, place: str) -> Iterator[bytes]:
 
 
 def _cause(error: BaseException) -> str:
+    """Return what the first error of a chain said; those of HTTP libraries wrap it many times."""
+    while (first := error.__cause__ or error.__context__) is not None:
+        error = first
     return (one_line(error)[:_LONGEST_CAUSE] or type(error).__name__).rstrip(".")

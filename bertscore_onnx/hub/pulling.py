@@ -2,9 +2,7 @@
 
 import contextlib
 import logging
-import os
 import tempfile
-from os import PathLike
 from pathlib import Path
 
 from bertscore_onnx.bundle.manifest import Manifest
@@ -16,7 +14,7 @@ from bertscore_onnx.hub.folders import StoreFolder, WebFolder
 from bertscore_onnx.hub.origins import ORIGINS, add_origin, find
 from bertscore_onnx.hub.placement import Place, put
 from bertscore_onnx.hub.repository import HubRepository, HubVariant
-from bertscore_onnx.hub.source import HUB, Source, is_variant, parse_source
+from bertscore_onnx.hub.source import Source, is_variant, parse_source
 from bertscore_onnx.hub.transfer import Remote, download, fetch_manifest
 
 _log = logging.getLogger(__name__)
@@ -63,23 +61,19 @@ def pull(
     return _pull(wanted, token=token, force=force, beside=False, offline=offline, progress=progress)
 
 
-def local_path(name: str | PathLike[str]) -> str:
-    """Return the path of a bundle that is named by `hf://ORG/REPO[@REVISION][/VARIANT]`; any other name as it is.
+def find_or_pull(name: str) -> Path:
+    """Return the folder of a bundle by its name on the hub, which is asked only where nothing came from there yet.
 
-    A bundle that came from there earlier is taken without asking the hub. Else it is pulled; where another bundle of
-    its model and variant is in the store, it goes beside that.
+    The ordinary place of its model and variant stays as it is where another bundle is there.
 
     Raises:
         InputError, BundleError, HubError, MissingExtraError: as `pull` says.
     """
-    name = os.fspath(name)
-    if not name.startswith(HUB):
-        return name
     wanted = parse_source(name)
     here = find(wanted)
     if len(here) == 1:
-        return str(here[0])
-    return str(_pull(wanted, token=None, force=False, beside=True, offline=False, progress=None))
+        return here[0]
+    return _pull(wanted, token=None, force=False, beside=True, offline=False, progress=None)
 
 
 def _pull(

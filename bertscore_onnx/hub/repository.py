@@ -37,10 +37,8 @@ class HubRepository:
         """The commit that the revision means now."""
         self.is_private = bool(info.private)
         """Whether only some may see it."""
-        with told(self.name):
-            tree = self._api.list_repo_tree(self._repo, recursive=True, revision=self.commit)
-            self.sizes: Mapping[str, int] = {entry.path: entry.size for entry in tree if hasattr(entry, "size")}
-            """Path to bytes, of all files."""
+        self.sizes = self._sizes(info)
+        """Path to bytes, of all files; None where the hub does not say."""
 
     @property
     def folders(self) -> list[str]:
@@ -54,12 +52,13 @@ class HubRepository:
         return open_url(url, f"{self.name}/{path}", offset=offset, headers=self._headers)
 
     def _info(self, source: Source) -> Any:
-        errors = load_client().errors
+        client = load_client()
+        errors, revision = client.errors, source.revision or client.constants.DEFAULT_REVISION
         with told(self.name):
             try:
-                info = self._api.model_info(self._repo, revision=source.revision, timeout=TIMEOUT)
+                info = self._api.model_info(self._repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
             except errors.RevisionNotFoundError:
-                self._explain_revision(source)
+                self._explain_revision(revision)
             except errors.GatedRepoError:
                 raise
             except errors.RepositoryNotFoundError as error:  # 401 too: a hub tells nobody what is private
@@ -72,12 +71,23 @@ class HubRepository:
                 raise HubError(f"{self.name} did not answer as a hub does: it names no commit.")
             return info
 
-    def _explain_revision(self, source: Source) -> NoReturn:
-        refs = self._api.list_repo_refs(self._repo)
+    def _sizes(self, info: Any) -> Mapping[str, int | None]:
+        sizes = {sibling.rfilename: sibling.size for sibling in info.siblings or []}
+        if None not in sizes.values():
+            return sizes
+        with told(self.name):  # some mirrors of the hub say sizes here only
+            tree = self._api.list_repo_tree(self._repo, recursive=True, revision=self.commit)
+            return {**sizes, **{entry.path: entry.size for entry in tree if hasattr(entry, "size")}}
+
+    def _explain_revision(self, revision: str) -> NoReturn:
+        missing = f"{self._repo} has no revision {revision!r}."
+        try:
+            with told(self.name):
+                refs = self._api.list_repo_refs(self._repo)
+        except (BundleNotFoundError, HubError) as error:  # some mirrors of the hub do not list them
+            raise BundleNotFoundError(missing) from error
         known = ", ".join(ref.name for ref in [*refs.branches, *refs.tags])
-        raise BundleNotFoundError(
-            f"{self._repo} has no revision {source.revision!r}. Its branches and tags are: {known or 'none'}."
-        )
+        raise BundleNotFoundError(f"{missing} Its branches and tags are: {known or 'none'}.")
 
 
 class HubVariant:

@@ -61,6 +61,10 @@ class FakeHub(ThreadingHTTPServer):
         """The end of the path of a file that does not end."""
         self.ignores_ranges = False
         self.declares_sizes = True
+        self.lists_sizes = True
+        self.lists_refs = True
+        self.silence = None
+        """What every answer waits for."""
         self.half_sent: threading.Barrier | None = None
         """Where the sending of a graph waits when half of it is sent: for the test, and again to be let go on."""
         self.uploads: dict[str, bytes] = {}
@@ -118,6 +122,8 @@ class Handler(BaseHTTPRequestHandler):
         asked = self.headers.get("Range")
         self.server.requests.append(f"{self.command} {self.path}" + (f" {asked}" if asked else ""))
         parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
+        if self.server.silence is not None:
+            self.server.silence.wait(20)
         if self.server.status is not None:
             return self.send(self.server.status, b"refused")
         if self.server.html:
@@ -159,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
         repository = self.repository(name)
         if repository is None:
             return None
-        if rest[:1] == ["refs"]:
+        if rest[:1] == ["refs"] and self.server.lists_refs:
             branches = [
                 {"name": ref, "ref": f"refs/heads/{ref}", "targetCommit": sha} for ref, sha in repository.refs.items()
             ]
@@ -173,7 +179,10 @@ class Handler(BaseHTTPRequestHandler):
         if rest[:1] == ["tree"]:
             return self.send_json([listed(path, content) for path, content in files.items()])
         info = {"id": name, "sha": commit, "private": repository.private, "tags": []}
-        return self.send_json({**info, "siblings": [{"rfilename": path} for path in files]})
+        siblings = [{"rfilename": path, "size": len(content)} for path, content in files.items()]
+        if not self.server.lists_sizes or "blobs" not in self.path:
+            siblings = [{"rfilename": path} for path in files]
+        return self.send_json({**info, "siblings": siblings})
 
     def create(self):
         wanted = json.loads(self.body)

@@ -33,7 +33,7 @@ def inspect(
     import msgspec
 
     from bertscore_onnx.bundle.resolver import resolve_bundle
-    from bertscore_onnx.hub.pulling import local_path
+    from bertscore_onnx.hub import local_path
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
     if isolate:

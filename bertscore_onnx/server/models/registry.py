@@ -9,7 +9,7 @@ from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import InputError, QueueFullError
-from bertscore_onnx.hub.pulling import local_path
+from bertscore_onnx.hub import local_path
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.model import LoadScorer, Model
 from bertscore_onnx.server.models.scorer_slot import ScorerSlot

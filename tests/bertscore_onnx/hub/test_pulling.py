@@ -2,6 +2,7 @@ import json
 import resource
 import shutil
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -97,6 +98,12 @@ def test_what_is_not_there_is_told_with_what_is(hub, commit):
     hub.repositories["org/tiny"].commit({"README.md": b"nothing"})
     with pytest.raises(BundleNotFoundError, match="holds no bundle"):
         pull("org/tiny")
+
+
+def test_a_hub_that_lists_no_revisions_will_do(hub, commit):
+    hub.lists_refs = False
+    with pytest.raises(BundleNotFoundError, match=r"no revision 'v9'\.$"):
+        pull("org/tiny@v9")
 
 
 def test_a_commit_is_asked_for_once(hub, commit, place):
@@ -256,6 +263,20 @@ class TestRefusals:
         with pytest.raises((HubError, BundleNotFoundError), match="org/tiny"):
             pull("org/tiny")
         assert bundles_in() == []
+
+    def test_a_hub_that_says_nothing_is_given_up(self, hub, commit, monkeypatch):
+        monkeypatch.setattr("bertscore_onnx.hub.repository.TIMEOUT", 0.2)
+        hub.silence = threading.Event()
+        try:
+            with pytest.raises(HubUnreachableError, match="org/tiny cannot be reached"):
+                pull("org/tiny")
+        finally:
+            hub.silence.set()
+
+    def test_a_hub_that_says_sizes_in_its_tree_only_is_heard(self, hub, commit, place, bundles_in):
+        hub.lists_sizes = hub.declares_sizes = False
+        assert pull("org/tiny") == place
+        assert bundles_in() == [place]
 
     def test_a_page_instead_of_an_answer_is_told(self, hub, commit, bundles_in):
         hub.html = True
