@@ -1,4 +1,4 @@
-"""The command line: `bertscore-onnx score`, `export`, `models`, `inspect`, `doctor` and `serve`.
+"""The command line: `bertscore-onnx score`, `export`, `pull`, `push`, `models`, `inspect`, `doctor` and `serve`.
 
 Results go to standard output, everything else to standard error. The exit status is 0, 1 for an error of ours, 2 for
 wrong usage and 130 after Ctrl-C.
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli.commands import doctor, export, inspect, models, score, serve
+from bertscore_onnx.cli.commands import doctor, export, inspect, models, pull, push, score, serve
 from bertscore_onnx.cli.messages import PlainMessages, tell
 from bertscore_onnx.cli.options.command import Command
 from bertscore_onnx.cli.options.examples import epilog_of
@@ -29,7 +29,16 @@ app = typer.Typer(
         "token_normalize_func": lambda name: name.replace("_", "-"),  # bert-score spells options with underscores
     },
 )
-for _command in (score.score, export.export, models.models, inspect.inspect, doctor.doctor, serve.serve):
+for _command in (
+    score.score,
+    export.export,
+    pull.pull,
+    push.push,
+    models.models,
+    inspect.inspect,
+    doctor.doctor,
+    serve.serve,
+):
     app.command(cls=Command, epilog=epilog_of(_command.__name__))(_command)
 
 

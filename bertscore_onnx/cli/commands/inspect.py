@@ -41,11 +41,12 @@ def inspect(
     import msgspec
 
     from bertscore_onnx.bundle.resolver import resolve_bundle
+    from bertscore_onnx.hub import local_path
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
     if isolate:
         device = _isolate(bundle, device)
-    found = resolve_bundle(bundle, all_layers=None)
+    found = resolve_bundle(local_path(bundle), all_layers=None)
     if not as_json:
         print_table(_describe(found))
     with golden_pipeline(found.path, device=device) as pipeline:

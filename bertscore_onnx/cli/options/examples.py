@@ -15,6 +15,14 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx export --model path/to/folder --name roberta-large --output BUNDLE
         bertscore-onnx export --model microsoft/deberta-xlarge-mnli --precision fp16
     """,
+    "pull": """
+        bertscore-onnx pull ORG/REPO
+        bertscore-onnx pull ORG/REPO@REVISION --variant layer-17-slow-fp32
+        bertscore-onnx pull https://models.example.org/roberta-large/layer-17-slow-fp32
+    """,
+    "push": """
+        bertscore-onnx push BUNDLE ORG/REPO --private
+    """,
     "models": """
         bertscore-onnx models
         bertscore-onnx models deberta
