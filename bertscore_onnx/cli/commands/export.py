@@ -1,6 +1,7 @@
 """`bertscore-onnx export`: makes a bundle of a model."""
 
 import shlex
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +25,10 @@ def export(
     ],
     name: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The model that a local folder holds, such as a name of the catalogue."),
+        typer.Option(
+            metavar="NAME",
+            help="What to call the model of a local folder; a name of the catalogue brings its layer and baselines.",
+        ),
     ] = None,
     num_layers: Annotated[
         int | None,
@@ -61,6 +65,7 @@ def export(
             raise
         raise _missing(_package(error.name)) from error
     quiet_libraries()
+    begun = time.perf_counter()
     with Stages(STAGES) as stages:
         folder = export_model(
             model,
@@ -75,7 +80,26 @@ def export(
             report=stages.begin,
         )
     print(folder)
-    tell(f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE")
+    for line in _summary(folder, time.perf_counter() - begun):
+        tell(line)
+
+
+def _summary(folder: Path, seconds: float) -> list[str]:
+    """Return what was made and how well, a line each."""
+    from bertscore_onnx.bundle.opening import read_manifest
+
+    manifest = read_manifest(folder)
+    layer = f"all {manifest.num_layers} layers" if manifest.all_layers else f"layer {manifest.num_layers}"
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    pairs, difference, differences = len(manifest.golden), manifest.golden_difference, manifest.tokenizer_differences
+    texts = "1 edge-case text gets" if differences == 1 else f"{differences or 'no'} edge-case texts get"
+    return [
+        f"Model: {manifest.model_id}, {layer}, {manifest.precision}, {manifest.tokenizer_mode} tokenizer",
+        f"Verified: P, R and F of {pairs} pairs differ from PyTorch's by {difference:.1e} at most; {texts} other token "
+        "ids",
+        f"Bundle: {size / 1e6:,.1f} MB, made in {seconds:.1f} s",
+        f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE",
+    ]
 
 
 def _check_extra() -> None:

@@ -1,6 +1,7 @@
 """`bertscore-onnx export`."""
 
 import re
+import shutil
 
 import pytest
 
@@ -16,9 +17,18 @@ def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
     assert (result.exit_code, result.stdout) == (0, f"{output}\n")
     manifest = open_bundle(output).manifest
     assert (manifest.num_layers, manifest.tokenizer_mode) == (1, "fast")
-    *stages, hint = result.stderr.splitlines()
+    *stages, model, verified, size, hint = result.stderr.splitlines()
     assert [stage.partition(" ")[0] for stage in stages] == ["[1/5]", "[2/5]", "[3/5]", "[4/5]", "[5/5]"]
     assert re.fullmatch(r"\[3/5\] Writing the graph …  \d+\.\d s", stages[2])
+    assert model == "Model: tiny-bert, layer 1, fp32, fast tokenizer"
+    found = re.fullmatch(
+        r"Verified: P, R and F of 8 pairs differ from PyTorch's by (\d\.\de-\d\d) at most; "
+        r"no edge-case texts get other token ids",
+        verified,
+    )
+    assert found[1] == f"{manifest.golden_difference:.1e}"
+    found = re.fullmatch(r"Bundle: (\d+\.\d) MB, made in \d+\.\d s", size)
+    assert float(found[1]) == pytest.approx(sum(file.stat().st_size for file in output.iterdir()) / 1e6, abs=0.051)
     assert hint == f"Score with it: bertscore-onnx score --model '{output}' -c FILE -r FILE"
 
 
@@ -31,6 +41,15 @@ def test_the_home_folder_is_the_default(run, tiny_model, home):
 def test_a_precision_has_a_place_of_its_own(run, tiny_model, home, precision):
     result = run("export", "--model", tiny_model, "-l", 1, "--precision", precision)
     assert (result.exit_code, result.stdout) == (0, f"{home}/bundles/tiny-bert/layer-1-slow-{precision}\n")
+
+
+def test_a_folder_whose_name_says_nothing_needs_another(run, tiny_model, tmp_path, home):
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    result = run("export", "--model", folder, "-l", 1)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "--name" in result.stderr
+    result = run("export", "--model", folder, "-l", 1, "--name", "acme/news")
+    assert (result.exit_code, result.stdout) == (0, f"{home}/bundles/acme--news/layer-1-slow-fp32\n")
 
 
 def test_an_unknown_precision_is_wrong_usage(run):
