@@ -19,7 +19,20 @@ from tests.support.tiny_tokenizers import KINDS, TRAINING_TEXTS
 has_sacremoses = importlib.util.find_spec("sacremoses") is not None
 needs_sacremoses = pytest.mark.skipif(not has_sacremoses, reason="XLM's tokenizer needs sacremoses")
 slow_kinds = [pytest.param(kind, marks=needs_sacremoses) if kind in ("xlm", "xlm-cased") else kind for kind in KINDS]
-fast_kinds = ["albert", "bart", "bert", "deberta", "mbart", "mpnet", "pegasus", "roberta", "t5", "xlm-roberta", "xlnet"]
+fast_kinds = [
+    "albert",
+    "bart",
+    "bert",
+    "camembert",
+    "deberta",
+    "mbart",
+    "mpnet",
+    "pegasus",
+    "roberta",
+    "t5",
+    "xlm-roberta",
+    "xlnet",
+]
 
 
 AMOUNTS = ["€1670000000", "£0000000000000000", *(f"£167{'0' * count} €{'0' * count}" for count in range(60))]
@@ -91,7 +104,8 @@ WITH_ADDED = [
 
 @pytest.mark.parametrize("mode", ["slow", "fast"])
 @pytest.mark.parametrize(
-    "kind", ["albert", "bert", "bert-cased", "bart", "mbart", "mpnet", "roberta", "t5", "xlm-roberta", "xlnet"]
+    "kind",
+    ["albert", "bert", "bert-cased", "bart", "camembert", "mbart", "mpnet", "roberta", "t5", "xlm-roberta", "xlnet"],
 )
 def test_added_tokens_keep_their_flags(kind: str, mode: str, tmp_path: Path) -> None:
     made = tmp_path / "made"
