@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +12,10 @@ import typer
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
 from bertscore_onnx.cli.messages import tell
 from bertscore_onnx.cli.stages import Stages
-from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.errors import ExportError, MissingExtraError
 
 _EXTRA = ("torch", "transformers", "optimum", "onnx")
+_APART = "uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL"
 
 
 def export(
@@ -107,6 +109,11 @@ def _check_extra() -> None:
     for package in _EXTRA:
         if find_spec(package) is None:
             raise _missing(package)
+    if not (found := version("transformers")).startswith("4."):
+        raise ExportError(
+            f"Exporting needs transformers 4, and {found} is installed. Export in an environment of its own: "
+            f"`{_APART}`; scoring does without it."
+        )
 
 
 def _package(module: str | None) -> str:
@@ -116,6 +123,7 @@ def _package(module: str | None) -> str:
 def _missing(package: str) -> MissingExtraError:
     return MissingExtraError(
         f"Exporting needs {package}, which is not installed, or not in full. Install it with "
-        "`pip install 'bertscore-onnx[export,cpu]'`; scoring does without it.",
+        f"`pip install 'bertscore-onnx[export,cpu]'`, or export in an environment of its own: `{_APART}`; scoring does "
+        "without it.",
         name=package,
     )

@@ -124,7 +124,12 @@ class ModelInfo(msgspec.Struct, frozen=True):
     provider: Annotated[str, Meta(description="What runs it.", examples=["CPUExecutionProvider"])]
     signature: _Signature
     max_length: Annotated[
-        int | None, Meta(description="The most tokens of a text; null where the model has no bound.", examples=[512])
+        int,
+        Meta(
+            description="The most tokens of a text; the signature says whether longer ones are truncated, or encoded "
+            "in windows of that length.",
+            examples=[512],
+        ),
     ]
     rescale: Annotated[list[str], Meta(description="The languages to rescale for.", examples=[["en"]])]
     idf: Annotated[list[str], Meta(description="The names of the idf tables.", examples=[["news"]])]

@@ -105,7 +105,21 @@ def test_a_missing_package_is_answered_with_the_extra(run_process, package):
     assert (result.returncode, result.stdout) == (1, b"")
     assert result.stderr.decode() == (
         f"Error: Exporting needs {package}, which is not installed, or not in full. Install it with "
-        "`pip install 'bertscore-onnx[export,cpu]'`; scoring does without it.\n"
+        "`pip install 'bertscore-onnx[export,cpu]'`, or export in an environment of its own: "
+        "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`; scoring does without it.\n"
+    )
+
+
+def test_another_transformers_is_answered_with_an_environment_of_its_own(run_process, tmp_path, monkeypatch):
+    installed = tmp_path / "transformers-5.1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: transformers\nVersion: 5.1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    result = run_process("export", "--model", "roberta-large")
+    assert (result.returncode, result.stdout) == (1, b"")
+    assert result.stderr.decode() == (
+        "Error: Exporting needs transformers 4, and 5.1.0 is installed. Export in an environment of its own: "
+        "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`; scoring does without it.\n"
     )
 
 
