@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.errors import DeadlineError, InputError, QueueFullError
+from bertscore_onnx.errors import ClosedError, DeadlineError, InputError, QueueFullError, WorkerError
 from bertscore_onnx.serving import MicroBatcher
 
 
@@ -33,6 +35,12 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=lifespan)
 
 
+@app.exception_handler(RequestValidationError)
+async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
+    """Say what is wrong with a body without repeating it: what stands there may be no JSON, such as NaN."""
+    return JSONResponse({"detail": [{"loc": one["loc"], "msg": one["msg"]} for one in error.errors()]}, 422)
+
+
 @app.post("/score")
 async def score(texts: Texts, request: Request) -> dict[str, list[float]]:
     """Score; a client that goes away cancels its request where the server cancels its task."""
@@ -42,6 +50,8 @@ async def score(texts: Texts, request: Request) -> dict[str, list[float]]:
         raise HTTPException(422, str(error)) from error
     except QueueFullError as error:
         raise HTTPException(429, str(error), {"Retry-After": str(math.ceil(error.retry_after))}) from error
+    except (ClosedError, WorkerError) as error:
+        raise HTTPException(503, str(error)) from error
     except DeadlineError as error:
         raise HTTPException(504, str(error)) from error
     return {"P": scores.P.tolist(), "R": scores.R.tolist(), "F": scores.F.tolist()}

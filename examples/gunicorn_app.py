@@ -11,16 +11,23 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.errors import DeadlineError, InputError, QueueFullError
+from bertscore_onnx.errors import ClosedError, DeadlineError, InputError, QueueFullError, WorkerError
 from bertscore_onnx.serving import MicroBatcher
 
 batcher = MicroBatcher(BERTScorer(os.environ["BERTSCORE_BUNDLE"]))  # closes itself when the process ends
 
+
+class NotTextsError(Exception):
+    """The body is not what this application takes."""
+
+
 STATUS: dict[type[Exception], str] = {
+    NotTextsError: "400 Bad Request",
     InputError: "422 Unprocessable Content",
     QueueFullError: "429 Too Many Requests",
+    ClosedError: "503 Service Unavailable",
+    WorkerError: "503 Service Unavailable",
     DeadlineError: "504 Gateway Timeout",
-    ValueError: "400 Bad Request",  # of json: the body is not JSON
 }
 
 
@@ -28,7 +35,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
     """Score the body, `{"candidates": […], "references": […]}`."""
     headers = [("Content-Type", "application/json")]
     try:
-        texts = json.load(environ["wsgi.input"])
+        texts = read_texts(environ["wsgi.input"].read())
         scores = batcher.submit(texts["candidates"], texts["references"]).result()
         status, answer = "200 OK", {"F": scores.F.tolist(), "process": os.getpid()}
     except tuple(STATUS) as error:
@@ -37,3 +44,14 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
             headers.append(("Retry-After", str(math.ceil(error.retry_after))))
     start_response(status, headers)
     return [json.dumps(answer).encode()]
+
+
+def read_texts(body: bytes) -> dict[str, Any]:
+    """Decode a body."""
+    try:
+        texts = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise NotTextsError(f"The body is not JSON: {error}") from error
+    if not isinstance(texts, dict) or texts.keys() != {"candidates", "references"}:
+        raise NotTextsError("Expected an object with `candidates` and `references`.")
+    return texts

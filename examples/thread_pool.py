@@ -22,6 +22,8 @@ def score_pairs(bundle: str, cands: list[str], refs: list[str]) -> list[float]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"Usage: python {sys.argv[0]} BUNDLE")
     here = Path(__file__).parent
     candidates, references = (
         (here / name).read_text(encoding="utf-8").splitlines() for name in ("candidates.txt", "references.txt")

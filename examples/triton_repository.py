@@ -34,6 +34,8 @@ def write_repository(bundle: Path, repository: Path, name: str = "token-embeddin
     if opened.manifest.all_layers:
         sys.exit(f"{bundle} holds all layers, whose axis stands before the batch; Triton wants the batch first.")
     version = repository / name / "1"
+    if version.exists():
+        sys.exit(f"{version} is there already. Remove it, or choose another NAME.")
     version.mkdir(parents=True)
     for file in {GRAPH_FILE, DATA_FILE} & opened.manifest.files.keys():
         shutil.copyfile(opened.path / file, version / file)
@@ -53,4 +55,6 @@ def _config(manifest: Manifest, name: str) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4):
+        sys.exit(f"Usage: python {sys.argv[0]} BUNDLE REPOSITORY [NAME]")
     print(write_repository(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:4]))

@@ -35,8 +35,9 @@ VARIANTS = {
 PRECISIONS = ("fp16", "int8")
 """Those that cost something."""
 
-AGAINST_TRANSFORMERS = {"squeezebert"}
-"""Families whose models bert-score fails to cut; its scorer gets them cut by transformers."""
+REFERENCES = {"modernbert": "bert-score 0.3.13 with its fast tokenizer", "squeezebert": "transformers"}
+"""What families are compared with where it is not bert-score as it is: it fails to cut SqueezeBERT's models, and its
+scorer gets them cut by transformers; ModernBERT has no slow tokenizer."""
 
 HEADER = """# Models
 
@@ -45,11 +46,15 @@ Written by `make docs` from the catalogue and from the results of the parity tes
 **How tested**: a tiny random model of the family, with a tokenizer trained for it, is exported by the command line, and
 its scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared
 with those of bert-score 0.3.13 run live with a batch size of 1, with and without idf. *Largest difference* is that of
-any P, R or F. *Tokenizer* counts the export's edge-case texts that get other ids than from the slow tokenizer; more is
-in [tokenizers.md](tokenizers.md). *fp16* and *int8* give the largest difference of F between the same pairs' scores in
+any P, R or F. *Tokenizer* counts the export's edge-case texts that get other ids than from the original tokenizer; more
+is in [tokenizers.md](tokenizers.md). It is the slow one, but ModernBERT has only a fast one: export it with
+`--tokenizer-mode fast`. *fp16* and *int8* give the largest difference of F between the same pairs' scores in
 that precision, on a CPU, and in fp32; a dash means that it cannot be made. Random weights show that the computation is
-right, not what it costs real ones: `benchmarks/studies/precision_cost.py` measures that. A size is that of the weights
-in fp32 when cut at the layer.
+right, not what it costs real ones: `benchmarks/studies/precision_cost.py` measures that.
+
+*Max length* is the most tokens the model takes; a dash stands where its positions have no bound. A bundle has the lower
+maximum that the model's tokenizer may state, as that of t5-small does (512), and `bertscore-onnx inspect` shows it;
+without any, texts are cut at 8,192 tokens. *Size* is that of the weights in fp32 when cut at the layer.
 
 Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on several
 shapes before it is accepted.
@@ -81,7 +86,7 @@ def write_parity(results: Path) -> None:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["family", "reference", "largest_difference", "tokenizer_differences", *PRECISIONS])
         for family, figures in sorted(found.items()):
-            reference = "transformers" if family in AGAINST_TRANSFORMERS else "bert-score 0.3.13"
+            reference = REFERENCES.get(family, "bert-score 0.3.13")
             difference, ids = figures["largest_difference"], figures["tokenizer_differences"]
             costs = [f"{figures[precision]:.1e}" if precision in figures else "" for precision in PRECISIONS]
             rows.writerow([family, reference, f"{difference:.1e}", f"{ids:.0f}", *costs])

@@ -34,7 +34,10 @@ class CatalogueEntry:
     """The layer bert-score tuned: tokens are taken from this layer, 0 is the embeddings."""
 
     max_length: int | None
-    """The most tokens one text may have, special tokens included; None where there is no bound."""
+    """The most tokens the model takes, special tokens included; None where its positions have no bound.
+
+    A bundle of it has a lower maximum where the model's tokenizer states one.
+    """
 
     size_mb: int
     """MB (10^6 bytes) of the weights in fp32 when the model is cut at its layer."""

@@ -12,6 +12,7 @@ from bertscore_onnx.server.endpoints.match import MatchEndpoint
 from bertscore_onnx.server.endpoints.openapi import openapi_endpoint
 from bertscore_onnx.server.endpoints.score import ScoreEndpoint
 from bertscore_onnx.server.endpoints.status import StatusEndpoints
+from bertscore_onnx.server.endpoints.stream import StreamEndpoint
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import Metrics
 from bertscore_onnx.server.middleware import RequestMiddleware, answer_error
@@ -42,12 +43,13 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, a
     status = StatusEndpoints(models, admission, metrics)
     routes = [
         Route("/", PageEndpoint().__call__),
-        Route("/openapi.json", openapi_endpoint()),
+        Route("/openapi.json", openapi_endpoint(needs_key=keys is not None)),
         Route("/health/live", status.live),
         Route("/health/ready", status.ready),
         Route("/metrics", status.metrics),
         Route("/v1/models", status.models),
         Route("/v1/score", ScoreEndpoint(models, limits, lanes, check_room).__call__, methods=["POST"]),
+        Route("/v1/score/stream", StreamEndpoint(models, limits, lanes).__call__, methods=["POST"]),
         Route("/v1/match", MatchEndpoint(models, limits, lanes).__call__, methods=["POST"]),
     ]
     around = Middleware(

@@ -1,6 +1,6 @@
 """Special tokens that stand literally in a text, and splitting it at them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -24,6 +24,9 @@ class SpecialToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     rstrip: bool = False
     """Whether it takes the white space on its right."""
 
+    single_word: bool = False
+    """Whether it is one only where a space, or an end of the text, is on either side."""
+
 
 def bind_split(special_tokens: Sequence[SpecialToken]) -> Callable[[str], list[Part]]:
     """Return the function that splits a text at its special tokens; it leaves no empty segment."""
@@ -33,16 +36,32 @@ def bind_split(special_tokens: Sequence[SpecialToken]) -> Callable[[str], list[P
     pattern = any_of(list(by_content))
 
     def split(text: str) -> list[Part]:
-        parts = pattern.split(text)  # special tokens stand at the odd places
-        if len(parts) == 1:
-            return [text] if text else []
-        for place in range(1, len(parts), 2):
-            token = by_content[parts[place]]
-            if token.rstrip:
-                parts[place + 1] = parts[place + 1].lstrip()
-            if token.lstrip:
-                parts[place - 1] = parts[place - 1].rstrip()
-        found: list[Part] = [by_content[part].id if place % 2 else part for place, part in enumerate(parts)]
-        return [part for part in found if part != ""]
+        parts = [part for part in pattern.split(text) if part]
+        if len(parts) > 1:
+            _join_white_space_and_words(parts, by_content)
+        return [by_content[part].id if part in by_content else part for part in parts if part]
 
     return split
+
+
+def _join_white_space_and_words(parts: list[str], by_content: Mapping[str, SpecialToken]) -> None:
+    """Let special tokens take white space of their neighbours, and become part of a neighbour where they are no word.
+
+    One after the other, as `PreTrainedTokenizer.tokenize` of transformers does: what a token has become part of counts
+    for the next one, what it has taken does not.
+    """
+    for place, part in enumerate(parts):
+        if (token := by_content.get(part)) is None:
+            continue
+        left = parts[place - 1] if place > 0 else ""
+        right = parts[place + 1] if place + 1 < len(parts) else ""
+        if token.rstrip and right:
+            parts[place + 1] = right.lstrip()
+        if token.lstrip and left:
+            parts[place - 1] = left.rstrip()
+        if token.single_word and left and not left.endswith(" "):
+            parts[place - 1] += part
+            parts[place] = ""
+        elif token.single_word and right and not right.startswith(" "):
+            parts[place + 1] = part + parts[place + 1]
+            parts[place] = ""

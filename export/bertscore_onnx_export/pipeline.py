@@ -22,6 +22,7 @@ from bertscore_onnx_export.graph.int8 import quantize_to_int8
 from bertscore_onnx_export.graph.write import OUTPUT, write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
+from bertscore_onnx_export.model.naming import check_name_of_folder, check_same_model
 from bertscore_onnx_export.model.source import Source, license_of
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer
@@ -56,7 +57,8 @@ def export_model(
     Args:
         name_or_path: a catalogue name, a Hub id, or a folder written by `save_pretrained`.
         name: what to call the model of a local folder; the name of the catalogue's model that it holds decides the
-            layer and the baselines. None for the folder's own name.
+            layer and the baselines. None for the folder's own name, or in the cache of a hub for the hub's id; with
+            it the store takes only one model of a name, and none of a name such as "model".
         num_layers: the layer to take tokens from; None for the one in the catalogue.
         all_layers: make a bundle that scores every layer, whatever `num_layers` is.
         output: the bundle's own folder; None for its place in the store of this machine.
@@ -81,6 +83,9 @@ def export_model(
     load_onnxruntime()  # fail before the work rather than after it
     source = Source(name_or_path, revision, name)
     model_id = source.model_id
+    is_named_by_folder = output is None and source.is_named_by_folder
+    if is_named_by_folder:
+        check_name_of_folder(model_id)
     report(f"Loading the configuration of {name_or_path}")
     config = load_config(source)
     family = family_of(config)
@@ -138,6 +143,8 @@ def export_model(
             golden_difference=0.0,
         )
         _check_types(write_manifest(folder, manifest), source)
+        if is_named_by_folder:
+            check_same_model(manifest)
         del model  # make room for the runtime's own copy
         difference = verify_bundle(folder)
         sealed = write_manifest(folder, msgspec.structs.replace(manifest, golden_difference=difference))

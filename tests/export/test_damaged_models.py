@@ -211,6 +211,19 @@ def test_vocabularies_that_cannot_be_the_models_are_refused(
     refusal(name, lambda model: (model / file).write_text(content))
 
 
+@pytest.mark.parametrize("name", ["bert", "bert-fast"])
+def test_a_wordpiece_vocabulary_without_its_unknown_token_is_refused(name: str, refusal: Callable[..., str]) -> None:
+    def damage(model: Path) -> None:
+        for file in {"vocab.txt", "tokenizer.json"} & {path.name for path in model.iterdir()}:
+            content = (model / file).read_text(encoding="utf-8")
+            marks = ("[UNK]\n", "[unk]\n") if file == "vocab.txt" else ('"[UNK]": 1,', '"[unk]": 1,')
+            assert marks[0] in content
+            (model / file).write_text(content.replace(*marks), encoding="utf-8")
+
+    line = refusal(name, damage)
+    assert "lacks '[UNK]', so a word that it does not know would get no id. Put that token into it" in line
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_not_finite_are_told_as_such(value: float, refusal: Callable[..., str]) -> None:
     def fill(weights: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """On a tiny random model of each family, every score equals bert-score's within 1e-5.
 
-Exported by the command line in the slow mode, on texts that are empty, full of special tokens, or too long. Left out
-are texts of which bert-score gets the emptiness wrong: to it two ids are an empty text, whichever they are, and where
-special tokens weigh something it sets P and R to 0, but leaves F.
+Exported by the command line in the slow mode, or in the fast one where there is no other, on texts that are empty,
+full of special tokens, or too long. Left out are texts of which bert-score gets the emptiness wrong: to it two ids are
+an empty text, whichever they are, and where special tokens weigh something it sets P and R to 0, but leaves F.
 """
 
 import shutil
@@ -27,7 +27,7 @@ from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.scoring.pipeline import load_tokenizer
 from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
-from tests.support.parity_models import TINY_MODELS, save_model_and_tokenizer
+from tests.support.parity_models import FAST, TINY_MODELS, save_model_and_tokenizer
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
 
 pytestmark = KNOWN_WARNINGS
@@ -52,6 +52,8 @@ def num_layers(model):
 def bundle(model, num_layers):
     folder = model.parent / "bundle"
     command = ["export", "--model", str(model), "--num-layers", str(num_layers), "--output", str(folder)]
+    if model.name in FAST:
+        command += ["--tokenizer-mode", "fast"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.stderr
     return folder
@@ -99,6 +101,8 @@ def test_scores(bundle, peer, comparable, idf, record_property):
     options = {"idf": True, "idf_sents": references} if idf else {}
     with BERTScorer(bundle, idf=idf) as scorer:
         ours = scorer.score(candidates, references)
+    if model.name in FAST:
+        options["use_fast_tokenizer"] = True
     theirs = peer(**options).score(candidates, references, batch_size=1)
     record_property("largest_difference", assert_same_scores(ours, theirs))
 

@@ -1,6 +1,9 @@
 """Servers that run in a thread of the test's process, and what their tests ask of them."""
 
 import asyncio
+import re
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -34,6 +37,26 @@ def serving(models, limits=None, keys=None, any_host=False, **options):
         server.should_exit = True
         thread.join(20)
         listener.close()
+
+
+@contextmanager
+def server_process(*options):
+    """Start `bertscore-onnx serve` on any port; yields the process, a client and the lines it logs."""
+    command = [sys.executable, "-m", "bertscore_onnx", "serve", "--port", "0", "--device", "cpu", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    lines = []
+    reader = threading.Thread(target=lambda: lines.extend(iter(process.stderr.readline, "")))
+    reader.start()
+    try:
+        wait_until(lambda: process.poll() is not None or any("Serving" in line for line in lines), 60)
+        address = re.search(r"http://[\w.:]+", "".join(lines)).group()
+        with httpx.Client(base_url=address, timeout=60) as client:
+            yield process, client, lines
+    finally:
+        process.kill()
+        process.wait()
+        reader.join()
+        process.stderr.close()
 
 
 class FakeBatcher:

@@ -8,8 +8,8 @@ from typing import Any
 import sentencepiece
 import transformers
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizer
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizer, PreTrainedTokenizerFast
 from transformers.models.deprecated.xlm_prophetnet.tokenization_xlm_prophetnet import XLMProphetNetTokenizer
 
 TRAINING_TEXTS = [line for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS) for line in text[:500].split("\n") if line.strip()]
@@ -60,6 +60,23 @@ def _byte_bpe(kind: type[PreTrainedTokenizer], special_tokens: list[str], **opti
         return kind(*_write_bpe(folder, vocab, ["#version: 0.2", *map(" ".join, merges)]), **options)
 
     return make
+
+
+def fast_byte_bpe(folder: Path) -> PreTrainedTokenizerFast:
+    """Make a tokenizer as ModernBERT's, which has no slow one: byte-level BPE with BERT's special tokens."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=700, special_tokens=_BERT_TOKENS, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(TRAINING_TEXTS, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    )
+    names = {f"{name[1:-1].lower()}_token": name for name in _BERT_TOKENS[:5]}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
 def _trained_bpe(trainer: trainers.BpeTrainer, words: pre_tokenizers.PreTokenizer) -> tuple[dict[str, int], list[Any]]:
@@ -150,6 +167,7 @@ KINDS: dict[str, Make] = {
     "blenderbot": _byte_bpe(transformers.BlenderbotTokenizer, _ROBERTA_TOKENS, add_prefix_space=True),
     "blenderbot-small": _blenderbot_small,
     "byt5": lambda folder: transformers.ByT5Tokenizer(),
+    "camembert": _unigram(transformers.CamembertTokenizer),
     "convbert": _wordpiece(transformers.ConvBertTokenizer, _BERT_TOKENS),
     "deberta": _byte_bpe(transformers.DebertaTokenizer, _BERT_TOKENS),
     "deberta-v2": _unigram(transformers.DebertaV2Tokenizer, **_CONTROL, byte_fallback=True),

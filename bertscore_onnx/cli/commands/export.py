@@ -1,6 +1,8 @@
 """`bertscore-onnx export`: makes a bundle of a model."""
 
 import shlex
+import time
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +12,10 @@ import typer
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
 from bertscore_onnx.cli.messages import tell
 from bertscore_onnx.cli.stages import Stages
-from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.errors import ExportError, MissingExtraError
 
 _EXTRA = ("torch", "transformers", "optimum", "onnx")
+_APART = "uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL"
 
 
 def export(
@@ -24,7 +27,10 @@ def export(
     ],
     name: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The model that a local folder holds, such as a name of the catalogue."),
+        typer.Option(
+            metavar="NAME",
+            help="What to call the model of a local folder; a name of the catalogue brings its layer and baselines.",
+        ),
     ] = None,
     num_layers: Annotated[
         int | None,
@@ -69,6 +75,7 @@ def export(
             raise
         raise _missing(_package(error.name)) from error
     quiet_libraries()
+    begun = time.perf_counter()
     with Stages(STAGES) as stages:
         folder = export_model(
             model,
@@ -84,7 +91,26 @@ def export(
             report=stages.begin,
         )
     print(folder)
-    tell(f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE")
+    for line in _summary(folder, time.perf_counter() - begun):
+        tell(line)
+
+
+def _summary(folder: Path, seconds: float) -> list[str]:
+    """Return what was made and how well, a line each."""
+    from bertscore_onnx.bundle.opening import read_manifest
+
+    manifest = read_manifest(folder)
+    layer = f"all {manifest.num_layers} layers" if manifest.all_layers else f"layer {manifest.num_layers}"
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    pairs, difference, differences = len(manifest.golden), manifest.golden_difference, manifest.tokenizer_differences
+    texts = "1 edge-case text gets" if differences == 1 else f"{differences or 'no'} edge-case texts get"
+    return [
+        f"Model: {manifest.model_id}, {layer}, {manifest.precision}, {manifest.tokenizer_mode} tokenizer",
+        f"Verified: P, R and F of {pairs} pairs differ from PyTorch's by {difference:.1e} at most; {texts} other token "
+        "ids",
+        f"Bundle: {size / 1e6:,.1f} MB, made in {seconds:.1f} s",
+        f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE",
+    ]
 
 
 def _check_extra() -> None:
@@ -92,6 +118,11 @@ def _check_extra() -> None:
     for package in _EXTRA:
         if find_spec(package) is None:
             raise _missing(package)
+    if not (found := version("transformers")).startswith("4."):
+        raise ExportError(
+            f"Exporting needs transformers 4, and {found} is installed. Export in an environment of its own: "
+            f"`{_APART}`; scoring does without it."
+        )
 
 
 def _package(module: str | None) -> str:
@@ -101,6 +132,7 @@ def _package(module: str | None) -> str:
 def _missing(package: str) -> MissingExtraError:
     return MissingExtraError(
         f"Exporting needs {package}, which is not installed, or not in full. Install it with "
-        "`pip install 'bertscore-onnx[export,cpu]'`; scoring does without it.",
+        f"`pip install 'bertscore-onnx[export,cpu]'`, or export in an environment of its own: `{_APART}`; scoring does "
+        "without it.",
         name=package,
     )

@@ -67,6 +67,14 @@ def serve(
         Literal["truncate", "window"],
         typer.Option(help="What becomes of texts beyond a model's maximum: truncated, or encoded in windows."),
     ] = "truncate",
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="The most tokens of a text, or of a window of it.  [default: the model's own maximum]",
+        ),
+    ] = None,
     allow_fp32_baseline: Annotated[
         bool, typer.Option("--allow-fp32-baseline", help="Rescale fp16 and int8 scores with baselines of fp32.")
     ] = False,
@@ -138,7 +146,7 @@ def serve(
     def load(bundle: "Bundle") -> "BERTScorer":
         from bertscore_onnx.scorer import BERTScorer
 
-        return BERTScorer(bundle.path, device=device, nthreads=nthreads, long_text=long_text)
+        return BERTScorer(bundle.path, device=device, nthreads=nthreads, long_text=long_text, max_length=max_length)
 
     tables = _read_idf(idf or [])
     with Models.load(

@@ -29,18 +29,33 @@ _STRUCTS = (
 )
 
 
-def openapi_document() -> dict[str, Any]:
-    """Return the description of all endpoints."""
+def openapi_document(*, needs_key: bool) -> dict[str, Any]:
+    """Return the description of all endpoints.
+
+    Args:
+        needs_key: whether the server has keys, of which most requests must give one.
+    """
     document: dict[str, Any] = msgspec.json.decode(files(__package__).joinpath("openapi.json").read_bytes())
     document["info"]["version"] = __version__
     _, components = msgspec.json.schema_components(_STRUCTS, ref_template="#/components/schemas/{name}")
     document["components"]["schemas"] = components
+    if not needs_key:
+        _leave_out_keys(document)
     return document
 
 
-def openapi_endpoint() -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint, with the document written out."""
-    content = msgspec.json.encode(openapi_document())
+def _leave_out_keys(document: dict[str, Any]) -> None:
+    """Remove from a description what it says of keys."""
+    del document["security"], document["components"]["securitySchemes"], document["components"]["responses"]["NoKey"]
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            operation.pop("security", None)
+            operation["responses"].pop("401", None)
+
+
+def openapi_endpoint(*, needs_key: bool) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint, with the document of a server that has keys, or of one that has none."""
+    content = msgspec.json.encode(openapi_document(needs_key=needs_key))
 
     async def openapi(request: Request) -> Response:
         return Response(content, media_type="application/json")

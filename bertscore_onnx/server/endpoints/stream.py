@@ -1,4 +1,7 @@
-"""`POST /v1/score` with application/x-ndjson: one pair a line in, one score a line out, in order.
+"""`POST /v1/score/stream`, and `/v1/score` with application/x-ndjson: a pair a line in, a score a line out, in order.
+
+The address of its own is for clients made from the OpenAPI document, which know one kind of body for an address, and
+often no NDJSON: it takes application/octet-stream too.
 
 A line that cannot be scored is answered in place, by an error with the number of the line, and the stream goes on. What
 concerns the stream as a whole, such as a deadline or a line without end, ends it: with an error that has no number, or
@@ -31,7 +34,7 @@ from bertscore_onnx.server.requests.chunks import check_tokens, cut, in_order, s
 from bertscore_onnx.server.requests.decoding import decode_line
 from bertscore_onnx.server.requests.errors import ApiError, ClientGoneError, api_error_of, unexpected
 from bertscore_onnx.server.requests.lanes import Lanes
-from bertscore_onnx.server.requests.media_type import NDJSON
+from bertscore_onnx.server.requests.media_type import NDJSON, OCTETS, media_type
 from bertscore_onnx.server.requests.record import record_of
 from bertscore_onnx.server.requests.schemas import PairBody, ScoreValue, StreamEnd
 
@@ -71,11 +74,37 @@ class _Chunk:
     """The bytes that are not needed any more once it is answered."""
 
 
+class StreamEndpoint:
+    """The endpoint that takes nothing but streams."""
+
+    def __init__(self, models: Models, limits: Limits, lanes: Lanes) -> None:
+        """Answer with these models, within these limits, decoding and tokenising in these lanes."""
+        self._models = models
+        self._limits = limits
+        self._lanes = lanes
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer a request.
+
+        Raises:
+            ApiError: it is no stream, or not now.
+        """
+        kind = media_type(request, NDJSON, OCTETS)
+        return ScoreStream(request, self._models, self._limits, self._lanes, kind)
+
+
 class ScoreStream(Response):
     """The answer to one stream."""
 
-    def __init__(self, request: Request, models: Models, limits: Limits, lanes: Lanes) -> None:
+    def __init__(self, request: Request, models: Models, limits: Limits, lanes: Lanes, kind: str = NDJSON) -> None:
         """Read the settings from the address; nothing of the body.
+
+        Args:
+            request: the request.
+            models: the models.
+            limits: the limits.
+            lanes: where what clients send is decoded and tokenised.
+            kind: the media type of the answer.
 
         Raises:
             ApiError: 422: the settings name something that there is not; 415: the body is compressed.
@@ -86,7 +115,7 @@ class ScoreStream(Response):
         if len(settings) < len(settings.multi_items()):
             raise ApiError(422, "invalid", "A setting stands twice in the address; give it once.")
         model = models.model(settings.get("model"))
-        super().__init__(media_type=NDJSON)
+        super().__init__(media_type=kind)
         del self.headers["content-length"]
         self._selection = Selection(model, settings.get("idf"), settings.get("rescale"))
         self._limits = limits

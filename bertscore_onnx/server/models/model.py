@@ -54,11 +54,8 @@ class Model(Closeable):
             for idf, sentences in [(None, None), *idf_sentences.items()]:
                 self.slots[idf] = opened.enter_context(ScorerSlot(shared, sentences, limits))
             self._opened = opened.pop_all()
-        signature = self.slots[None].scorer.signature
-        self.precision = signature.precision
+        self.precision = self.slots[None].scorer.signature.precision
         """The compute precision in use, which on some devices is not that of the bundle."""
-        self.cut_at = None if signature.long_text == "window" else bundle.manifest.max_length
-        """How many tokens are left of a longer text; None where it is scored as a whole."""
         rescales = allow_fp32_baseline or self.precision == "fp32"
         self.baselines = self.manifest.baselines if rescales else {}
         """The baselines to rescale with, by language."""
@@ -88,7 +85,7 @@ class Model(Closeable):
             self.precision,
             scorer.provider,
             scorer.hash,
-            manifest.max_length,
+            scorer.max_length,
             sorted(self.baselines),
             self.idf_tables,
         )

@@ -6,8 +6,10 @@ Every error of every endpoint has one form: `{"error": {"code", "message"}}`, wi
 
 import math
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 from starlette.responses import Response
 
 from bertscore_onnx.errors import (
@@ -27,26 +29,17 @@ _MAX_MESSAGE = 500
 class ErrorDetail(msgspec.Struct, omit_defaults=True):
     """What was wrong."""
 
-    code: str
-    """A fixed word for the kind of error."""
-
-    message: str
-    """What was given, what was expected and what to do."""
-
-    pair: int | None = None
-    """The position of the pair that is to blame, from 0."""
-
-    line: int | None = None
-    """The line of the stream that is to blame, from 1."""
-
-    id: str | None = None
-    """What the log calls this request."""
+    code: Annotated[str, Meta(description="A fixed word for the kind of error.", examples=["invalid"])]
+    message: Annotated[str, Meta(description="What was given, what was expected and what to do.")]
+    pair: Annotated[int | None, Meta(description="The position from 0 of the pair to blame, if it is one.")] = None
+    line: Annotated[int | None, Meta(description="The number from 1 of the line to blame, if it is one.")] = None
+    id: Annotated[str | None, Meta(description="The request's number in the log, if only that has the cause.")] = None
 
 
 class ErrorBody(msgspec.Struct):
     """The body of every answer that is not a success."""
 
-    error: ErrorDetail
+    error: Annotated[ErrorDetail, Meta(description="What was wrong.")]
 
 
 class ClientGoneError(Exception):

@@ -8,6 +8,7 @@ from bertscore_onnx.server.requests.errors import ApiError
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
+OCTETS = "application/octet-stream"
 
 
 def media_type(request: Request, *allowed: str) -> str:

@@ -1,18 +1,40 @@
-"""The JSON bodies of requests and answers."""
+"""The JSON bodies of requests and answers; the OpenAPI document has its descriptions from here."""
 
 from typing import Annotated, Generic, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 P = TypeVar("P")
 
+_ModelName = Annotated[str | None, Meta(description="A served model; may be left out where there is only one.")]
+_Rescale = Annotated[
+    str | bool | None,
+    Meta(
+        description="The language whose baseline to rescale with, one of the model's `rescale`; false or null for raw "
+        "scores. The similarities of tokens stay as they are.",
+        examples=["en"],
+    ),
+]
+_Signature = Annotated[
+    str,
+    Meta(
+        description="How the scores were made: all that can change a digit.",
+        examples=["bertscore-onnx|model:all-MiniLM-L6-v2|layer:4|idf:no|rescale:no|tokenizer:slow|…"],
+    ),
+]
+_UsedModel = Annotated[str, Meta(description="The model's name.", examples=["all-MiniLM-L6-v2"])]
+
 
 class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A candidate and its reference, or several of which the best counts."""
+    """A candidate and its reference, or several of which the best counts: `reference` or `references`, not both."""
 
-    candidate: str
-    reference: str | None = None
-    references: Annotated[list[str], msgspec.Meta(min_length=1)] | None = None
+    candidate: Annotated[str, Meta(description="The text to score.")]
+    reference: Annotated[str | None, Meta(description="The one text to compare it with.")] = None
+    references: Annotated[
+        Annotated[list[str], Meta(min_length=1)] | None,
+        Meta(description="The texts to compare it with, of which the one with the best F1 counts."),
+    ] = None
 
     @property
     def all_references(self) -> list[str]:
@@ -23,111 +45,104 @@ class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ScoreEnvelope(msgspec.Struct, Generic[P], frozen=True, forbid_unknown_fields=True):
     """Pairs, decoded or not yet, and how to score them."""
 
-    pairs: list[P]
-    model: str | None = None
-    """A served model; may be left out where there is only one."""
-
-    rescale: str | bool | None = None
-    """The language whose baseline to rescale with; false or null for raw scores."""
-
-    idf: str | None = None
-    """The idf table to weigh tokens with; null for none."""
+    pairs: Annotated[list[P], Meta(description="What to score, each by itself.")]
+    model: _ModelName = None
+    rescale: _Rescale = None
+    idf: Annotated[
+        str | None, Meta(description="The idf table to weigh tokens with, one of the model's `idf`; null for none.")
+    ] = None
 
 
 class ScoreBody(ScoreEnvelope[PairBody], frozen=True, forbid_unknown_fields=True):
-    """What `POST /v1/score` takes as JSON."""
+    """Pairs, and how to score them."""
 
 
 class MatchBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `POST /v1/match` takes."""
+    """One pair, and how to score it."""
 
-    candidate: str
-    reference: str
-    model: str | None = None
-    """As in `ScoreBody`."""
-
-    rescale: str | bool | None = None
-    """As in `ScoreBody`; the similarities stay as they are."""
+    candidate: Annotated[str, Meta(description="The text to score.")]
+    reference: Annotated[str, Meta(description="The text to compare it with.")]
+    model: _ModelName = None
+    rescale: _Rescale = None
 
 
 class ScoreValue(msgspec.Struct, frozen=True):
     """The score of one candidate."""
 
-    precision: float
-    recall: float
-    f1: float
-    best_reference: int
-    """The position of the reference with the best F1; the first of equals."""
+    precision: Annotated[float, Meta(description="How well the candidate's tokens are matched in the reference.")]
+    recall: Annotated[float, Meta(description="How well the reference's tokens are matched in the candidate.")]
+    f1: Annotated[float, Meta(description="Their harmonic mean; with `rescale` each of the three is rescaled.")]
+    best_reference: Annotated[
+        int, Meta(description="The position from 0 of the reference with the best F1; the first of equals.")
+    ]
 
 
 class ScoreAnswer(msgspec.Struct, frozen=True):
-    """What `POST /v1/score` answers to JSON."""
+    """The scores of all pairs."""
 
-    signature: str
-    model: str
-    scores: list[ScoreValue]
+    signature: _Signature
+    model: _UsedModel
+    scores: Annotated[list[ScoreValue], Meta(description="One for each pair, in their order.")]
 
 
 class StreamEnd(msgspec.Struct, frozen=True):
     """The last line of a stream that was scored to its end."""
 
-    done: bool
-    pairs: int
-    """Lines that were scored."""
-
-    errors: int
-    """Lines that were answered with an error."""
-
-    model: str
-    signature: str
+    done: Annotated[bool, Meta(description="Always true; a stream that does not end with it is not complete.")]
+    pairs: Annotated[int, Meta(description="How many lines were scored.")]
+    errors: Annotated[int, Meta(description="How many lines were answered with an error.")]
+    model: _UsedModel
+    signature: _Signature
 
 
 class MatchAnswer(msgspec.Struct, frozen=True):
-    """What `POST /v1/match` answers: the similarity of every token with every other."""
+    """The score of a pair, and the similarity of every token with every other."""
 
-    signature: str
-    model: str
-    score: ScoreValue
-    candidate: list[str]
-    """The tokens of the candidate, special tokens included."""
-
-    reference: list[str]
-    similarity: list[list[float]]
-    """Cosine similarity, a row for each token of the candidate and a column for each of the reference."""
-
-    candidate_weights: list[float]
-    """What each token weighs in the score; 0 for special tokens."""
-
-    reference_weights: list[float]
+    signature: _Signature
+    model: _UsedModel
+    score: Annotated[ScoreValue, Meta(description="The score of the pair.")]
+    candidate: Annotated[list[str], Meta(description="The candidate's tokens, special tokens included.")]
+    reference: Annotated[list[str], Meta(description="The reference's tokens, special tokens included.")]
+    similarity: Annotated[
+        list[list[float]],
+        Meta(
+            description="Cosine similarities: a row for each token of the candidate, a column for one of the reference."
+        ),
+    ]
+    candidate_weights: Annotated[
+        list[float], Meta(description="What each token of the candidate weighs in the score; 0 for special tokens.")
+    ]
+    reference_weights: Annotated[list[float], Meta(description="The same for the reference.")]
 
 
 class ModelInfo(msgspec.Struct, frozen=True):
     """One served model."""
 
-    id: str
-    layer: int
-    precision: str
-    provider: str
-    signature: str
-    max_length: int | None
-    """The most tokens of a text; null where the model has no bound."""
-
-    rescale: list[str]
-    """The languages to rescale for."""
-
-    idf: list[str]
-    """The idf tables."""
+    id: Annotated[str, Meta(description="What requests call it.", examples=["all-MiniLM-L6-v2"])]
+    layer: Annotated[int, Meta(description="The layer that token embeddings are taken from.")]
+    precision: Annotated[str, Meta(description="The compute precision.", examples=["fp32"])]
+    provider: Annotated[str, Meta(description="What runs it.", examples=["CPUExecutionProvider"])]
+    signature: _Signature
+    max_length: Annotated[
+        int,
+        Meta(
+            description="The most tokens of a text; the signature says whether longer ones are truncated, or encoded "
+            "in windows of that length.",
+            examples=[512],
+        ),
+    ]
+    rescale: Annotated[list[str], Meta(description="The languages to rescale for.", examples=[["en"]])]
+    idf: Annotated[list[str], Meta(description="The names of the idf tables.", examples=[["news"]])]
 
 
 class ModelList(msgspec.Struct, frozen=True):
-    """What `GET /v1/models` answers."""
+    """All served models."""
 
-    models: list[ModelInfo]
+    models: Annotated[list[ModelInfo], Meta(description="In the order in which they were named at the start.")]
 
 
 class Health(msgspec.Struct, frozen=True):
-    """What `GET /health/…` answers."""
+    """How the server is."""
 
-    status: str
-    reasons: list[str] = []
-    """Why the server is not ready."""
+    status: Annotated[str, Meta(description="`live`, `ready` or `not ready`.", examples=["ready"])]
+    reasons: Annotated[list[str], Meta(description="Why it is not ready; else none.")] = []

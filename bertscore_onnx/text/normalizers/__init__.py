@@ -12,8 +12,11 @@ from bertscore_onnx.text.normalizers.lowercase import Lowercase
 from bertscore_onnx.text.normalizers.moses import Moses
 from bertscore_onnx.text.normalizers.prefix_space import PrefixSpace
 from bertscore_onnx.text.normalizers.separate_words import SeparateDialogue, SeparateWords
+from bertscore_onnx.text.normalizers.unknown_words import UnknownWords
 
-Normalizer = BasicTokenize | CleanQuotes | Lowercase | Moses | PrefixSpace | SeparateDialogue | SeparateWords
+Normalizer = (
+    BasicTokenize | CleanQuotes | Lowercase | Moses | PrefixSpace | SeparateDialogue | SeparateWords | UnknownWords
+)
 
 
 def bind_normalizers(normalizers: Sequence[Normalizer]) -> Callable[[str], str]:
@@ -37,5 +40,6 @@ __all__ = [
     "PrefixSpace",
     "SeparateDialogue",
     "SeparateWords",
+    "UnknownWords",
     "bind_normalizers",
 ]

@@ -27,15 +27,15 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
         """Return the function that does it.
 
         Raises:
-            MissingExtraError: sacremoses is not installed.
+            MissingExtraError: sacremoses is not installed, or not with all that it needs.
         """
         try:
             sacremoses = importlib.import_module("sacremoses")
         except ModuleNotFoundError as error:
-            if error.name != "sacremoses":
-                raise
             raise MissingExtraError(
-                "XLM models take words apart with sacremoses. Install it: pip install 'bertscore-onnx[xlm]'"
+                f"XLM models take words apart with sacremoses, and there is no module {error.name}. Install what is "
+                "missing: pip install 'bertscore-onnx[xlm]'",
+                name=error.name,
             ) from error
         plain_marks = sacremoses.MosesPunctNormalizer(lang="en").normalize
         words = _with_fast_look_ups(sacremoses.MosesTokenizer(lang="en")).tokenize

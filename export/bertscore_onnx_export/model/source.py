@@ -8,6 +8,7 @@ from typing import Any
 
 from bertscore_onnx.bundle.card import CARD, read_license
 from bertscore_onnx.errors import BertScoreOnnxError, ExportError
+from bertscore_onnx_export.model.naming import name_of_folder
 
 _POINTER = b"version https://git-lfs.github.com/"
 """What a file begins with that git-lfs has not fetched."""
@@ -30,14 +31,18 @@ class Source:
     """What to call the model; None for its own name."""
 
     @property
+    def is_named_by_folder(self) -> bool:
+        """Whether nothing but its folder says what the model is called."""
+        return self.name is None and Path(self.name_or_path).is_dir()
+
+    @property
     def model_id(self) -> str:
         """The name the model goes by: the one given, the Hub's, or that of the folder.
 
         Raises:
             ExportError: it would break a signature, a line of a log or a path.
         """
-        path = Path(self.name_or_path)
-        own = path.resolve().name if path.is_dir() else self.name_or_path
+        own = name_of_folder(Path(self.name_or_path)) if self.is_named_by_folder else self.name_or_path
         name = own if self.name is None else self.name
         if not name.isprintable() or "|" in name or name in {"", ".", ".."}:
             raise ExportError(

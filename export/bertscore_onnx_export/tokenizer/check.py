@@ -1,5 +1,6 @@
 """Tries a tokenizer before it is converted: damaged vocabularies load, and give ids that the model has not."""
 
+from tokenizers.models import WordPiece
 from transformers import PreTrainedTokenizerBase
 
 from bertscore_onnx.errors import ExportError
@@ -20,8 +21,10 @@ def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_siz
         vocab_size: how many ids the model has.
 
     Raises:
-        ExportError: it fails, knows none of their words, or gives ids that the model has not.
+        ExportError: it fails, knows none of their words, has no id for unknown ones, or gives ids that the model has
+            not.
     """
+    _check_unknown_token(original, source)
     with loading("tokenizer", source):
         ids = {index for pair in GOLDEN_PAIRS for text in ("", *pair) for index in original_ids(original, text, None)}
         special = {*original.all_special_ids}
@@ -42,6 +45,25 @@ def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_siz
         f"The {type(original).__name__} of {source.name_or_path} {wrong}; its files are damaged, or of another model. "
         f"{source.remedy}"
     )
+
+
+def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> None:
+    """Raise an ExportError for a WordPiece whose vocabulary lacks the token that stands for unknown words."""
+    if original.is_fast:
+        backend = original.backend_tokenizer
+        if not isinstance(backend.model, WordPiece):
+            return
+        unknown, vocab = backend.model.unk_token, backend.get_vocab(with_added_tokens=False)
+    elif (pieces := getattr(original, "wordpiece_tokenizer", None)) is not None:
+        unknown, vocab = pieces.unk_token, original.vocab
+    else:
+        return
+    if unknown not in vocab:
+        raise ExportError(
+            f"The vocabulary of {source.name_or_path} lacks {unknown!r}, so a word that it does not know would get no "
+            "id. Put that token into it, where it was when the model was trained, or name the right one as `unk_token` "
+            f"in tokenizer_config.json. {source.remedy}"
+        )
 
 
 def _is_length(stated: object) -> bool:

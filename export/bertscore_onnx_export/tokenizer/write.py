@@ -131,6 +131,7 @@ def _spec_of(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
                 id=slow.convert_tokens_to_ids(token.content),
                 lstrip=token.lstrip,
                 rstrip=token.rstrip,
+                single_word=token.single_word,
             )
             for token in slow.added_tokens_decoder.values()
         ],

@@ -2,17 +2,14 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 
-import httpx
 import pytest
 
-from tests.support.http_server import wait_until
+from tests.support.http_server import server_process, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")]
 
@@ -20,41 +17,11 @@ KEY = "correct-horse-battery"
 LONG = [{"candidate": f"{i} " + "word " * 300, "reference": f"{i} " + "other " * 300} for i in range(8)]
 
 
-@contextmanager
-def server(bundle, *options):
-    """Start a server; yields the process, a client and the lines it logs."""
-    command = [
-        sys.executable,
-        "-m",
-        "bertscore_onnx",
-        "serve",
-        "--model",
-        str(bundle),
-        "--port",
-        "0",
-        "--device",
-        "cpu",
-    ]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
-    lines = []
-    reader = threading.Thread(target=lambda: lines.extend(iter(process.stderr.readline, "")))
-    reader.start()
-    try:
-        wait_until(lambda: process.poll() is not None or any("Serving" in line for line in lines), 60)
-        address = re.search(r"http://[\w.:]+", "".join(lines)).group()
-        with httpx.Client(base_url=address, timeout=60) as client:
-            yield process, client, lines
-    finally:
-        process.kill()
-        process.wait()
-        reader.join()
-        process.stderr.close()
-
-
 def test_sigterm_finishes_what_is_in_progress_and_refuses_the_rest(minilm_bundle, tmp_path):
     key_file = tmp_path / "keys"
     key_file.write_text(KEY)
-    with server(minilm_bundle, "--api-key-file", str(key_file), "--log-format", "json") as (process, client, lines):
+    options = ["--model", str(minilm_bundle), "--api-key-file", str(key_file), "--log-format", "json"]
+    with server_process(*options) as (process, client, lines):
         client.headers["Authorization"] = f"Bearer {KEY}"
         answers = []
         threads = [
@@ -80,7 +47,7 @@ def test_sigterm_finishes_what_is_in_progress_and_refuses_the_rest(minilm_bundle
 
 
 def test_what_is_not_done_in_the_drain_time_is_answered_503(minilm_bundle):
-    with server(minilm_bundle, "--drain", "0.05") as (process, client, lines):
+    with server_process("--model", str(minilm_bundle), "--drain", "0.05") as (process, client, lines):
         answers = []
         thread = threading.Thread(target=lambda: answers.append(client.post("/v1/score", json={"pairs": LONG * 10})))
         thread.start()
@@ -105,7 +72,7 @@ def test_a_server_that_is_loading_stops_at_once(minilm_bundle, tmp_path, number)
 
 
 def test_an_idle_server_stops_at_once(minilm_bundle):
-    with server(minilm_bundle) as (process, client, lines):
+    with server_process("--model", str(minilm_bundle)) as (process, client, lines):
         assert client.get("/health/ready").status_code == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0

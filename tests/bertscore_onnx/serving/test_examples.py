@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.cli import app as command_line
+from bertscore_onnx.serving import MicroBatcher
 from tests.support.fake_scorer import GUARD
 
 pytestmark = pytest.mark.slow  # it starts servers
@@ -100,19 +101,69 @@ def test_fastapi_answers_a_full_queue_as_the_server_does(full_batcher):
     assert (answer.status_code, int(answer.headers["Retry-After"]) >= 1) == (429, True)
 
 
-def test_gunicorn_answers_a_full_queue_as_the_server_does(tiny_bundle, full_batcher, monkeypatch):
+BAD_BODIES = [
+    (b"{", 400),
+    (b"", 400),
+    (b"\xff", 400),
+    (b"[" * 100_000, 400),
+    (b"[1]", 400),
+    (b'"text"', 400),
+    (b"null", 400),
+    (b'{"candidates": ["a"]}', 400),
+    (b'{"candidates": ["a"], "references": ["b"], "idf": true}', 400),
+    (b'{"candidates": ["a"], "references": []}', 422),
+    (b'{"candidates": ["a"], "references": [NaN]}', 422),
+    (b'{"candidates": 1, "references": null}', 422),
+]
+
+
+@pytest.mark.parametrize(
+    "body", [body for body, _ in BAD_BODIES if b"idf" not in body], ids=lambda body: str(body[:20])
+)
+def test_fastapi_refuses_bad_bodies_in_json(body, tiny_bundle):
+    from fastapi_app import app
+
+    async def post():
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.post("/score", content=body, headers={"Content-Type": "application/json"})
+
+    with BERTScorer(tiny_bundle) as scorer, MicroBatcher(scorer) as app.state.batcher:
+        answer = asyncio.run(post())
+    assert answer.status_code in (400, 422)
+    assert answer.headers["Content-Type"] == "application/json"
+
+
+@pytest.fixture
+def wsgi(tiny_bundle, monkeypatch):
+    """Calls the WSGI application with a body; returns the status, the headers and the answer."""
     monkeypatch.setenv("BERTSCORE_BUNDLE", str(tiny_bundle))
+    monkeypatch.delitem(sys.modules, "gunicorn_app", raising=False)
     import gunicorn_app
 
-    with monkeypatch.context() as patch, contextlib.closing(gunicorn_app.batcher):
-        patch.setattr(gunicorn_app, "batcher", full_batcher)
+    def call(content):
         started = []
-        environ = {"wsgi.input": io.BytesIO(json.dumps(TEXTS).encode())}
+        environ = {"wsgi.input": io.BytesIO(content)}
         [body] = gunicorn_app.application(environ, lambda *start: started.append(start))
-    [(status, headers)] = started
-    assert status == "429 Too Many Requests"
-    assert int(dict(headers)["Retry-After"]) >= 1
-    assert "1 requests are waiting" in json.loads(body)["error"]
+        [(status, headers)] = started
+        return int(status.split()[0]), dict(headers), json.loads(body)
+
+    with contextlib.closing(gunicorn_app.batcher):
+        yield call
+
+
+@pytest.mark.parametrize(("body", "status"), BAD_BODIES, ids=lambda value: str(value)[:20])
+def test_gunicorn_refuses_bad_bodies_in_json(body, status, wsgi):
+    found, headers, answer = wsgi(body)
+    assert (found, headers["Content-Type"]) == (status, "application/json")
+    assert answer["error"]
+
+
+def test_gunicorn_answers_a_full_queue_as_the_server_does(wsgi, full_batcher, monkeypatch):
+    monkeypatch.setattr("gunicorn_app.batcher", full_batcher)
+    status, headers, answer = wsgi(json.dumps(TEXTS).encode())
+    assert (status, int(headers["Retry-After"]) >= 1) == (429, True)
+    assert "1 requests are waiting" in answer["error"]
 
 
 @pytest.mark.skipif(find_spec("gunicorn") is None, reason="gunicorn runs on Unix only")
@@ -130,7 +181,7 @@ def test_gunicorn_without_preload(tiny_bundle, expected, pytestconfig):
         with httpx.Client(timeout=GUARD) as client, ThreadPoolExecutor(4) as pool:
             answers = list(pool.map(lambda _: client.post(address, json=TEXTS).json(), range(8)))
             refused = client.post(address, json={"candidates": ["a"], "references": []})
-            malformed = client.post(address, content=b"{")
+            malformed = [client.post(address, content=body) for body in (b"{", b"[1]", b'{"candidates": ["a"]}')]
         server.terminate()
         errors = server.communicate(timeout=GUARD)[1]
     finally:
@@ -139,7 +190,9 @@ def test_gunicorn_without_preload(tiny_bundle, expected, pytestconfig):
     for answer in answers:
         assert answer["F"] == pytest.approx(expected, abs=1e-5)
         assert answer["process"] != server.pid
-    assert (refused.status_code, malformed.status_code) == (422, 400)
+    assert refused.status_code == 422
+    for answer in malformed:
+        assert (answer.status_code, answer.headers["Content-Type"]) == (400, "application/json")
     assert (server.returncode, "Traceback" in errors) == (0, False)
 
 
@@ -161,6 +214,20 @@ def test_the_image_starts_a_server_that_exists(pytestconfig):
     extras = re.search(r"\[(.+)\]", instructions["RUN"])[1].split(",")
     project = tomllib.loads((pytestconfig.rootpath / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {*extras} <= project["optional-dependencies"].keys()
+
+
+def test_a_model_repository_of_triton_is_not_written_over(tiny_bundle, tmp_path):
+    write_repository(tiny_bundle, tmp_path)
+    with pytest.raises(SystemExit, match="is there already"):
+        write_repository(tiny_bundle, tmp_path)
+
+
+@pytest.mark.parametrize("script", ["thread_pool.py", "triton_repository.py"])
+def test_a_script_without_arguments_says_what_it_takes(script, pytestconfig):
+    command = [sys.executable, pytestconfig.rootpath / "examples" / script]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Usage: python ")
 
 
 def test_a_model_repository_of_triton_says_what_the_graph_takes(tiny_bundle, tmp_path):

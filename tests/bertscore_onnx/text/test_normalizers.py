@@ -1,6 +1,5 @@
-import importlib
+import sys
 import unicodedata
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +15,7 @@ from bertscore_onnx.text.normalizers import (
     PrefixSpace,
     SeparateDialogue,
     SeparateWords,
+    UnknownWords,
     bind_normalizers,
 )
 
@@ -168,14 +168,20 @@ def test_moses_gives_the_words_of_sacremoses_itself() -> None:
             assert step(text) == words(text, return_str=True, escape=False), text
 
 
-def test_moses_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> Any:
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+@pytest.mark.parametrize("module", ["sacremoses", "regex"])  # itself, or what it needs
+def test_moses_names_what_to_install(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sacremoses")
+    monkeypatch.setitem(sys.modules, module, None)
+    for name in [name for name in sys.modules if name.startswith("sacremoses.") or name == "sacremoses" != module]:
+        monkeypatch.delitem(sys.modules, name)
 
-    monkeypatch.setattr(importlib, "import_module", missing)
-
-    with pytest.raises(MissingExtraError, match=r"pip install 'bertscore-onnx\[xlm\]'"):
+    with pytest.raises(MissingExtraError, match=rf"no module {module}\. .*pip install 'bertscore-onnx\[xlm\]'"):
         Moses(lowercase_and_strip_accents=True).bind()
+
+
+def test_unknown_words_are_whole_words() -> None:
+    step = UnknownWords(words=["U.S.", "us"], unknown_token="[UNK]")  # noqa: S106 -- a token of a text
+    assert step.bind()("the U.S. of us , user U.S") == "the [UNK] of [UNK] , user U.S"
 
 
 def test_steps_follow_one_another() -> None:

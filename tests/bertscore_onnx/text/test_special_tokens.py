@@ -1,5 +1,6 @@
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from bertscore_onnx.text.special_tokens import SpecialToken, bind_split
 SEP = SpecialToken(content="</s>", id=2)
 MASK = SpecialToken(content="<mask>", id=9, lstrip=True)
 EXTRA = SpecialToken(content="<extra_1>", id=7, lstrip=True, rstrip=True)
+WUG = SpecialToken(content="wug", id=5, single_word=True)
 EXTRA_LONG = SpecialToken(content="<extra_1>0", id=8)
 
 
@@ -22,6 +24,24 @@ def test_special_tokens_become_ids() -> None:
 
 def test_special_tokens_may_take_the_space_beside_them() -> None:
     assert bind_split([MASK, EXTRA])("a <mask> b <extra_1> ") == ["a", 9, " b", 7]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("wug", [5]),
+        ("a wug b", ["a ", 5, " b"]),
+        ("wugs", ["wugs"]),
+        ("a wugs", ["a ", "wugs"]),
+        ("a.wug b", ["a.wug", " b"]),
+        ("a\twug", ["a\twug"]),
+        ("wugwug", ["wugwug"]),
+        ("</s>wug", ["</s>wug"]),
+        ("wug </s>", [5, " ", 2]),
+    ],
+)
+def test_a_special_token_may_have_to_be_a_word(text: str, parts: list[str | int]) -> None:
+    assert bind_split([WUG, SEP])(text) == parts
 
 
 def test_the_longest_special_token_wins() -> None:

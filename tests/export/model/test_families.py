@@ -14,7 +14,7 @@ from bertscore_onnx_export.model.families import FAMILIES, Family, family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from numpy.typing import NDArray
-from transformers import AutoModel
+from transformers import AutoConfig, AutoModel
 
 from bertscore_onnx.bundle import catalogue
 from tests.support.tiny_models import FIRST_ORDINARY_ID, LAYERS, POSITIONS, SETTINGS, VOCABULARY, save_tiny_model
@@ -91,6 +91,19 @@ def test_every_model_of_the_catalogue_has_a_family() -> None:
     named = [name for family in FAMILIES.values() for name in (family.name, *family.also)]
     assert {entry.family for entry in catalogue.entries().values()} <= {*named}
     assert len(named) == len({*named})
+
+
+def test_the_catalogue_has_a_length_for_the_families_that_have_a_bound() -> None:
+    """A bundle of the others has a maximum only if its tokenizer states one, which the catalogue does not know."""
+
+    def is_bounded(name: str) -> bool:
+        [family] = [family for family in FAMILIES.values() if name in (family.name, *family.also)]
+        model_type, settings = SETTINGS[family.name]
+        return family.max_tokens(AutoConfig.for_model(model_type, **settings)) is not None
+
+    entries = catalogue.entries().values()
+    wrong = [entry.name for entry in entries if (entry.max_length is not None) != is_bounded(entry.family)]
+    assert wrong == []
 
 
 def export(model: Path, num_layers: int, folder: Path) -> tuple[Any, Family, int]:

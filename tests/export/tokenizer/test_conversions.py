@@ -19,7 +19,20 @@ from tests.support.tiny_tokenizers import KINDS, TRAINING_TEXTS
 has_sacremoses = importlib.util.find_spec("sacremoses") is not None
 needs_sacremoses = pytest.mark.skipif(not has_sacremoses, reason="XLM's tokenizer needs sacremoses")
 slow_kinds = [pytest.param(kind, marks=needs_sacremoses) if kind in ("xlm", "xlm-cased") else kind for kind in KINDS]
-fast_kinds = ["albert", "bart", "bert", "deberta", "mbart", "mpnet", "pegasus", "roberta", "t5", "xlm-roberta", "xlnet"]
+fast_kinds = [
+    "albert",
+    "bart",
+    "bert",
+    "camembert",
+    "deberta",
+    "mbart",
+    "mpnet",
+    "pegasus",
+    "roberta",
+    "t5",
+    "xlm-roberta",
+    "xlnet",
+]
 
 
 AMOUNTS = ["€1670000000", "£0000000000000000", *(f"£167{'0' * count} €{'0' * count}" for count in range(60))]
@@ -69,9 +82,85 @@ def test_added_tokens_that_are_not_special_are_found_as_in_the_original(kind: st
     assert [ids.tolist() for ids in written(texts)[0]] == [original_ids(slow, text, None) for text in texts]
 
 
+ADDED = [
+    AddedToken("wug", single_word=True),
+    AddedToken("Fep", single_word=True, normalized=False),
+    AddedToken("a.b", single_word=True, lstrip=True, rstrip=True),
+    AddedToken("<ent>", single_word=True, special=True),
+    AddedToken("U.S.", normalized=False),
+    AddedToken("ＮＡＴＯ", normalized=False),
+    AddedToken("Café", normalized=True, lstrip=True),
+]
+"""Tokens with every flag that `tokenizer_config.json` may give them."""
+
+WITH_ADDED = [
+    *(f"{before}{token.content}{after}" for token in ADDED for before in ("", "x", "x ", ".", "\t", "wug", "<ent>") for
+      after in ("", "s", " s", "!", "\n", "wug", " wug", "<ent>")),
+    "wugs wug wugwug wug wug",
+    "two wugs, one wug. A U.S. senator of the U.S.A.",
+    "fep FEP Fep Feps  a.b  xa.bx nato ＮＡＴＯ ＮＡＴＯs cafe Café café cafés",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["slow", "fast"])
+@pytest.mark.parametrize(
+    "kind",
+    ["albert", "bert", "bert-cased", "bart", "camembert", "mbart", "mpnet", "roberta", "t5", "xlm-roberta", "xlnet"],
+)
+def test_added_tokens_keep_their_flags(kind: str, mode: str, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+    slow = KINDS[kind](made)
+    slow.add_tokens(ADDED)
+    slow.save_pretrained(tmp_path / "saved")
+    original = load_tokenizer(Source(str(tmp_path / "saved")), mode)
+    assert original.added_tokens_decoder[original.convert_tokens_to_ids("wug")].single_word
+    written = text_tokenizer(tmp_path, write_tokenizer(original, None, tmp_path))
+    ids = [ids.tolist() for ids in written(WITH_ADDED)[0]]
+    assert ids == [original_ids(original, text, None) for text in WITH_ADDED]
+
+
+@pytest.mark.parametrize("kind", ["bertweet", "blenderbot-small", "byt5", "deberta-v2", "prophetnet"])
+def test_added_tokens_keep_their_flags_where_there_is_no_fast_tokenizer(kind: str, tmp_path: Path) -> None:
+    slow = KINDS[kind](tmp_path)
+    slow.add_tokens(ADDED)
+    written = text_tokenizer(tmp_path, write_tokenizer(slow, None, tmp_path))
+    ids = [ids.tolist() for ids in written(WITH_ADDED)[0]]
+    assert ids == [original_ids(slow, text, None) for text in WITH_ADDED]
+
+
+@pytest.mark.parametrize("kind", ["bert", "bert-cased", "bert-accents", "distilbert", "electra", "mpnet"])
+def test_words_that_are_never_split_stay_whole(kind: str, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+    slow = KINDS[kind](made)
+    known = next(word for word in slow.vocab if len(word) > 4 and word.isalpha())
+    never_split = ["U.S.", "us", "re-", "Café", "state-of-the-art", "zürich's", known, "y" * 120, "", "two words", "."]
+    slow.init_kwargs["never_split"] = never_split
+    slow.save_pretrained(tmp_path / "saved")
+    original = load_tokenizer(Source(str(tmp_path / "saved")), "slow")
+    assert original.basic_tokenizer.never_split >= {"U.S."}
+    written = text_tokenizer(tmp_path, write_tokenizer(original, None, tmp_path))
+    texts = [
+        *("U.S.", "the U.S. senate", "U.S.A.", "u.s.", "US us Us user", "re-enter re- enter", "Café café CAFÉ Cafés"),
+        *("state-of-the-art", "a state-of-the-art.", "Zürich's zürich's", f"{known} {known}s x{known}", "y" * 120),
+        *("two words", "a . b.", "U.\u200bS. U.S.\u200b", "[SEP] [UNK] us[SEP]us", "u\u0301s u.s", "東us京"),
+        *PLAIN_TEXTS,
+        *EDGE_CASE_TEXTS,
+    ]
+    assert [ids.tolist() for ids in written(texts)[0]] == [original_ids(original, text, None) for text in texts]
+
+
 @pytest.mark.parametrize("kind", fast_kinds)
 def test_the_fast_mode_gives_the_fast_tokenizers_ids(kind: str, tmp_path: Path) -> None:
     assert differences(kind, "fast", tmp_path) == (0, [])
+
+
+def test_a_word_that_is_never_split_and_too_long_for_wordpiece_is_refused(tmp_path: Path) -> None:
+    slow = KINDS["bert"](tmp_path)
+    slow.basic_tokenizer.never_split |= {next(word for word in slow.vocab if len(word) > 100)}
+    with pytest.raises(ExportError, match=r"`never_split`, 'x+'…, has more than the 100 characters"):
+        convert(slow)
 
 
 def test_every_conversion_is_of_a_class_of_transformers() -> None:

@@ -26,6 +26,7 @@ CONVERSIONS: Mapping[str, SlowConversion] = {
     "BlenderbotSmallTokenizer": blenderbot_small,
     "BlenderbotTokenizer": byte_bpe,
     "ByT5Tokenizer": byt5,
+    "CamembertTokenizer": sentencepiece,
     "ConvBertTokenizer": wordpiece,
     "DebertaTokenizer": byte_bpe,
     "DebertaV2Tokenizer": deberta_sentencepiece,

@@ -3,12 +3,17 @@
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizer
 
-from bertscore_onnx.text.normalizers import BasicTokenize
+from bertscore_onnx.errors import ExportError
+from bertscore_onnx.text.normalizers import BasicTokenize, UnknownWords
 from bertscore_onnx_export.tokenizer.conversions.converted import Converted, without_holes
 
 
 def wordpiece(slow: PreTrainedTokenizer) -> Converted:
-    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a pre-tokenizer."""
+    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a pre-tokenizer.
+
+    Raises:
+        ExportError: a word of `never_split` is longer than WordPiece takes.
+    """
     pieces = slow.wordpiece_tokenizer
     vocab, longest = without_holes(slow.vocab), pieces.max_input_chars_per_word
     tokenizer = Tokenizer(models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest))
@@ -23,4 +28,10 @@ def wordpiece(slow: PreTrainedTokenizer) -> Converted:
         split_chinese=basic.tokenize_chinese_chars,
         never_split=sorted({*slow.all_special_tokens, *basic.never_split}, key=str),
     )
-    return Converted(tokenizer, [basic_tokenize])
+    unknown = sorted({*basic.never_split} - slow.vocab.keys(), key=str)
+    if too_long := [word for word in basic.never_split if word in slow.vocab and len(word) > longest]:
+        raise ExportError(
+            f"A word of `never_split`, {too_long[0][:20]!r}…, has more than the {longest} characters that WordPiece "
+            "takes. Remove it from tokenizer_config.json, or export with `--tokenizer-mode fast`."
+        )
+    return Converted(tokenizer, [basic_tokenize, *([UnknownWords(unknown, pieces.unk_token)] if unknown else [])])

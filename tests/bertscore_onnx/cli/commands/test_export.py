@@ -1,6 +1,7 @@
 """`bertscore-onnx export`."""
 
 import re
+import shutil
 
 import pytest
 
@@ -16,9 +17,18 @@ def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
     assert (result.exit_code, result.stdout) == (0, f"{output}\n")
     manifest = open_bundle(output).manifest
     assert (manifest.num_layers, manifest.tokenizer_mode) == (1, "fast")
-    *stages, hint = result.stderr.splitlines()
+    *stages, model, verified, size, hint = result.stderr.splitlines()
     assert [stage.partition(" ")[0] for stage in stages] == ["[1/5]", "[2/5]", "[3/5]", "[4/5]", "[5/5]"]
     assert re.fullmatch(r"\[3/5\] Writing the graph \.\.\.  \d+\.\d s", stages[2])
+    assert model == "Model: tiny-bert, layer 1, fp32, fast tokenizer"
+    found = re.fullmatch(
+        r"Verified: P, R and F of 8 pairs differ from PyTorch's by (\d\.\de-\d\d) at most; "
+        r"no edge-case texts get other token ids",
+        verified,
+    )
+    assert found[1] == f"{manifest.golden_difference:.1e}"
+    found = re.fullmatch(r"Bundle: (\d+\.\d) MB, made in \d+\.\d s", size)
+    assert float(found[1]) == pytest.approx(sum(file.stat().st_size for file in output.iterdir()) / 1e6, abs=0.051)
     assert hint == f"Score with it: bertscore-onnx score --model '{output}' -c FILE -r FILE"
 
 
@@ -31,6 +41,15 @@ def test_the_home_folder_is_the_default(run, tiny_model, home):
 def test_a_precision_has_a_place_of_its_own(run, tiny_model, home, precision):
     result = run("export", "--model", tiny_model, "-l", 1, "--precision", precision)
     assert (result.exit_code, result.stdout) == (0, f"{home}/bundles/tiny-bert/layer-1-slow-{precision}\n")
+
+
+def test_a_folder_whose_name_says_nothing_needs_another(run, tiny_model, tmp_path, home):
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    result = run("export", "--model", folder, "-l", 1)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "--name" in result.stderr
+    result = run("export", "--model", folder, "-l", 1, "--name", "acme/news")
+    assert (result.exit_code, result.stdout) == (0, f"{home}/bundles/acme--news/layer-1-slow-fp32\n")
 
 
 def test_an_unknown_precision_is_wrong_usage(run):
@@ -86,7 +105,21 @@ def test_a_missing_package_is_answered_with_the_extra(run_process, package):
     assert (result.returncode, result.stdout) == (1, b"")
     assert result.stderr.decode() == (
         f"Error: Exporting needs {package}, which is not installed, or not in full. Install it with "
-        "`pip install 'bertscore-onnx[export,cpu]'`; scoring does without it.\n"
+        "`pip install 'bertscore-onnx[export,cpu]'`, or export in an environment of its own: "
+        "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`; scoring does without it.\n"
+    )
+
+
+def test_another_transformers_is_answered_with_an_environment_of_its_own(run_process, tmp_path, monkeypatch):
+    installed = tmp_path / "transformers-5.1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: transformers\nVersion: 5.1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    result = run_process("export", "--model", "roberta-large")
+    assert (result.returncode, result.stdout) == (1, b"")
+    assert result.stderr.decode() == (
+        "Error: Exporting needs transformers 4, and 5.1.0 is installed. Export in an environment of its own: "
+        "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`; scoring does without it.\n"
     )
 
 

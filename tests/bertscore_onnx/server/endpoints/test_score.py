@@ -103,9 +103,27 @@ def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
         BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer,
     ):
         answer = client.post("/v1/score", json={"pairs": [{"candidate": cand, "reference": ref}]}).json()
-        assert models.model(None).cut_at is None
         assert "|long_text:window|" in answer["signature"]
         assert answer["scores"][0]["f1"] == pytest.approx(scorer.score([cand], [ref]).F[0], abs=1e-6)
+
+
+def test_a_maximum_length_is_that_of_the_scorer(tiny_bundle):
+    def load_short_scorer(bundle):
+        return BERTScorer(bundle.path, device="cpu", max_length=8)
+
+    cand, ref = "the cat sat on the mat and ran", "a dog ran on the red mat and sat"
+    with (
+        Models.load([str(tiny_bundle)], {}, Limits(), load_short_scorer) as models,
+        serving(models) as client,
+        BERTScorer(tiny_bundle, device="cpu", max_length=8) as scorer,
+    ):
+        answer = client.post("/v1/score", json={"pairs": [{"candidate": cand, "reference": ref}]}).json()
+        [info] = client.get("/v1/models").json()["models"]
+        with pytest.warns(UserWarning, match="truncated"):
+            expected = scorer.score([cand], [ref]).F[0]
+    assert answer["signature"] == info["signature"] == scorer.hash
+    assert answer["scores"][0]["f1"] == pytest.approx(expected, abs=1e-6)
+    assert info["max_length"] == 8
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bertscore_onnx.server.access_log import JsonLines
-from bertscore_onnx.server.app import create_app
-from bertscore_onnx.server.endpoints.openapi import openapi_document
-from bertscore_onnx.server.limits import Limits
 from tests.support.http_server import access_lines, serving
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}, {"candidate": "a", "reference": "b"}]}
@@ -63,30 +60,6 @@ def test_metrics_tell_of_every_batcher(client, idf):
 @pytest.mark.skipif(sys.platform != "linux", reason="the client library reads /proc")
 def test_metrics_tell_the_memory(client):
     assert samples(client)["process_resident_memory_bytes",] > 1e7
-
-
-def test_the_openapi_document_has_every_route_and_no_other(models):
-    app = create_app(models, Limits())
-    routes = {(route.path, method.lower()) for route in app.routes for method in route.methods - {"HEAD"}}
-    described = {(path, method) for path, methods in openapi_document()["paths"].items() for method in methods}
-    assert described == routes
-
-
-def test_every_reference_of_the_openapi_document_leads_somewhere(client):
-    text = client.get("/openapi.json").text
-    components = json.loads(text)["components"]
-    schemas = components["schemas"]
-    for kind in ("schemas", "responses"):
-        assert {*re.findall(rf'"\$ref":"#/components/{kind}/(\w+)"', text)} == components[kind].keys()
-    assert {"ScoreBody", "PairBody", "ScoreAnswer", "MatchAnswer", "ErrorBody", "ErrorDetail"} <= schemas.keys()
-
-
-def test_the_openapi_document_says_which_endpoints_are_open(models):
-    from bertscore_onnx.server.middleware import OPEN_PATHS
-
-    paths = openapi_document()["paths"]
-    said = {path for path, methods in paths.items() for entry in methods.values() if entry.get("security") == []}
-    assert said == {*OPEN_PATHS}
 
 
 def test_one_access_line_a_request(models, caplog):
