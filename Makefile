@@ -90,8 +90,9 @@ $(RUNTIME)/.installed: $(INSTALLED)
 	$(RUNTIME)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]"
 	touch $@
 
-# The file of constraints is named after the package; an example that is a package itself is installed beside it.
-$(VENV)/integrations/%/.installed: examples/constraints/%.txt pyproject.toml
-	$(PYTHON) -m venv --clear $(@D)
-	$(@D)/bin/python $(INSTALL) --constraint $< --editable ".[cpu]" $* $(addprefix ./,$(wildcard examples/$*))
+# The file of constraints is named after the package. An example that is a package itself is installed beside it.
+$(VENV)/integrations/%/.installed: examples/constraints/%.txt pyproject.toml $(INSTALLED)
+	$(PYTHON) -m venv --clear --without-pip $(@D)
+	$(RUN) -m pip --quiet --disable-pip-version-check --python $(@D)/bin/python install --constraint $< \
+		--editable ".[cpu]" $* $(patsubst %/pyproject.toml,./%,$(wildcard examples/$*/pyproject.toml))
 	touch $@
