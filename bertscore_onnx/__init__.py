@@ -3,14 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bertscore_onnx.encoding.encoded_texts import EncodedTexts
-    from bertscore_onnx.errors import BertScoreOnnxError
-    from bertscore_onnx.functional import score
-    from bertscore_onnx.scorer import BERTScorer
-    from bertscore_onnx.scores import Score, Scores
-    from bertscore_onnx.signature import Signature
-
 __all__ = ["BERTScorer", "BertScoreOnnxError", "EncodedTexts", "Score", "Scores", "Signature", "__version__", "score"]
 
 __version__ = "0.1.0"
@@ -25,9 +17,44 @@ _MODULES = {
     "score": "functional",
 }
 
+_IN_COMPAT = {
+    "get_hash": "compat.bert_score.utils",
+    "get_idf_dict": "compat.bert_score.utils",
+    "get_tokenizer": "compat.bert_score.utils",
+    "lang2model": "compat.bert_score.utils",
+    "model2layers": "compat.bert_score.utils",
+    "plot_example": "compat.bert_score",
+}
+"""Names of bert-score that users look for here, and where they are."""
 
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first used, so that importing the package costs next to nothing."""
-    if name not in _MODULES:
+_OF_PYTORCH = {"bert_cos_score_idf", "cache_scibert", "get_bert_embedding", "get_model", "sent_encode"}
+"""Those that take or give models of PyTorch, and so have no counterpart."""
+
+if TYPE_CHECKING:
+    from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+    from bertscore_onnx.errors import BertScoreOnnxError
+    from bertscore_onnx.functional import score
+    from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.scores import Score, Scores
+    from bertscore_onnx.signature import Signature
+else:  # hidden from type checkers, to which every name would be a member
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used, so that importing the package costs next to nothing."""
+        if name in _MODULES:
+            return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        # an AttributeError would lose its message where the name is imported
+        if name in _IN_COMPAT:
+            module = f"{__name__}.{_IN_COMPAT[name]}"
+            raise ImportError(f"bert-score's {name} is in {module}: `from {module} import {name}`.", name=__name__)
+        if name in _OF_PYTORCH:
+            raise ImportError(
+                f"bert-score's {name} works with PyTorch, which is not needed here: `BERTScorer(NAME)` loads a model "
+                "with its tokenizer from a bundle, and `BERTScorer.encode` gives token embeddings.",
+                name=__name__,
+            )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+    def __dir__() -> list[str]:
+        """List the public names beside those that were imported by now."""
+        return sorted({*globals(), *__all__})

@@ -17,6 +17,7 @@ BertScoreOnnxError
 │   ├── GraphError                      the graph is not the one the manifest describes
 │   └── GoldenScoreError                the bundle no longer gives the scores it was exported with
 ├── MissingExtraError (ModuleNotFoundError)  an optional dependency is not installed
+├── StandInError (ImportError)          bert-score is imported already, so nothing can take its place
 ├── DeviceError (RuntimeError)          the device asked for cannot run the model
 ├── EncodingError (RuntimeError)        the model gave something that is not a token vector
 │   └── OutOfMemoryError (MemoryError)  … because not even a single text fits into memory
@@ -104,6 +105,10 @@ class GoldenScoreError(BundleError):
 
 class MissingExtraError(BertScoreOnnxError, ModuleNotFoundError):
     """An optional dependency is needed and not installed."""
+
+
+class StandInError(BertScoreOnnxError, ImportError):
+    """The true bert-score was imported before its stand-in was installed."""
 
 
 class DeviceError(BertScoreOnnxError, RuntimeError):

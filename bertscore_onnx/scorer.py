@@ -31,6 +31,7 @@ class BERTScorer(TextScorer):
         model_type: str | PathLike[str] | None = None,
         num_layers: int | None = None,
         batch_size: int | None = None,
+        nthreads: int | None = None,
         all_layers: bool = False,
         idf: bool | Mapping[int, float] = False,
         idf_sents: Iterable[str] | None = None,
@@ -38,41 +39,47 @@ class BERTScorer(TextScorer):
         lang: str | None = None,
         rescale_with_baseline: bool = False,
         baseline_path: str | PathLike[str] | None = None,
+        use_fast_tokenizer: bool | None = None,
         *,
-        use_fast_tokenizer: bool = False,
-        nthreads: int | None = None,
         precision: Precision | None = None,
         verify: bool = False,
         allow_fp32_baseline: bool = False,
         long_text: LongText = "truncate",
+        max_length: int | None = None,
     ) -> None:
         """Load a bundle.
+
+        The arguments that may be given by position are those of bert-score's class, in its order.
 
         Args:
             model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then says model and layer.
                 None for the default model of `lang`.
             num_layers: the layer to take tokens from; None for the bundle's, or the one that bert-score tuned.
             batch_size: the most texts in one run of the model; runs are capped by tokens in any case.
+            nthreads: CPU threads for the model; None for all that this process may keep busy.
             all_layers: score every layer, with a bundle that was exported with `--all-layers`.
             idf: weigh tokens by inverse document frequency: computed from `idf_sents` or by `compute_idf`, or else
                 from the references of each call. Or a ready table of token id to weight.
             idf_sents: sentences to compute idf weights from; needs `idf=True`.
-            device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is fast; None for CUDA
-                where there is one, else the CPU.
+            device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is fast; "coreml" for the
+                GPU of a Mac, which has not been measured; None for CUDA where there is one, else the CPU.
             lang: language code; chooses the model where none is named, and the baseline.
             rescale_with_baseline: rescale scores so that unrelated sentences score about 0; needs `lang` or
                 `baseline_path`.
             baseline_path: a baseline file of your own, `LAYER,P,R,F`.
-            use_fast_tokenizer: take the bundle that was exported with the fast tokenizer's ids.
-            nthreads: CPU threads for the model; None for all that this process may keep busy.
+            use_fast_tokenizer: take the bundle that was exported with the fast tokenizer's ids, or the slow one's;
+                None for that of the bundle whose path is given, and the slow one's by name.
             precision: "fp32", "fp16" or "int8": take the bundle that was exported in it; None for that of the bundle
                 whose path is given, and fp32 by name.
             verify: read the bundle's files for their digests even where they seem unchanged, and compare the scores of
                 its golden pairs with those it was exported with.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
-            long_text: what becomes of a text that is longer than the model's maximum. "truncate" cuts it there, as
+            long_text: what becomes of a text that is longer than the maximum. "truncate" cuts it there, as
                 bert-score does, and warns. "window" encodes it in overlapping windows of that length, so that all of
                 it counts; each token's vector comes from the window in which it has most context.
+            max_length: the most tokens of a text, or of a window of it, special tokens included, as
+                `tokenizer.model_max_length` counts them; None for the model's own maximum, which is also the most that
+                may be given.
 
         Raises:
             InputError: an argument is out of range.
@@ -87,11 +94,11 @@ class BERTScorer(TextScorer):
             lang=lang,
             num_layers=num_layers,
             all_layers=all_layers,
-            tokenizer_mode="fast" if use_fast_tokenizer else "slow",
+            tokenizer_mode=None if use_fast_tokenizer is None else "fast" if use_fast_tokenizer else "slow",
             precision=precision,
             verify=verify,
         )
-        pipeline = Pipeline(bundle, long_text=long_text, device=device, num_threads=nthreads)
+        pipeline = Pipeline(bundle, long_text=long_text, max_length=max_length, device=device, num_threads=nthreads)
         super().__init__(pipeline, None, Rescaling(), batch_size)
         if rescale_with_baseline:
             self._rescaling = self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)

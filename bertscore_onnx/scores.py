@@ -1,10 +1,15 @@
 """The result of scoring: precision, recall and F as arrays, and which reference was best."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bertscore_onnx.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from torch import Tensor  # noqa: TID251 -- for the type of what `to_torch` returns
 
 
 class _PRF(NamedTuple):
@@ -14,9 +19,9 @@ class _PRF(NamedTuple):
 
 
 class _PRFOfOne(NamedTuple):
-    P: Any
-    R: Any
-    F: Any
+    P: float | Any  # Any: an array (layers,) where every layer is scored, which a type checker cannot know
+    R: float | Any
+    F: float | Any
 
 
 class Score(_PRFOfOne):
@@ -25,16 +30,27 @@ class Score(_PRFOfOne):
     Each is a float, or an array (layers,) where every layer is scored; ranges are those of `Scores`.
     """
 
-    best_reference: Any
+    best_reference: int | Any
     """The position of the reference with the best F, an int; or an array (layers,)."""
 
-    def __new__(cls, P: Any, R: Any, F: Any, best_reference: Any) -> "Score":  # noqa: N803 -- as in `Scores`
+    def __new__(
+        cls,
+        P: float | Any,  # noqa: N803 -- as in `Scores`
+        R: float | Any,  # noqa: N803
+        F: float | Any,  # noqa: N803
+        best_reference: int | Any,
+    ) -> "Score":
         """Put the numbers together."""
         score = super().__new__(cls, P, R, F)
         score.best_reference = best_reference
         return score
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    @property
+    def F1(self) -> float | Any:  # noqa: N802 -- the paper's name
+        """`F`, under the name that bert-score's users give it."""
+        return self.F
+
+    def __getnewargs__(self) -> tuple[float | Any, ...]:
         """Let copies and pickles keep `best_reference`."""
         return (*self, self.best_reference)
 
@@ -45,6 +61,8 @@ class Scores(_PRF):
     Each is a float32 array (candidates,), or (layers, candidates) where every layer is scored. Before rescaling P and R
     are in [-1, 1], and F is between them, or of any size where one is negative and the other is not. With several
     references each of P, R and F is the best over the references, on its own, as in bert-score.
+
+    `_asdict()` returns the three by name, such as `pandas.DataFrame` takes.
     """
 
     best_reference: NDArray[np.int64]
@@ -61,6 +79,31 @@ class Scores(_PRF):
         scores = super().__new__(cls, P, R, F)
         scores.best_reference = best_reference
         return scores
+
+    @property
+    def F1(self) -> NDArray[np.float32]:  # noqa: N802 -- the paper's name
+        """`F`, under the name that bert-score's users give it."""
+        return self.F
+
+    def to_torch(self) -> "tuple[Tensor, Tensor, Tensor]":
+        """Return P, R and F as tensors of PyTorch, which share the memory of the arrays.
+
+        For code that goes on as with bert-score's result, such as `torch.stack(scores.to_torch()).mean(dim=1)`.
+
+        Raises:
+            MissingExtraError: PyTorch is not installed.
+        """
+        try:
+            from torch import from_numpy  # noqa: TID251 -- only where the caller has it and asks for tensors
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingExtraError(
+                "PyTorch is not installed. Install it with `pip install torch`, or use the arrays: "
+                "`scores.F.tolist()`, `scores.F.mean()`.",
+                name="torch",
+            ) from error
+        return from_numpy(self.P), from_numpy(self.R), from_numpy(self.F)
 
     def of_layer(self, layer: int) -> "Scores":
         """Return the scores of one of several layers."""

@@ -9,8 +9,10 @@ from bertscore_onnx import __version__
 class Signature:
     """How scores were made; two runs with equal signatures on one device give the same scores for the same texts.
 
-    `str()` gives the line to print or to log: `bertscore-onnx|model:…|layer:…|…`, with `_` in a value for white
-    space, `|` and what cannot be printed.
+    In the precision bf16 they do so only in the same batches: its kernels round as the shape of a batch makes them.
+
+    `str()` gives the line to print or to log: `bertscore-onnx|model:…|layer:…|…`, without fields that are None, and
+    with `_` in a value for white space, `|` and what cannot be printed.
     """
 
     model: str
@@ -29,7 +31,10 @@ class Signature:
     """"slow" or "fast", as transformers calls the tokenizer whose ids these are; with SentencePiece its version too."""
 
     long_text: str
-    """"truncate" or "window": what becomes of texts that are longer than the model's maximum."""
+    """"truncate" or "window": what becomes of texts that are longer than the maximum."""
+
+    max_length: int | None
+    """The most tokens of a text, or of a window, where that was chosen; None for the model's own maximum."""
 
     precision: str
     """The compute precision of the model."""
@@ -41,8 +46,9 @@ class Signature:
     """That of this package."""
 
     def __str__(self) -> str:
-        """Write the fields as `key:value`, joined by `|`."""
-        return "|".join(("bertscore-onnx", *(f"{name}:{_word(value)}" for name, value in asdict(self).items())))
+        """Write the fields that are not None as `key:value`, joined by `|`."""
+        fields = (f"{name}:{_word(value)}" for name, value in asdict(self).items() if value is not None)
+        return "|".join(("bertscore-onnx", *fields))
 
 
 def _word(value: object) -> str:

@@ -73,6 +73,12 @@ def all_layers_bundle(tiny_bundles: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def fast_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of `tiny_model` at layer 2, with its fast tokenizer."""
+    return export_once(tmp_path_factory, "tiny-fast", tiny_model, num_layers=2, tokenizer_mode="fast")
+
+
+@pytest.fixture(scope="session")
 def minilm() -> Path:
     """The pretrained MiniLM, a BERT of six layers, saved by transformers."""
     return model_folder()

@@ -19,7 +19,7 @@ DIRECTION = [
     {"encoding"},
     {"matching"},
     {"scoring"},
-    {"scorer", "functional", "similarity"},
+    {"scorer", "scorer_cache", "functional", "similarity"},
     {"serving", "evaluation", "distributed", "compat"},
     {"server"},
     {"cli", "__main__"},

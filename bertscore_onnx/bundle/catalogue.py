@@ -1,6 +1,8 @@
 """The catalogue of known models: the only reader of `bertscore_onnx_models`."""
 
 import csv
+import locale
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +14,10 @@ from types import MappingProxyType
 from typing import Any
 
 from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.errors import InputError
+
+_LANGUAGE_CODE = re.compile("[a-z]{2,3}([-_][a-z0-9]{2,8})*")
+"""Two or three letters (ISO 639), and what may follow of script and country."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +81,35 @@ def default_model(language: str) -> str:
 
     Args:
         language: A code such as `en`, in any case. Unknown codes get the multilingual model.
+
+    Raises:
+        InputError: it is no code, but a name such as `english`.
     """
     languages = _document()["languages"]
-    model: str = languages["named"].get(language.lower(), languages["default"])
+    code, named = language.lower(), languages["named"]
+    if code not in named and not _LANGUAGE_CODE.fullmatch(code):
+        alias, _, country = locale.normalize(code).partition("_")
+        raise InputError(
+            f"lang is {language!r}; expected a language code{country and f', {alias!r} for this one'}. "
+            f"{', '.join(sorted(named))} have a model of their own, all others get {languages['default']}."
+        )
+    model: str = named.get(code, languages["default"])
     return model
 
 
-def nearest_names(name: str, candidates: Iterable[str] | None = None, count: int = 3) -> list[str]:
+def models_of_languages() -> Mapping[str, str]:
+    """Return the languages that have a model of their own, with it."""
+    return MappingProxyType(_document()["languages"]["named"])
+
+
+def nearest_names(name: str, candidates: Iterable[str] | None = None, count: int = 3, cutoff: float = 0.0) -> list[str]:
     """Return the names most similar to one that was not found, for an error message.
 
     Args:
         name: What the user typed; case does not matter.
         candidates: The names to choose from; the whole catalogue by default.
-        count: How many to return. There is no cutoff, so fewer come back only when there are fewer candidates.
+        count: How many to return at most.
+        cutoff: How similar they must be, from 0 to 1; names that contain `name` always are.
 
     Returns:
         The most similar name first; equally similar names stay in the order of the candidates.
@@ -97,9 +119,11 @@ def nearest_names(name: str, candidates: Iterable[str] | None = None, count: int
 
     def similarity(candidate: str) -> float:
         matcher.set_seq1(candidate.lower())
-        return matcher.ratio()
+        return 1.0 if name.lower() in candidate.lower() else matcher.ratio()
 
-    return sorted(entries() if candidates is None else candidates, key=similarity, reverse=True)[:count]
+    similarities = {candidate: similarity(candidate) for candidate in (entries() if candidates is None else candidates)}
+    near = [candidate for candidate, value in similarities.items() if value >= cutoff]
+    return sorted(near, key=similarities.__getitem__, reverse=True)[:count]
 
 
 def baseline_languages(name: str) -> list[str]:

@@ -18,6 +18,9 @@ from bertscore_onnx.bundle.store import (
 )
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
 
+NEAR = 0.6
+"""How similar to a name that is not known others must be to be mentioned: that takes most of its letters in order."""
+
 
 def resolve_bundle(
     model_type: str | None,
@@ -25,7 +28,7 @@ def resolve_bundle(
     lang: str | None = None,
     num_layers: int | None = None,
     all_layers: bool | None = False,
-    tokenizer_mode: TokenizerMode = "slow",
+    tokenizer_mode: TokenizerMode | None = None,
     precision: Precision | None = None,
     verify: bool = False,
 ) -> Bundle:
@@ -36,14 +39,14 @@ def resolve_bundle(
         lang: a language code; needed where there is no `model_type`.
         num_layers: the layer; None for the bundle's own, or the catalogue's. No matter with `all_layers`.
         all_layers: whether a bundle of every layer is wanted; None for no matter, where a path is given.
-        tokenizer_mode: which tokenizer's ids, where a name is given.
+        tokenizer_mode: which tokenizer's ids; None for that of the bundle whose path is given, and slow by name.
         precision: the graph's; None for that of the bundle whose path is given, and fp32 by name.
         verify: read every file for its digest.
 
     Raises:
         InputError: neither a model nor a language was named.
         UnknownModelError: no such model.
-        InputError: the bundle is of another precision.
+        InputError: the bundle is of another tokenizer or precision.
         UnknownLayerError: the bundle is of another layer, or nothing says which to take.
         BundleNotFoundError: the model is known, but not exported yet.
         BundleError: the bundle cannot be used.
@@ -59,14 +62,11 @@ def resolve_bundle(
         bundle = open_bundle(model_type, verify=verify)
         if all_layers is not None:
             _check_layers(bundle, num_layers, all_layers=all_layers)
-        if precision not in (None, bundle.manifest.precision):
-            raise InputError(
-                f"The bundle {bundle.path} is in {bundle.manifest.precision}, and {precision} was asked for. Leave "
-                f"precision out, or run `bertscore-onnx export --model {bundle.manifest.model_id} --precision "
-                f"{precision}`."
-            )
+        _check_variant(bundle, tokenizer_mode, precision)
         return bundle
-    precision = precision or "fp32"
+    if _is_path(model_type):
+        _explain_folder(model_type)
+    tokenizer_mode, precision = tokenizer_mode or "slow", precision or "fp32"
     if all_layers:
         folder = _existing(model_type, Variant(None, tokenizer_mode, precision))
     else:
@@ -92,6 +92,23 @@ def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -
         raise UnknownLayerError(
             f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer {num_layers} was asked for. "
             f"Leave num_layers out, or run {command} --num-layers {num_layers}`."
+        )
+
+
+def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precision: Precision | None) -> None:
+    """Raise where a bundle opened by its path is of another tokenizer or precision than asked for."""
+    manifest = bundle.manifest
+    wanted = Variant(manifest.num_layers, tokenizer_mode or manifest.tokenizer_mode, precision or manifest.precision)
+    advice = f"or run `bertscore-onnx export --model {manifest.model_id}{_options(wanted)}`."
+    if wanted.tokenizer_mode != manifest.tokenizer_mode:
+        raise InputError(
+            f"The bundle {bundle.path} has the {manifest.tokenizer_mode} tokenizer, and the {tokenizer_mode} one was "
+            f"asked for. Leave use_fast_tokenizer out, {advice}"
+        )
+    if wanted.precision != manifest.precision:
+        raise InputError(
+            f"The bundle {bundle.path} is in {manifest.precision}, and {precision} was asked for. Leave precision out, "
+            + advice
         )
 
 
@@ -151,7 +168,12 @@ def _explain_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision
     )
 
 
-def _explain_unknown(name: str) -> NoReturn:
+def _is_path(name: str) -> bool:
+    """Return whether a name can only be a path: that of a model on the Hub is `model` or `organisation/model`."""
+    return not name or name[0] in "./~" or name[-1] == "/" or "\\" in name or name.count("/") > 1
+
+
+def _explain_folder(name: str) -> NoReturn:
     if os.path.isfile(os.path.join(name, "config.json")):
         raise BundleNotFoundError(
             f"{name} holds a transformers model, not a bundle. Run `bertscore-onnx export --model {name} "
@@ -159,11 +181,20 @@ def _explain_unknown(name: str) -> NoReturn:
         )
     if os.path.exists(name):
         raise BundleNotFoundError(f"{name} is no bundle: it has no {MANIFEST}.")
-    known = [*catalogue.entries(), *installed_models()]
+    raise BundleNotFoundError(
+        f"There is no folder {name!r}. Give the path of a bundle, or the name of a model; `bertscore-onnx models` "
+        "lists those that are known."
+    )
+
+
+def _explain_unknown(name: str) -> NoReturn:
+    if os.path.exists(name) or os.path.isdir(name.rpartition("/")[0]):
+        _explain_folder(name)
+    near = ", ".join(catalogue.nearest_names(name, [*catalogue.entries(), *installed_models()], cutoff=NEAR))
     raise UnknownModelError(
-        f"No model {name!r} is in the catalogue, among the bundles in {store_root()} or at that path. The nearest "
-        f"names are {', '.join(catalogue.nearest_names(name, known))}. Any other model of the Hub can be exported: "
-        f"`bertscore-onnx export --model {name} --num-layers N`."
+        f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and no folder has this path."
+        f"{near and f' The nearest names are {near}.'} `bertscore-onnx models` lists all; any other model of the Hub "
+        f"can be exported: `bertscore-onnx export --model {name} --num-layers N`."
     )
 
 

@@ -74,7 +74,7 @@ class BlasGate:
         return [library for library in libraries if library.threading_layer == "pthreads"]
 
 
-blas_gate = BlasGate()
+blas_gate: BlasGate = BlasGate()
 """The gate of this process."""
 
 if hasattr(os, "register_at_fork"):

@@ -62,7 +62,7 @@ class ExitGate:
             self._left.wait_for(lambda: self._inside <= 0, PATIENCE)
 
 
-exit_gate = ExitGate()
+exit_gate: ExitGate = ExitGate()
 """The gate of this process."""
 
 atexit.register(exit_gate.close)  # called when the main thread and all that are no daemons have ended

@@ -38,7 +38,7 @@ class Encoder:
         self._provider = self._model.provider
         self._threads = ThreadPool(self._model.concurrency, "bertscore-encode")
         per_size = self._provider.batch_values // self._manifest.hidden_size
-        self.max_tokens = min(max(64, per_size), self._provider.batch_tokens)
+        self.max_tokens: int = min(max(64, per_size), self._provider.batch_tokens)
         """Padded tokens in a run of the model."""
 
     @property

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.encoding.providers import load_onnxruntime
+from bertscore_onnx.encoding.providers import Provider, load_onnxruntime
 from bertscore_onnx.encoding.sessions import OUT_OF_MEMORY, Sessions
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError, one_line
 
@@ -33,9 +33,9 @@ class OnnxModel:
         self._sessions = Sessions(bundle, device=device, num_threads=num_threads)
         self._layers = (len(self._manifest.layers),) if self._manifest.all_layers else ()
         self._check_graph(self._sessions.get())
-        self.provider = self._sessions.provider
+        self.provider: Provider = self._sessions.provider
         """The provider in use."""
-        self.concurrency = self.provider.concurrency or self._sessions.num_threads
+        self.concurrency: int = self.provider.concurrency or self._sessions.num_threads
         """How many runs at a time keep the provider busy."""
 
     def run(

@@ -72,6 +72,9 @@ class Provider:
     options: Callable[["Provider", int, int], Mapping[str, Any]] = lambda provider, threads, streams: {}
     """Its own options, for the CPU threads in all and the runs side by side."""
 
+    only_on: str = ""
+    """The operating system whose wheels alone have it; empty for any."""
+
     index: int = 0
     """Which card, where there are several."""
 
@@ -123,7 +126,19 @@ OPENVINO = Provider(
     own_optimizer=True,
     options=_openvino_options,
 )
-PROVIDERS = (CUDA, OPENVINO, CPU)
+COREML = Provider(
+    "CoreMLExecutionProvider",
+    "coreml",
+    "cpu",
+    concurrency=2,  # one is prepared while another computes
+    has_latency_mode=False,
+    splits_little_work=False,
+    survives_fork=False,
+    only_on="macOS",
+    # ML programs compute in the graph's precision, but for the Neural Engine, which knows fp16 alone
+    options=lambda provider, threads, streams: {"ModelFormat": "MLProgram", "MLComputeUnits": "CPUAndGPU"},
+)
+PROVIDERS = (CUDA, OPENVINO, COREML, CPU)
 """All of them; to add one is to add a row."""
 
 DEFAULTS = (CUDA, CPU)
@@ -179,8 +194,8 @@ def choose_providers(device: object) -> list[Provider]:
 
     Args:
         device: None for CUDA where there is one and else the CPU; "cpu"; "cuda", or "cuda:1" for the second card;
-            "openvino" for the CPU by way of OpenVINO. Anything that prints as one of these will do, such as a
-            `torch.device`.
+            "openvino" for the CPU by way of OpenVINO; "coreml" for the GPU of a Mac. Anything that prints as one of
+            these will do, such as a `torch.device`.
 
     Returns:
         One provider where a device was named, so that nothing else can run in its place; else one or two.
@@ -192,17 +207,35 @@ def choose_providers(device: object) -> list[Provider]:
     offered = load_onnxruntime().get_available_providers()
     if device is None:
         return [provider for provider in DEFAULTS if provider.name in offered or provider is CPU]
-    match = re.fullmatch(r"(cpu|openvino|cuda)(?::(\d+))?", str(device))
+    match = re.fullmatch(r"(cpu|openvino|coreml|cuda)(?::(\d+))?", str(device))
     if match is None or (match[2] and match[1] != "cuda"):
         raise InputError(
-            f'device is {str(device)!r}; expected "cpu", "cuda", "cuda:N" or "openvino", or None to choose between '
-            "CUDA and the CPU."
+            f'device is {str(device)!r}; expected "cpu", "cuda", "cuda:N", "openvino" or "coreml", or None to choose '
+            "between CUDA and the CPU."
         )
     provider = next(provider for provider in PROVIDERS if provider.device == match[1])
     if provider.name not in offered and provider is not CPU:
         raise DeviceError(
             f"device {str(device)!r} was asked for, and the installed ONNX Runtime offers only {', '.join(offered)}. "
-            f"Install the right wheel instead: `pip uninstall -y {' '.join(installed_wheels()) or 'onnxruntime'}`, "
-            f"then `pip install 'bertscore-onnx[{provider.extra}]'`."
+            + _how_to_install(provider)
         )
     return [replace(provider, index=int(match[2] or 0))]
+
+
+def is_offered(device: str) -> bool:
+    """Return whether the installed ONNX Runtime offers a device, such as "cuda" or "coreml"; it may fail all the same.
+
+    Raises:
+        MissingExtraError: ONNX Runtime is not installed.
+    """
+    offered = load_onnxruntime().get_available_providers()
+    return any(provider.name in offered for provider in PROVIDERS if provider.device == device)
+
+
+def _how_to_install(provider: Provider) -> str:
+    if provider.only_on:
+        return f"It is in the wheels for {provider.only_on} alone."
+    return (
+        f"Install the right wheel instead: `pip uninstall -y {' '.join(installed_wheels()) or 'onnxruntime'}`, "
+        f"then `pip install 'bertscore-onnx[{provider.extra}]'`."
+    )

@@ -77,13 +77,16 @@ class Matching:
     def __init__(self, pairs: TokenPairs, weights: TokenWeights) -> None:
         self._pairs, self._weights = pairs, weights
         candidate_lengths = pairs.candidates.lengths[pairs.candidate]  # (pairs,)
-        self.lengths = np.maximum(candidate_lengths, pairs.references.lengths[pairs.reference])
+        self.lengths: NDArray[np.int64] = np.maximum(candidate_lengths, pairs.references.lengths[pairs.reference])
         """Tokens of the longer side, (pairs,)."""
         layers, number = len(pairs.candidates.vectors), len(self.lengths)
-        self.precision, self.recall = np.zeros((2, layers, number), dtype=np.float32)
-        """Scores of the pairs matched so far, (layers, pairs) each."""
-        self.has_words, self.has_weight = np.zeros((2, number), dtype=np.bool_)
-        """Whether both sides have a token that is not special, and one that weighs something, (pairs,) each."""
+        self.precision: NDArray[np.float32] = np.zeros((layers, number), dtype=np.float32)
+        """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
+        self.recall: NDArray[np.float32] = np.zeros((layers, number), dtype=np.float32)
+        self.has_words: NDArray[np.bool_] = np.zeros(number, dtype=np.bool_)
+        """Whether both sides have a token that is not special, (pairs,)."""
+        self.has_weight: NDArray[np.bool_] = np.zeros(number, dtype=np.bool_)
+        """Whether both sides have one that weighs something, (pairs,)."""
 
     def match(self, batch: NDArray[np.int64]) -> None:
         """Match a few pairs, (batch,)."""

@@ -21,7 +21,7 @@ class DistinctTexts:
         self._row_of_ids: dict[bytes, int] = {}
         self.sequences: list[NDArray[np.int64]] = []
         """The ids of each row, (tokens,)."""
-        self.num_tokens = 0
+        self.num_tokens: int = 0
         """Their number together."""
 
     def new(self, texts: Sequence[str]) -> list[str]:
@@ -47,10 +47,10 @@ class Chunk:
 
     def __init__(self) -> None:
         """Start without pairs."""
-        self.texts = DistinctTexts()
+        self.texts: DistinctTexts = DistinctTexts()
         """What is to be encoded."""
-        self.num_candidates = 0
-        self.num_truncated = 0
+        self.num_candidates: int = 0
+        self.num_truncated: int = 0
         """How many different texts were longer than the model's maximum."""
         self._slices: list[Pairs] = []
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -277,6 +278,10 @@ def _hint(value: object) -> str:
 
 
 def check_positive(name: str, number: int | None) -> None:
-    """Raise an InputError where a number was given and is below 1."""
-    if number is not None and number < 1:
+    """Raise an InputError where something other than an integer of 1 or more was given."""
+    if number is None:
+        return
+    if isinstance(number, bool) or not isinstance(number, Integral):
+        raise InputTypeError(f"{name} is {_describe(number)}; expected an integer of 1 or more.")
+    if number < 1:
         raise InputError(f"{name} is {number}; expected 1 or more.")

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.cpus import usable_cpus
@@ -21,12 +22,13 @@ from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.passages import cut_passages
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
 from bertscore_onnx.scoring.chunks import Chunk, DistinctTexts
 from bertscore_onnx.scoring.continued import ChunkScores, join_continued
-from bertscore_onnx.scoring.inputs import Pairs, Side
+from bertscore_onnx.scoring.inputs import Pairs, Side, check_positive
 from bertscore_onnx.scoring.text_warnings import TextCounts
 from bertscore_onnx.text.tokenizer import LongText, TextTokenizer, check_long_text
 
@@ -38,26 +40,41 @@ CHUNK_CANDIDATES = 1024
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
 
 
-def load_tokenizer(bundle: Bundle, long_text: LongText = "truncate") -> TextTokenizer:
+def load_tokenizer(bundle: Bundle, long_text: LongText = "truncate", max_length: int | None = None) -> TextTokenizer:
     """Load the tokenizer of a bundle.
 
     Args:
         bundle: the bundle.
-        long_text: what becomes of texts that are longer than the model's maximum.
+        long_text: what becomes of texts that are longer than the maximum.
+        max_length: the most tokens of a text, special tokens included; None for the model's own maximum.
 
     Raises:
         TokenizerError: the bundle's files are not a tokenizer.
-        InputError: there is no such treatment of long texts, or the maximum leaves no room for windows.
+        InputError: there is no such treatment of long texts; the maximum is more than the model takes, or leaves no
+            room beside the special tokens.
     """
     check_long_text(long_text)
+    check_positive("max_length", max_length)
     manifest = bundle.manifest
-    return TextTokenizer(
+    tokenizer = TextTokenizer(
         bundle.path,
         spec=manifest.tokenizer_spec,
-        max_length=manifest.max_length,
+        max_length=max_length or manifest.max_length,
         empty_ids=manifest.empty_ids,
         long_text=long_text,
     )
+    num_special, most = sum(tokenizer.num_special_tokens), manifest.max_length or MAX_SIZE
+    if max_length is not None and not num_special < max_length <= most:
+        raise InputError(
+            f"max_length is {max_length:,}; {manifest.model_id} takes {num_special + 1} ({num_special} special tokens "
+            f"and another one) to {most:,}."
+        )
+    if long_text == "window" and tokenizer.max_length <= num_special:
+        raise InputError(
+            f'long_text is "window", and a window of {tokenizer.max_length} tokens, the model\'s maximum, has room for '
+            f'nothing but its {num_special} special tokens. Use "truncate".'
+        )
+    return tokenizer
 
 
 class Pipeline(Closeable):
@@ -68,6 +85,7 @@ class Pipeline(Closeable):
         bundle: Bundle,
         *,
         long_text: LongText = "truncate",
+        max_length: int | None = None,
         device: object = None,
         num_threads: int | None = None,
         encoder: Encoder | None = None,
@@ -76,21 +94,28 @@ class Pipeline(Closeable):
 
         Args:
             bundle: the bundle.
-            long_text: what becomes of texts that are longer than the model's maximum.
+            long_text, max_length: as for `load_tokenizer`.
             device, num_threads: as for `Encoder`.
             encoder: a model to use that is loaded already.
 
         Raises:
-            InputError: there is no such device, or the maximum leaves no room for windows.
+            InputError: there is no such device, or the maximum does not fit the model.
             BundleError: the tokenizer or the graph cannot be loaded.
             DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
         """
-        self.manifest = bundle.manifest
+        self.bundle = bundle
+        """What was loaded."""
+        self.manifest: Manifest = bundle.manifest
         """What the bundle says of the model."""
-        self.tokenizer = load_tokenizer(bundle, long_text)
-        self.encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
+        self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, max_length)
+        self.max_length: int | None = max_length
+        """The most tokens of a text where that was chosen; None for the model's own maximum."""
+        self.encoder: Encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
         """The model."""
-        self.model = f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}"
+        self.model: str = (
+            f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}, "
+            f"max_length={self.tokenizer.max_length}"
+        )
         """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
         self._threads = ThreadPool(usable_cpus(), "bertscore-match")
         self._chunk_tokens = CHUNK_BYTES // (4 * len(self.manifest.layers) * self.manifest.hidden_size)
@@ -212,7 +237,7 @@ class Pipeline(Closeable):
         is_stopped: threading.Event | None = None,
         advance: Callable[[int], object] = lambda tokens: None,
     ) -> TokenEmbeddings:
-        """Encode whole texts, those longer than the model's maximum in passages; where texts are truncated none is."""
+        """Encode whole texts, those longer than the maximum in passages; where texts are truncated none is."""
         max_length = self.tokenizer.max_length
         if all(len(ids) <= max_length for ids in sequences):
             return self.encoder.encode(sequences, max_items=max_items, is_stopped=is_stopped, advance=advance)

@@ -6,6 +6,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.errors import ClosedError, IdfError, InputError
@@ -56,6 +57,11 @@ class TextScorer(Closeable):
         self._is_closed = False
 
     @property
+    def bundle(self) -> Bundle:
+        """What was loaded; its `check_unchanged` says whether its files are still the same."""
+        return self._shared_pipeline.bundle
+
+    @property
     def manifest(self) -> Manifest:
         """What the bundle says of the model."""
         return self._shared_pipeline.manifest
@@ -67,7 +73,7 @@ class TextScorer(Closeable):
 
     @property
     def max_length(self) -> int:
-        """The most tokens that the model may get at a time, special tokens included."""
+        """The most tokens of a text, or of a window of it, special tokens included."""
         return self._shared_pipeline.tokenizer.max_length
 
     @property
@@ -81,6 +87,7 @@ class TextScorer(Closeable):
             rescale=self._rescaling.name,
             tokenizer=pipeline.tokenizer.description,
             long_text=pipeline.tokenizer.long_text,
+            max_length=pipeline.max_length,
             precision=pipeline.encoder.precision,
             bundle=manifest.digest[:12],
         )
@@ -259,9 +266,8 @@ class TextScorer(Closeable):
         if weights is None:
             weights = self._idf_of((some.references for some in read_pairs(pairs)), "references")
         with progress_bar(total, shown=verbose) as advance:
-            for scores, of_chunk in self._pipeline.score(
-                read_pairs(pairs), weights, max_items=max_items, advance=advance
-            ):
+            chunks = self._pipeline.score(read_pairs(pairs), weights, max_items=max_items, advance=advance)
+            for scores, of_chunk in chunks:
                 counts += of_chunk
                 yield from self._finished(scores).each()
         counts.warn(self.max_length, stacklevel=2)

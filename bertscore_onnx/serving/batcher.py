@@ -25,8 +25,9 @@ class MicroBatcher(Closeable):
 
     What one call hands in is a request: it is admitted and answered as a whole, by its deadline at the latest. Its
     texts are tokenised where it is handed in, so that its cost is known; a large one is scored in pieces, between which
-    smaller ones get their turn. Its scores are those it would get alone, within 1e-5. Callbacks of futures run on the
-    batcher's own threads and must not block.
+    smaller ones get their turn. Its scores are those it would get alone, within 1e-5, but for bf16 (OpenVINO), where
+    they depend on the batch: see docs/differences.md. Callbacks of futures run on the batcher's own threads and must
+    not block.
     """
 
     def __init__(

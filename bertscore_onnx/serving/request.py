@@ -1,7 +1,7 @@
 """What one caller hands in, the pieces of it that batches take, and how its scores come together again."""
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -38,15 +38,15 @@ class Request:
             )
         self.seconds = seconds
         self.client: Hashable = self if client is None else client
-        self.submitted = time.monotonic()
+        self.submitted: float = time.monotonic()
         self.future: Future[Scores] = Future()
-        self.has_begun = False
+        self.has_begun: bool = False
         """Whether a batch has taken anything of it."""
-        self.token_ids = pairs.token_ids
+        self.token_ids: Mapping[str, NDArray[np.int64]] = pairs.token_ids
         """The ids of every text, (tokens,)."""
-        self.candidates = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
+        self.candidates: list[str] = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
         """The candidate of each pair."""
-        self.references = references.texts
+        self.references: list[str] = references.texts
         """The reference of each pair; those of a candidate side by side."""
         self._counts = references.counts  # (candidates,)
         self._ends = np.cumsum([0, *map(self._num_tokens, self.candidates, self.references)])  # (pairs + 1,)

@@ -39,7 +39,7 @@ class Supervisor:
         make_scorer: Callable[[], BERTScorer] | None,
     ) -> None:
         """Start the worker with a scorer that has scored a probe, and the supervisor."""
-        self.timer = Timer()
+        self.timer: Timer = Timer()
         """Set it to the deadline of each request."""
         self._queue = queue
         self._limits = limits

@@ -16,7 +16,7 @@ class BatchSize:
     def __init__(self, limits: BatcherLimits, tokens: int, seconds: float) -> None:
         """Begin with what a first small batch tells, by its tokens and the seconds it took."""
         self._limits = limits
-        self.tokens = self._fitting(tokens, seconds)
+        self.tokens: int = self._fitting(tokens, seconds)
 
     def learn(self, tokens: int, seconds: float) -> None:
         """Look at what a batch took.

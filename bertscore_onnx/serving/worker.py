@@ -109,11 +109,11 @@ class Worker:
             has_scored: whether the scorer has just scored; if not, the worker probes it before it takes a batch.
             make_scorer: makes a scorer to use instead, with the same signature.
         """
-        self.shared = shared
+        self.shared: SharedScorer = shared
         """The scorer in use."""
         self.batch: list[Piece] = []
         """What it holds; not all of the requests need be unanswered."""
-        self.has_scored = has_scored
+        self.has_scored: bool = has_scored
         """Whether it has ever scored."""
         self.failure: BaseException | None = None
         """What it broke down with."""

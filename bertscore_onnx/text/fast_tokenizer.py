@@ -30,7 +30,7 @@ class FastTokenizer:
         self._tokenizer = load_tokenizer_json(path)
         is_special = np.array(self._tokenizer.encode("a").special_tokens_mask)
         num_prefix = int(is_special.argmin())
-        self.num_special_tokens = (num_prefix, int(is_special[num_prefix:].sum()))
+        self.num_special_tokens: tuple[int, int] = (num_prefix, int(is_special[num_prefix:].sum()))
         if max_length is not None:
             self._tokenizer.enable_truncation(max_length)
 

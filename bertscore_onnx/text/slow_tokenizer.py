@@ -31,7 +31,7 @@ class SlowTokenizer:
         self._pre_tokenize = bind_normalizers(spec.pre_tokenizers)
         self._encode_segments = _segment_encoder(path, spec)
         self._spec = spec
-        self.num_special_tokens = (len(spec.prefix_ids), len(spec.suffix_ids))
+        self.num_special_tokens: tuple[int, int] = (len(spec.prefix_ids), len(spec.suffix_ids))
         self._room = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:

@@ -57,29 +57,23 @@ class TextTokenizer:
 
         Raises:
             TokenizerError: the file is not a tokenizer, or larger than any.
-            InputError: the maximum leaves no room for a window.
         """
         sentencepiece = spec is not None and spec.sentencepiece is not None
         path = folder / (SENTENCEPIECE_FILE if sentencepiece else TOKENIZER_FILE)
         mode = "fast" if spec is None else "slow"
-        self.description = f"{mode}+sentencepiece-{version('sentencepiece')}" if sentencepiece else mode
+        self.description: str = f"{mode}+sentencepiece-{version('sentencepiece')}" if sentencepiece else mode
         """Whose ids these are, and the version of the library that decides between equally good cuts."""
-        self.max_length = DEFAULT_MAX_LENGTH if max_length is None else max_length
+        self.max_length: int = DEFAULT_MAX_LENGTH if max_length is None else max_length
         """The most tokens that the model may get at a time."""
-        self.long_text = long_text
+        self.long_text: LongText = long_text
         bound = self.max_length if long_text == "truncate" else None
         self._path = path
         with _tokenizer_errors(path, "is not a tokenizer"):
             _check_size(path)
             self._encode = FastTokenizer(path, bound) if spec is None else SlowTokenizer(path, spec, bound)
         self._empty_ids = list(empty_ids)
-        self.num_special_tokens = self._encode.num_special_tokens
+        self.num_special_tokens: tuple[int, int] = self._encode.num_special_tokens
         """How many special tokens stand in front of every text, and how many behind."""
-        if long_text == "window" and self.max_length <= sum(self.num_special_tokens):
-            raise InputError(
-                f'long_text is "window", and a window of {self.max_length} tokens, the model\'s maximum, has room for '
-                f'nothing but its {sum(self.num_special_tokens)} special tokens. Use "truncate".'
-            )
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
         """Tokenise texts.

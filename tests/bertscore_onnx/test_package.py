@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from inspect import ismodule
 
 import pytest
@@ -40,6 +41,35 @@ def test_serving_exports_what_it_imports():
 def test_an_unknown_member_is_refused():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         bertscore_onnx.nothing  # noqa: B018
+
+
+def test_all_members_are_listed_before_they_are_imported():
+    listed = run("import bertscore_onnx, json; print(json.dumps(dir(bertscore_onnx)))")
+    assert {*bertscore_onnx.__all__} <= {*listed}
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("get_hash", "bertscore_onnx.compat.bert_score.utils"),
+        ("get_idf_dict", "bertscore_onnx.compat.bert_score.utils"),
+        ("get_tokenizer", "bertscore_onnx.compat.bert_score.utils"),
+        ("lang2model", "bertscore_onnx.compat.bert_score.utils"),
+        ("model2layers", "bertscore_onnx.compat.bert_score.utils"),
+        ("plot_example", "bertscore_onnx.compat.bert_score"),
+    ],
+)
+def test_other_names_of_bert_score_are_answered_with_where_they_are(name, module):
+    with pytest.raises(ImportError) as caught:
+        exec(f"from bertscore_onnx import {name}")  # noqa: S102 -- the statement of a user
+    assert str(caught.value) == f"bert-score's {name} is in {module}: `from {module} import {name}`."
+    assert hasattr(import_module(module), name)
+
+
+@pytest.mark.parametrize("name", ["cache_scibert", "get_model", "sent_encode"])
+def test_names_of_bert_score_without_a_counterpart_are_answered_with_what_to_use(name):
+    with pytest.raises(ImportError, match=rf"{name} works with PyTorch.*`BERTScorer\(NAME\)` loads"):
+        exec(f"from bertscore_onnx import {name}")  # noqa: S102 -- the statement of a user
 
 
 def test_importing_the_package_imports_nothing_heavy():

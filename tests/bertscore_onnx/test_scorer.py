@@ -1,10 +1,12 @@
 import copy
+import inspect
 import os
 import pickle
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -25,6 +27,14 @@ def test_scores_unpack_as_three_single_precision_arrays(scorer):
 def test_a_text_matches_itself_perfectly(scorer):
     for array in scorer.score(CANDIDATES, CANDIDATES):
         assert array == pytest.approx(np.ones(3), abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.* longer than 32 tokens :UserWarning")
+def test_no_score_is_above_1(scorer):
+    words = " ".join((*CANDIDATES, *REFERENCES)).split()
+    texts = [" ".join(np.random.default_rng(seed).choice(words, 1 + seed % 40)) for seed in range(200)]
+    assert np.max(scorer.score(texts, texts)) <= 1
+    assert np.max(scorer.pairwise(texts[:50], texts[:50])) <= 1
 
 
 @pytest.mark.parametrize("send", [pickle.dumps, copy.copy])
@@ -218,7 +228,39 @@ def test_the_function_takes_the_arguments_of_bert_score(tiny_bundle):
     assert "idf:references" in signature
 
 
-@pytest.mark.parametrize("option", [{"batch_size": 0}, {"nthreads": 0}])
+def positional_names(function):
+    parameters = inspect.signature(function).parameters.values()
+    return [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+
+
+@pytest.mark.slow  # it imports PyTorch
+@pytest.mark.parametrize("name", ["BERTScorer", "BERTScorer.score", "score"])
+def test_the_positional_arguments_are_those_of_bert_score(name):
+    import bert_score
+
+    import bertscore_onnx
+
+    path = attrgetter(name)
+    assert positional_names(path(bertscore_onnx)) == positional_names(path(bert_score))
+
+
+def test_arguments_by_position_arrive(tiny_bundle):
+    with BERTScorer(str(tiny_bundle), 2, 64, 1, False, True, REFERENCES, "cpu", "en", False, None, False) as scorer:
+        assert scorer.signature.idf not in ("no", "references")
+        assert scorer.signature.tokenizer == "slow"
+
+
+@pytest.mark.slow  # it imports PyTorch
+def test_a_tokenizer_that_the_bundle_does_not_have_is_refused(tiny_bundle, fast_bundle):
+    with BERTScorer(fast_bundle) as by_path, BERTScorer(fast_bundle, use_fast_tokenizer=True) as asked_for:
+        assert by_path.signature.tokenizer == asked_for.signature.tokenizer == "fast"
+    with pytest.raises(InputError, match="has the slow tokenizer, and the fast one was asked for"):
+        BERTScorer(tiny_bundle, use_fast_tokenizer=True)
+    with pytest.raises(InputError, match="has the fast tokenizer, and the slow one was asked for"):
+        BERTScorer(fast_bundle, use_fast_tokenizer=False)
+
+
+@pytest.mark.parametrize("option", [{"batch_size": 0}, {"nthreads": 0}, {"nthreads": True}, {"batch_size": "64"}])
 def test_impossible_options_are_refused(tiny_bundle, option):
     with pytest.raises(InputError, match=next(iter(option))):
         BERTScorer(tiny_bundle, **option)

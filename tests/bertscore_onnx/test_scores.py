@@ -1,9 +1,11 @@
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
 
+from bertscore_onnx.errors import MissingExtraError
 from bertscore_onnx.scores import Score, best_of_references, join_scores
 
 
@@ -38,13 +40,38 @@ def test_no_candidates_give_no_scores():
     ] * 3
 
 
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda scores: pickle.loads(pickle.dumps(scores))])  # noqa: S301
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda scores: pickle.loads(pickle.dumps(scores))])
 def test_copies_keep_the_best_reference(scores, clone):
     assert clone(scores).best_reference.tolist() == [[1, 0]]
 
 
 def test_scores_have_names(scores):
-    assert scores.F is scores[2]
+    assert scores.F is scores.F1 is scores[2]
+    assert list(scores._asdict()) == ["P", "R", "F"]
+
+
+def test_one_score_has_the_same_names():
+    one = Score(0.5, 0.25, 0.375, 3)
+    assert (one.P, one.R, one.F, one.F1) == (0.5, 0.25, 0.375, 0.375)
+
+
+@pytest.mark.slow  # it imports PyTorch
+def test_tensors_share_the_memory_of_the_arrays(scores):
+    import torch
+
+    of_one_layer = scores.of_layer(0)
+    tensors = of_one_layer.to_torch()
+    assert [tensor.dtype for tensor in tensors] == [torch.float32] * 3
+    for tensor, array in zip(tensors, of_one_layer, strict=True):
+        assert np.shares_memory(tensor.numpy(), array)
+    means = torch.stack(tensors).mean(dim=1)
+    assert means.tolist() == pytest.approx([0.7, 0.65, 0.45])
+
+
+def test_tensors_without_pytorch_are_answered_with_what_to_do(scores, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"pip install torch.*scores\.F\.tolist\(\)"):
+        scores.to_torch()
 
 
 def test_every_layer_is_reduced_by_itself():
@@ -66,7 +93,7 @@ def test_the_score_of_each_candidate_has_every_layer():
     assert [score.best_reference.tolist() for score in found] == [[1, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda score: pickle.loads(pickle.dumps(score))])  # noqa: S301
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda score: pickle.loads(pickle.dumps(score))])
 def test_copies_of_one_score_keep_the_best_reference(clone):
     assert clone(Score(0.5, 0.25, 0.375, 3)).best_reference == 3
 

@@ -2,7 +2,7 @@ from bertscore_onnx.signature import Signature
 
 
 def signature(model):
-    return Signature(model, 17, "no", "en", "slow", "truncate", "fp32", "abc", version="1.0")
+    return Signature(model, 17, "no", "en", "slow", "truncate", None, "fp32", "abc", version="1.0")
 
 
 def test_the_fields_stand_in_one_line():

@@ -84,3 +84,6 @@ def test_the_fast_tokenizer(minilm, peer_of, tmp_path):
     peer = peer_of(minilm, 4, use_fast_tokenizer=True)
     with BERTScorer(bundle) as scorer:
         assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
+    peer._tokenizer.model_max_length = 7
+    with BERTScorer(bundle, max_length=7) as scorer:
+        assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))

@@ -103,6 +103,16 @@ def test_scores(bundle, peer, comparable, idf, record_property):
     record_property("largest_difference", assert_same_scores(ours, theirs))
 
 
+@pytest.mark.filterwarnings("ignore:This sequence already has </s>:UserWarning")  # transformers, of such a text in T5
+def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
+    theirs = peer(idf=True)
+    theirs._tokenizer.model_max_length = 9
+    theirs.compute_idf(comparable[1])
+    with BERTScorer(bundle, idf=True, max_length=9) as scorer:
+        ours = scorer.score(*comparable)
+    assert_same_scores(ours, theirs.score(*comparable, batch_size=1))
+
+
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_scores_in_reduced_precision(model, bundle, precision, tmp_path, record_property):
     lowered = shutil.copytree(bundle, tmp_path / "lowered")

@@ -19,7 +19,7 @@ class FakeScorer:
     """Gives each candidate its length as its precision, and does as its texts say; a longer reference is better."""
 
     def __init__(self, model="fake", idf="no"):
-        self.signature = Signature(model, 1, idf, "no", "slow", "truncate", "fp32", "fake")
+        self.signature = Signature(model, 1, idf, "no", "slow", "truncate", None, "fp32", "fake")
         self.max_length = 512
         self.calls = []
         self.faults = {}

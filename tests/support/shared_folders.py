@@ -25,7 +25,7 @@ def write_once(factory: pytest.TempPathFactory, name: str, write: Callable[[Path
     return folder
 
 
-def export_once(factory: pytest.TempPathFactory, name: str, model: Path, **options: Any) -> Path:
+def export_once(factory: pytest.TempPathFactory, name: str, model: Path, /, **options: Any) -> Path:
     """Return the bundle of a model's folder, exported with these options of `export_model`."""
 
     def export(folder: Path) -> None:

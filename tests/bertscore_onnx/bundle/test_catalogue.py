@@ -144,8 +144,17 @@ def test_nearest_names_ignores_case() -> None:
     assert catalogue.nearest_names("KHALIDALT/DEBERTA-V3-LARGE-MNLI")[0] == "khalidalt/DeBERTa-v3-large-mnli"
 
 
-def test_nearest_names_has_no_cutoff() -> None:
+def test_nearest_names_has_no_cutoff_by_default() -> None:
     assert len(catalogue.nearest_names("?", count=5)) == 5
+
+
+def test_nearest_names_can_leave_out_those_that_are_far() -> None:
+    assert catalogue.nearest_names("nope", cutoff=0.6) == []
+    assert catalogue.nearest_names("roberta-lrge", cutoff=0.9) == ["roberta-large"]
+
+
+def test_a_name_that_contains_the_name_is_nearest() -> None:
+    assert catalogue.nearest_names("XLNET", cutoff=1) == ["xlnet-base-cased", "xlnet-large-cased"]
 
 
 def test_nearest_names_chooses_from_the_given_candidates() -> None:

@@ -44,10 +44,56 @@ def test_a_language_means_its_default_model(installed):
     assert resolve_bundle(None, lang="zh").path == folder
 
 
+@pytest.mark.parametrize(
+    ("lang", "expected"),
+    [
+        ("english", "expected a language code, 'en' for this one. en, en-sci, tr, zh have a model of their own"),
+        ("German", "expected a language code, 'de' for this one. "),
+        ("chinese", "expected a language code. en, en-sci, tr, zh have"),
+        ("", "lang is ''; expected a language code. "),
+    ],
+)
+def test_what_is_no_language_code_is_refused(home, lang, expected):
+    with pytest.raises(InputError) as caught:
+        resolve_bundle(None, lang=lang)
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("lang", ["de", "DE", "fil", "zh-CN", "sr_Latn", "pt-BR", "zh-Hant-TW"])
+def test_other_language_codes_mean_the_multilingual_model(installed, lang):
+    folder = installed("bert-base-multilingual-cased", 9)
+    assert resolve_bundle(None, lang=lang).path == folder
+
+
 def test_the_fast_tokenizer_has_a_bundle_of_its_own(installed):
     installed("roberta-large", 17)
     folder = installed("roberta-large", 17, "fast")
     assert resolve_bundle("roberta-large", tokenizer_mode="fast").path == folder
+
+
+@pytest.mark.slow  # it imports PyTorch
+def test_a_path_knows_its_own_tokenizer(tiny_bundle, fast_bundle):
+    assert resolve_bundle(str(fast_bundle)).manifest.tokenizer_mode == "fast"
+    assert resolve_bundle(str(fast_bundle), tokenizer_mode="fast").path == fast_bundle
+    assert resolve_bundle(str(tiny_bundle), tokenizer_mode="slow").path == tiny_bundle
+
+
+@pytest.mark.slow  # it imports PyTorch
+@pytest.mark.parametrize(("has", "asked"), [("slow", "fast"), ("fast", "slow")])
+def test_a_bundle_of_the_other_tokenizer_is_refused(tiny_bundle, fast_bundle, has, asked):
+    bundle = fast_bundle if has == "fast" else tiny_bundle
+    with pytest.raises(InputError) as caught:
+        resolve_bundle(str(bundle), tokenizer_mode=asked)
+    command = "bertscore-onnx export --model tiny-bert" + (" --tokenizer-mode fast" if asked == "fast" else "")
+    assert str(caught.value) == (
+        f"The bundle {bundle} has the {has} tokenizer, and the {asked} one was asked for. Leave use_fast_tokenizer "
+        f"out, or run `{command}`."
+    )
+
+
+def test_a_bundle_of_another_precision_is_refused(tiny_bundle):
+    with pytest.raises(InputError, match=r"is in fp32, and int8 was .* export --model tiny-bert --precision int8`"):
+        resolve_bundle(str(tiny_bundle), precision="int8")
 
 
 def test_each_precision_has_a_bundle_of_its_own(installed):
@@ -100,6 +146,41 @@ def test_a_missing_bundle_is_answered_with_the_command_that_makes_it(home, argum
 def test_an_unknown_name_is_answered_with_the_three_nearest(home):
     with pytest.raises(UnknownModelError, match="The nearest names are roberta-large, roberta-base, xlm-roberta-large"):
         resolve_bundle("roberta-lage")
+
+
+def test_a_part_of_a_name_is_near_it(home):
+    with pytest.raises(UnknownModelError, match=r"The nearest names are xlnet-base-cased, xlnet-large-cased\."):
+        resolve_bundle("xlnet")
+
+
+@pytest.mark.parametrize("name", ["nope", "no such name", "someone/own-model"])
+def test_names_that_are_not_near_are_not_mentioned(home, name):
+    with pytest.raises(UnknownModelError) as caught:
+        resolve_bundle(name)
+    assert "nearest" not in str(caught.value)
+    assert f"`bertscore-onnx export --model {name} --num-layers N`" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["path/to/absent", "./absent", "../absent", "~/absent", "/absent", "absent/", "C:\\absent", "here/absent", ""],
+)
+def test_a_path_where_nothing_is_is_answered_as_a_path(home, tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    with pytest.raises(BundleNotFoundError) as caught:
+        resolve_bundle(path)
+    assert str(caught.value) == (
+        f"There is no folder {path!r}. Give the path of a bundle, or the name of a model; `bertscore-onnx models` "
+        "lists those that are known."
+    )
+
+
+def test_a_folder_of_an_organisations_name_hides_no_model(installed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "microsoft").mkdir()
+    folder = installed("microsoft/deberta-base", 9)
+    assert resolve_bundle("microsoft/deberta-base").path == folder
 
 
 def test_own_models_are_among_the_nearest_names(installed, tiny_bundle):

@@ -102,9 +102,8 @@ def test_it_holds_four_bytes_for_each_value_of_each_distinct_token(scorer):
 
 def test_its_size_is_told_rather_than_its_content(scorer):
     handle = scorer.encode(REFERENCES)
-    assert (
-        repr(handle) == f"EncodedTexts(3 items, 0.0 MB, {scorer.manifest.digest[:12]} in fp32 with long_text=truncate)"
-    )
+    digest = scorer.manifest.digest[:12]
+    assert repr(handle) == (f"EncodedTexts(3 items, 0.0 MB, {digest} in fp32 with long_text=truncate, max_length=32)")
 
 
 def test_texts_of_another_model_are_refused(scorer, tiny_bundle, all_layers_bundle):

@@ -12,7 +12,6 @@ from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.pipeline import load_tokenizer
-from tests.support.shared_folders import export_once
 
 SHORT = ["the cat sat on the mat.", "a dog ran", "red house"]
 OTHERS = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
@@ -33,11 +32,6 @@ def scorer(tiny_bundle):
 def truncating(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         yield scorer
-
-
-@pytest.fixture(scope="module")
-def fast_bundle(tiny_model, tmp_path_factory):
-    return export_once(tmp_path_factory, "tiny-fast", tiny_model, num_layers=2, tokenizer_mode="fast")
 
 
 def vectors_of(encoded, text):
@@ -154,7 +148,7 @@ def test_streaming_and_pairwise_score_long_texts_alike(scorer):
 
 
 def test_texts_encoded_otherwise_are_refused(scorer, truncating):
-    with pytest.raises(InputError, match=r"long_text=truncate; this scorer is .* long_text=window"):
+    with pytest.raises(InputError, match=r"long_text=truncate, .*; this scorer is .* long_text=window, "):
         scorer.score(truncating.encode(SHORT), OTHERS)
 
 

@@ -54,9 +54,9 @@ def test_cuda_without_a_cuda_wheel_is_refused():
         providers.choose_providers("cuda")
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", 3])
+@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", "coreml:0", "mps", 3])
 def test_an_unknown_device_is_refused(name):
-    with pytest.raises(InputError, match='expected "cpu", "cuda", "cuda:N" or "openvino"'):
+    with pytest.raises(InputError, match='expected "cpu", "cuda", "cuda:N", "openvino" or "coreml"'):
         providers.choose_providers(name)
 
 
@@ -85,6 +85,35 @@ def test_openvino_computes_in_bfloat16_where_the_processor_does(fresh, features,
 def test_openvino_is_never_chosen_without_being_named(fresh):
     fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.OPENVINO.name, providers.CPU.name])
     assert providers.choose_providers(None) == [providers.CPU]
+
+
+@pytest.fixture
+def offers_coreml(fresh):
+    """Let the installed onnxruntime say that it can use Core ML, as its wheels for macOS do."""
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.COREML.name, providers.CPU.name])
+
+
+def test_core_ml_has_no_substitute_and_computes_in_the_graphs_precision(offers_coreml):
+    [coreml] = providers.choose_providers("coreml")
+    assert (coreml.name, coreml.compute_precision()) == ("CoreMLExecutionProvider", None)
+    assert coreml.options(coreml, 4, 4) == {"ModelFormat": "MLProgram", "MLComputeUnits": "CPUAndGPU"}
+
+
+def test_core_ml_is_never_chosen_without_being_named(offers_coreml):
+    assert providers.choose_providers(None) == [providers.CPU]
+
+
+def test_core_ml_without_a_wheel_for_macos_is_refused(fresh):
+    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.CPU.name])
+    with pytest.raises(
+        DeviceError, match=r"offers only .*CPUExecutionProvider\. It is in the wheels for macOS alone\.$"
+    ):
+        providers.choose_providers("coreml")
+
+
+def test_a_device_is_offered_where_onnxruntime_says_so(offers_coreml):
+    offered = [device for device in ("cpu", "cuda", "openvino", "coreml", "mps") if providers.is_offered(device)]
+    assert offered == ["cpu", "coreml"]
 
 
 @pytest.mark.slow  # it imports PyTorch

@@ -40,7 +40,7 @@ def test_others_are_not_let_in_without_keys(run, host):
 def test_this_machine_is_let_in_without_keys(run, tmp_path, host):
     result = run("serve", "--model", tmp_path / "nothing", "--host", host)
     assert result.exit_code == 1
-    assert "No model" in result.stderr
+    assert "There is no folder" in result.stderr
 
 
 @pytest.mark.parametrize(

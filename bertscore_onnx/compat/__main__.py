@@ -1,0 +1,56 @@
+"""`python -m bertscore_onnx.compat`: runs a program that imports bert-score on this library, unchanged."""
+
+import os
+import runpy
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from bertscore_onnx.compat.stand_in import install
+
+USAGE = """usage: python -m bertscore_onnx.compat SCRIPT [ARGUMENT ...]
+       python -m bertscore_onnx.compat [-m] MODULE [ARGUMENT ...]
+
+Run a Python program in which `import bert_score` gives bertscore-onnx. SCRIPT may be an installed command,
+such as "$(command -v lm_eval)". Processes that the program starts see what is installed."""
+
+
+def main() -> None:
+    """Run the program that the command line names, with the arguments behind it."""
+    match sys.argv[1:]:
+        case ["-h" | "--help", *_]:
+            print(USAGE)
+        case ["-m", module, *arguments]:
+            _run_module(module, arguments)
+        case [program, *arguments] if os.path.isfile(program):
+            _run_script(program, arguments)
+        case [module, *arguments] if not module.startswith("-"):
+            _run_module(module, arguments)
+        case _:
+            print(USAGE, file=sys.stderr)
+            sys.exit(2)
+
+
+def _run_script(path: str, arguments: list[str]) -> None:
+    install()
+    sys.argv = [path, *arguments]
+    if not sys.flags.safe_path:
+        sys.path[0] = str(Path(path).absolute().parent)
+    runpy.run_path(path, run_name="__main__")
+
+
+def _run_module(name: str, arguments: list[str]) -> None:
+    try:
+        is_there = find_spec(name) is not None
+    except (ImportError, ValueError):
+        is_there = False
+    if not is_there:
+        print(f"{name!r} is neither a file nor a module; expected a Python program.\n{USAGE}", file=sys.stderr)
+        sys.exit(2)
+    install()
+    sys.argv = [name, *arguments]
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

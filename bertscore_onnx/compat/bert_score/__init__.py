@@ -1,0 +1,8 @@
+"""What `import bert_score` gives: the names of bert-score 0.3.13, on ONNX Runtime."""
+
+from bertscore_onnx.compat.bert_score import utils
+from bertscore_onnx.compat.bert_score.score import plot_example, score
+from bertscore_onnx.compat.bert_score.scorer import BERTScorer
+from bertscore_onnx.compat.bert_score.version import __version__
+
+__all__ = ["BERTScorer", "__version__", "plot_example", "score", "utils"]

@@ -1,0 +1,133 @@
+"""bert-score's `BERTScorer`, with its arguments in their order, its properties and results that pass for tensors."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from os import PathLike
+
+from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
+from bertscore_onnx.compat.bert_score.utils import get_hash
+from bertscore_onnx.compat.devices import device_named
+from bertscore_onnx.compat.plot import draw_similarity
+from bertscore_onnx.compat.tensors import TensorArray
+from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling
+from bertscore_onnx.scorer import BERTScorer as OnnxScorer
+from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.inputs import Reference
+
+Tensors = tuple[TensorArray, TensorArray, TensorArray]
+"""P, R and F, (candidates,) each, or (layers, candidates)."""
+
+
+class BERTScorer:
+    """Scores candidates against references; what it takes is `bertscore_onnx.BERTScorer`'s."""
+
+    def __init__(
+        self,
+        model_type: str | PathLike[str] | None = None,
+        num_layers: int | None = None,
+        batch_size: int = 64,
+        nthreads: int = 4,
+        all_layers: bool = False,
+        idf: bool | Mapping[int, float] = False,
+        idf_sents: Iterable[str] | None = None,
+        device: object = None,
+        lang: str | None = None,
+        rescale_with_baseline: bool = False,
+        baseline_path: str | PathLike[str] | None = None,
+        use_fast_tokenizer: bool = False,
+    ) -> None:
+        """Load a bundle; the arguments are those of `bertscore_onnx.BERTScorer`.
+
+        Args:
+            nthreads: has no effect: in bert-score it counts the processes that tokenise for idf.
+            device: may also be "mps", for CoreML where ONNX Runtime offers it, else the CPU with one warning.
+        """
+        self._scorer = OnnxScorer(
+            model_type,
+            num_layers,
+            batch_size=batch_size,
+            all_layers=all_layers,
+            idf=idf,
+            idf_sents=idf_sents,
+            device=device_named(device),
+            lang=lang,
+            rescale_with_baseline=rescale_with_baseline,
+            baseline_path=baseline_path,
+            use_fast_tokenizer=use_fast_tokenizer or None,  # False is the default, of which a bundle knows better
+        )
+        self.model_type = self._scorer.model_type if model_type is None else str(model_type)
+        self.num_layers = self._scorer.num_layers
+        self.batch_size = batch_size
+        self.nthreads = nthreads
+        self.all_layers = all_layers
+        self.idf = idf
+        self.device = device
+        self.lang = lang
+        self.rescale_with_baseline = rescale_with_baseline
+        self.baseline_path = baseline_path
+        self.use_fast_tokenizer = use_fast_tokenizer
+
+    @cached_property
+    def _tokenizer(self) -> BundleTokenizer:
+        """What programs give to `get_idf_dict`."""
+        return BundleTokenizer(self._scorer.bundle)
+
+    @property
+    def hash(self) -> str:
+        """What `get_hash` gives for these settings."""
+        return get_hash(
+            self.model_type,
+            self.num_layers,
+            self.idf,
+            self.rescale_with_baseline,
+            self.baseline_path is not None,
+            self.use_fast_tokenizer,
+        )
+
+    def compute_idf(self, sents: Iterable[str]) -> None:
+        """Weigh tokens by their idf in these sentences from now on."""
+        self._scorer.compute_idf(sents)
+
+    def score(
+        self,
+        cands: Iterable[str],
+        refs: Iterable[Reference],
+        verbose: bool = False,
+        batch_size: int = 64,
+        return_hash: bool = False,
+    ) -> Tensors | tuple[Tensors, str]:
+        """Score candidates against their references, as `bertscore_onnx.BERTScorer.score` does.
+
+        Returns:
+            P, R and F; with `return_hash` a tuple of these and the hash.
+        """
+        scores = as_tensors(self._scorer.score(cands, refs, verbose=verbose, batch_size=batch_size))
+        return (scores, self.hash) if return_hash else scores
+
+    def plot_example(self, candidate: str, reference: str, fname: str = "") -> None:
+        """Draw the similarity of every token of a candidate to every token of a reference.
+
+        Args:
+            candidate, reference: the texts.
+            fname: a file to save the drawing to; "" for none.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+        """
+        draw_similarity(self._scorer, candidate, reference, self._rescaling(), fname)
+
+    def _rescaling(self) -> Rescaling:
+        if not self.rescale_with_baseline:
+            return Rescaling()
+        precision = self._scorer.signature.precision
+        return choose_rescaling(self._scorer.manifest, precision, self.lang, self.baseline_path)
+
+    def __repr__(self) -> str:
+        """Name the scorer by its settings."""
+        return f"BERTScorer(hash={self.hash}, batch_size={self.batch_size}, nthreads={self.nthreads})"
+
+
+def as_tensors(scores: Scores) -> Tensors:
+    """Return P, R and F as arrays that pass for tensors."""
+    precision, recall, f1 = (TensorArray.of(values) for values in scores)
+    return precision, recall, f1

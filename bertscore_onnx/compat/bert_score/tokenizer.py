@@ -1,0 +1,26 @@
+"""The tokenizer of a bundle under the names of transformers, for what computes idf weights."""
+
+from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.scoring.pipeline import load_tokenizer
+
+
+class BundleTokenizer:
+    """Gives the token ids that are scored; threads may share it."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        """Load the tokenizer.
+
+        Raises:
+            TokenizerError: the bundle's files are not one.
+        """
+        self._tokenize = load_tokenizer(bundle)
+        self.model_max_length = self._tokenize.max_length
+        """The most tokens of a text, special tokens included; longer texts are cut."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text, special tokens included."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        """Return the ids of each text."""
+        return [ids.tolist() for ids in self._tokenize(texts)[0]]

@@ -1,0 +1,92 @@
+"""The names of bert-score's `utils.py` that programs use: its tables, its hash, and idf weights."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from math import log
+
+from bertscore_onnx import __version__ as own_version
+from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.bundle.resolver import resolve_bundle
+from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
+from bertscore_onnx.compat.bert_score.version import __version__
+from bertscore_onnx.errors import BertScoreOnnxError, InputTypeError
+
+__all__ = ["get_hash", "get_idf_dict", "get_tokenizer", "lang2model", "model2layers"]
+
+
+class _Layers(dict[str, int]):
+    """Layers by the names of models, and by the paths of bundles."""
+
+    def __missing__(self, model: str) -> int:
+        """Look into the bundle."""
+        try:
+            return resolve_bundle(model, all_layers=None).manifest.num_layers
+        except BertScoreOnnxError as error:
+            raise KeyError(model) from error
+
+
+lang2model = defaultdict(lambda: catalogue.default_model("und"), catalogue.models_of_languages())
+"""Language code to the model that scores it; others get the multilingual one."""
+
+model2layers = _Layers({name: entry.num_layers for name, entry in catalogue.entries().items()})
+"""Model to the layer that bert-score tuned; the path of a bundle to its own."""
+
+
+def get_hash(
+    model: str,
+    num_layers: int,
+    idf: object,
+    rescale_with_baseline: bool,
+    use_custom_baseline: bool,
+    use_fast_tokenizer: bool,
+) -> str:
+    """Return bert-score's line about the settings, which names this library where it would name transformers.
+
+    It does not say which sentences idf weights come from; `bertscore_onnx.BERTScorer.signature` does.
+    """
+    line = f"{model}_L{num_layers}_{'idf' if idf else 'no-idf'}_version={__version__}"
+    line += f"(bertscore-onnx={own_version})"
+    if rescale_with_baseline:
+        line += "-custom-rescaled" if use_custom_baseline else "-rescaled"
+    return line + ("_fast-tokenizer" if use_fast_tokenizer else "")
+
+
+def get_tokenizer(model_type: str, use_fast: bool = False) -> BundleTokenizer:
+    """Load the tokenizer of a model's bundle.
+
+    Raises:
+        BertScoreOnnxError: there is no such bundle, or it cannot be used.
+    """
+    bundle = resolve_bundle(model_type, all_layers=None, tokenizer_mode="fast" if use_fast else None)
+    return BundleTokenizer(bundle)
+
+
+def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int = 4) -> defaultdict[int, float]:
+    """Compute idf weights, log((N + 1) / (df + 1)), to be given as `idf`.
+
+    Args:
+        arr: the N reference sentences.
+        tokenizer: what `get_tokenizer` returns for the model.
+        nthreads: has no effect.
+
+    Raises:
+        InputTypeError: it is another tokenizer, whose ids may not be those that are scored.
+    """
+    if not isinstance(tokenizer, BundleTokenizer):
+        raise InputTypeError(
+            f"The tokenizer is a {type(tokenizer).__name__}; expected what bert_score.utils.get_tokenizer(model_type) "
+            "returns, whose ids are those that are scored."
+        )
+    documents = tokenizer.encode_batch([*arr])
+    frequency = Counter(token for ids in documents for token in {*ids})
+    total = len(documents) + 1
+    weights = {token: log(total / (count + 1)) for token, count in frequency.items()}
+    return defaultdict(lambda: log(total), weights)
+
+
+def __getattr__(name: str) -> object:
+    """Say of bert-score's other names that there is no PyTorch model to give them."""
+    raise AttributeError(
+        f"bert_score.utils.{name} is not part of this stand-in, which has no PyTorch model. Embeddings and every pair "
+        "of scores come from bertscore_onnx.BERTScorer.encode and .pairwise."
+    )

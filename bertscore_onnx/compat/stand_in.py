@@ -1,0 +1,41 @@
+"""Lets `import bert_score` give this library's stand-in, in this process."""
+
+import sys
+from types import ModuleType
+
+from bertscore_onnx.compat import bert_score
+from bertscore_onnx.compat.bert_score import utils
+from bertscore_onnx.errors import StandInError
+
+_MODULES: dict[str, ModuleType] = {
+    "bert_score": bert_score,
+    "bert_score.score": sys.modules[f"{bert_score.__name__}.score"],  # the package's attribute is the function
+    "bert_score.scorer": sys.modules[f"{bert_score.__name__}.scorer"],
+    "bert_score.utils": utils,
+}
+
+
+def install() -> None:
+    """Let `import bert_score` give the stand-in from now on, in this process; a second time changes nothing.
+
+    Call it before anything imports bert-score. Packages that ask whether the distribution `bert-score` is installed
+    still see what is installed, and so does every process that this one starts.
+
+    Raises:
+        StandInError: the true bert-score is imported already, so parts of the program may hold it.
+    """
+    for name, module in _MODULES.items():
+        if sys.modules.get(name, module) is not module:
+            raise StandInError(
+                f"{name} is imported already, from {getattr(sys.modules[name], '__file__', None)}, and what imported "
+                "it would go on with it. Call bertscore_onnx.compat.install() before the first `import bert_score`, or "
+                "run the program with `python -m bertscore_onnx.compat`."
+            )
+    sys.modules.update(_MODULES)
+
+
+def uninstall() -> None:
+    """Let `import bert_score` give what is installed again; what imported the stand-in keeps it."""
+    for name, module in _MODULES.items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]

@@ -1,0 +1,42 @@
+"""bert-score's place taken for a test, and a store of bundles under the names that programs use."""
+
+import shutil
+import sys
+
+import pytest
+
+import bertscore_onnx
+from bertscore_onnx import compat
+from tests.support.shared_folders import export_once
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """What `import bert_score` gives while the stand-in is installed; the true one is set aside."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "bert_score"]:
+        monkeypatch.delitem(sys.modules, name)
+    compat.install()
+    import bert_score
+
+    yield bert_score
+    compat.uninstall()
+    bertscore_onnx.score.clear()
+
+
+@pytest.fixture(scope="session")
+def named_bundle(tiny_model, tmp_path_factory):
+    """The tiny model with the baselines of roberta-large."""
+    return export_once(tmp_path_factory, "tiny-named", tiny_model, num_layers=2, name="roberta-large")
+
+
+@pytest.fixture
+def store(home, named_bundle):
+    """A store in which the tiny model goes by the names of larger ones."""
+    for name, layer in (
+        ("roberta-large", 17),
+        ("distilbert-base-uncased", 5),
+        ("microsoft--deberta-large-mnli", 18),
+        ("microsoft--deberta-xlarge-mnli", 40),
+    ):
+        shutil.copytree(named_bundle, home / "bundles" / name / f"layer-{layer}-slow-fp32")
+    return home

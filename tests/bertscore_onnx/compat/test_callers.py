@@ -1,0 +1,94 @@
+"""The calls that programs in use make of bert-score, word for word, on the stand-in."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer
+
+pytestmark = pytest.mark.usefixtures("store")
+
+CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
+REFERENCES = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
+
+
+@pytest.fixture
+def expected(named_bundle):
+    """Our raw scores, and those rescaled with the baseline for English."""
+    with BERTScorer(named_bundle) as raw, raw.with_rescaling("en") as rescaled:
+        return raw.score(CANDIDATES, REFERENCES), rescaled.score(CANDIDATES, REFERENCES)
+
+
+def test_a_script_with_a_language(stand_in, expected):
+    from bert_score import score
+
+    P, R, F1 = score(CANDIDATES, REFERENCES, lang="en", verbose=True)
+    assert f"System level F1 score: {F1.mean():.3f}" == f"System level F1 score: {expected[0].F.mean():.3f}"
+    assert F1.mean().item() == pytest.approx(expected[0].F.mean())
+    assert P.tolist() == pytest.approx(expected[0].P.tolist())
+    assert R.cpu().numpy() == pytest.approx(expected[0].R)
+    assert F1.detach().cpu().tolist() == pytest.approx(expected[0].F.tolist())
+    assert F1.numpy() == pytest.approx(expected[0].F)
+
+
+def test_a_script_that_asks_for_the_hash(stand_in, expected):
+    (P, R, F), hash_code = stand_in.score(
+        CANDIDATES, REFERENCES, lang="en", return_hash=True, rescale_with_baseline=True
+    )
+    assert hash_code.startswith("roberta-large_L17_no-idf_version=0.3.13(")
+    assert hash_code.endswith("-rescaled")
+    assert json.dumps([x.item() for x in F]) == json.dumps(expected[1].F.tolist())
+    assert (P.cpu().numpy() + R.cpu().numpy()).shape == (3,)
+
+
+def test_a_scorer_on_a_device_by_keywords(stand_in, expected):
+    scorer = stand_in.BERTScorer(
+        model_type="microsoft/deberta-xlarge-mnli", num_layers=40, lang="en", device="cpu", rescale_with_baseline=True
+    )
+    P, R, F1 = scorer.score(cands=CANDIDATES, refs=REFERENCES, verbose=False, batch_size=16)
+    assert [P.mean().item(), R.mean().item(), F1.mean().item()] == pytest.approx([x.mean() for x in expected[1]])
+
+
+def test_lm_evaluation_harness_and_promptfoo(stand_in, expected):
+    from bert_score import score
+
+    for position, (gold, guess) in enumerate(zip(REFERENCES, CANDIDATES, strict=True)):
+        P, R, F1 = score([guess], [gold], lang="en", model_type="distilbert-base-uncased")
+        assert F1.mean().item() == pytest.approx(expected[0].F[position])
+        assert (P[0].item(), R[0].item()) == pytest.approx((expected[0].P[position], expected[0].R[position]))
+
+
+def test_helm_uqlm_and_fmeval(stand_in, expected):
+    from bert_score import BERTScorer
+
+    scorer = BERTScorer(model_type="microsoft/deberta-large-mnli", lang="en", rescale_with_baseline=True, device="cpu")
+    positional = BERTScorer("microsoft/deberta-large-mnli", lang="en", rescale_with_baseline=True, device="cpu")
+    for one in (scorer, positional):
+        p, r, f = one.score([CANDIDATES[0]], [REFERENCES[0]])
+        assert [p[0].item(), r[0].item(), f[0].item()] == pytest.approx([x[0] for x in expected[1]])
+
+
+@pytest.mark.filterwarnings("ignore:device .mps:RuntimeWarning")
+def test_deepeval(stand_in, expected):
+    from bert_score import BERTScorer
+
+    scorer = BERTScorer(model_type="microsoft/deberta-xlarge-mnli", lang="en", device="mps")
+    precision, recall, f1 = scorer.score(CANDIDATES, [[reference] for reference in REFERENCES])
+    assert f1.detach().numpy().tolist() == pytest.approx(expected[0].F.tolist())
+    assert precision.detach().numpy().tolist() == pytest.approx(expected[0].P.tolist())
+    assert recall.detach().numpy().tolist() == pytest.approx(expected[0].R.tolist())
+
+
+def test_minimum_bayes_risk_over_pairs(named_bundle):
+    with BERTScorer(named_bundle) as scorer:
+        matrix = scorer.pairwise(CANDIDATES, CANDIDATES).F
+    assert matrix.shape == (3, 3)
+    assert int(matrix.mean(axis=1).argmax()) in range(3)
+
+
+def test_pytorch_computes_with_the_scores(stand_in, expected):
+    torch = pytest.importorskip("torch")
+    P, R, F1 = stand_in.score(CANDIDATES, REFERENCES, lang="en")
+    assert torch.stack([P, R, F1]).mean(dim=1).tolist() == pytest.approx([x.mean() for x in expected[0]], rel=1e-5)
+    assert F1.mean(dim=0).item() == pytest.approx(np.mean(expected[0].F))

@@ -1,0 +1,71 @@
+"""`python -m bertscore_onnx.compat` runs a program unchanged, as `python -m pdb` does."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+from bert_score import BERTScorer, score
+
+P, R, F1 = score(["a cat sat"], ["the cat sat"], model_type=sys.argv[1])
+print(F1.mean().item(), F1.cpu().numpy()[0], sys.argv[2:], __name__, "torch" in sys.modules)
+sys.exit(3)
+"""
+
+
+def run(*arguments, cwd=None):
+    command = [sys.executable, "-m", "bertscore_onnx.compat", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+@pytest.fixture
+def program(tmp_path):
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (folder / "neighbour.py").write_text("")
+    (folder / "program.py").write_text("import neighbour\n" + PROGRAM)
+    return folder / "program.py"
+
+
+def test_a_script_with_its_arguments(program, tiny_bundle, tmp_path):
+    done = run(program, tiny_bundle, "--idf", "-m", cwd=tmp_path)
+    assert done.stdout.split(maxsplit=2)[2] == "['--idf', '-m'] __main__ False\n", done.stderr
+    assert 0 < float(done.stdout.split()[0]) <= 1
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize("flag", [["-m"], []])
+def test_a_module_with_its_arguments(program, tiny_bundle, flag):
+    done = run(*flag, "program", tiny_bundle, "one", cwd=program.parent)
+    assert done.stdout.split(maxsplit=2)[2] == "['one'] __main__ False\n", done.stderr
+    assert done.returncode == 3
+
+
+def test_an_error_of_the_program_is_its_own(tmp_path):
+    (tmp_path / "fails.py").write_text("raise ValueError('of the program')")
+    done = run("fails.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.endswith("ValueError: of the program\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["-x"], ["-m"], ["nothing of this name"], ["-m", "nothing.at.all"]])
+def test_what_is_no_program_is_refused_with_the_usage(arguments):
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: python -m bertscore_onnx.compat SCRIPT" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_says_how(tmp_path):
+    done = run("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: python -m bertscore_onnx.compat SCRIPT")
+
+
+def test_the_folder_of_the_script_is_not_searched_in_safe_mode(program, tiny_bundle, tmp_path):
+    command = [sys.executable, "-P", "-m", "bertscore_onnx.compat", str(program), str(tiny_bundle)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ, timeout=120)
+    assert "No module named 'neighbour'" in done.stderr

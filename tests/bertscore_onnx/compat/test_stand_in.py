@@ -1,0 +1,175 @@
+"""`import bert_score` gives the stand-in while it is installed."""
+
+import importlib
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import bertscore_onnx
+from bertscore_onnx import compat
+from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, StandInError
+from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
+
+
+def test_all_ways_of_importing_it_give_the_same(stand_in):
+    from bert_score import BERTScorer, plot_example, score
+    from bert_score.score import plot_example as plot_of_module
+    from bert_score.score import score as score_of_module
+    from bert_score.scorer import BERTScorer as BERTScorer_of_module
+    from bert_score.utils import get_hash
+
+    assert (score, plot_example, BERTScorer) == (score_of_module, plot_of_module, BERTScorer_of_module)
+    assert stand_in.score is score
+    assert stand_in.utils.get_hash is get_hash
+    assert importlib.import_module("bert_score").__version__ == "0.3.13"
+    assert find_spec("bert_score") is not None
+
+
+def test_it_can_be_undone(monkeypatch):
+    monkeypatch.setattr(sys, "path", [])
+    for name in [name for name in sys.modules if name.partition(".")[0] == "bert_score"]:
+        monkeypatch.delitem(sys.modules, name)
+    compat.install()
+    compat.install()
+    importlib.import_module("bert_score")
+    compat.uninstall()
+    compat.uninstall()
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("bert_score")
+
+
+def test_it_refuses_where_the_true_one_is_imported(stand_in, monkeypatch):
+    true = type(sys)("bert_score")
+    true.__file__ = "/usr/lib/bert_score/__init__.py"
+    compat.uninstall()
+    monkeypatch.setitem(sys.modules, "bert_score", true)
+    with pytest.raises(StandInError, match=r"imported already, from /usr/lib/bert_score/__init__\.py"):
+        compat.install()
+    compat.uninstall()
+    assert sys.modules["bert_score"] is true
+    assert issubclass(StandInError, ImportError)
+
+
+@pytest.mark.slow
+def test_the_tables_are_those_of_bert_score(stand_in):
+    compat.uninstall()
+    import bert_score.utils as peer
+
+    ours = importlib.import_module("bertscore_onnx.compat.bert_score.utils")
+    assert {**ours.lang2model} == {**peer.lang2model}
+    assert ours.lang2model["xx"] == peer.lang2model["xx"]
+    assert {**ours.model2layers} == peer.model2layers
+    with pytest.raises(KeyError):
+        ours.model2layers["nothing of this name"]
+    for options in [(False, False, False, False), (True, True, False, False), ({1: 2.0}, True, True, True)]:
+        line = peer.get_hash("roberta-large", 17, *options)
+        version = line[line.index("_version=") : line.index(")") + 1]
+        own = f"_version=0.3.13(bertscore-onnx={bertscore_onnx.__version__})"
+        assert ours.get_hash("roberta-large", 17, *options) == line.replace(version, own)
+
+
+def test_the_scores_are_ours(stand_in, tiny_bundle):
+    scorer = stand_in.BERTScorer(str(tiny_bundle), None, 8, 2)
+    with bertscore_onnx.BERTScorer(tiny_bundle) as own:
+        expected = own.score(CANDIDATES, SEVERAL)
+    for P, R, F in (scorer.score(CANDIDATES, SEVERAL), stand_in.score(CANDIDATES, SEVERAL, str(tiny_bundle))):
+        assert np.allclose([P, R, F], expected, atol=1e-6)
+
+
+def test_the_hash_is_that_of_the_settings(stand_in, tiny_bundle, baseline_path):
+    name = str(tiny_bundle)
+    get_hash = stand_in.utils.get_hash
+    scorer = stand_in.BERTScorer(name, idf=True, idf_sents=REFERENCES)
+    assert scorer.hash == get_hash(name, 2, True, False, False, False)
+    assert scorer.score(CANDIDATES, REFERENCES, return_hash=True)[1] == scorer.hash
+    assert scorer.hash in repr(scorer)
+    rescaled = {"lang": "en", "rescale_with_baseline": True, "baseline_path": str(baseline_path)}
+    assert stand_in.BERTScorer(name, **rescaled).hash == get_hash(name, 2, False, True, True, False)
+    _, line = stand_in.score(CANDIDATES, REFERENCES, name, return_hash=True, **rescaled)
+    assert line == get_hash(name, 2, False, True, True, False)
+
+
+def test_the_properties_are_the_settings(stand_in, tiny_bundle):
+    scorer = stand_in.BERTScorer(str(tiny_bundle), lang="en", batch_size=8)
+    assert (scorer.model_type, scorer.num_layers, scorer.lang, scorer.idf) == (str(tiny_bundle), 2, "en", False)
+    assert (scorer.batch_size, scorer.nthreads, scorer.all_layers) == (8, 4, False)
+    assert not scorer.rescale_with_baseline
+    assert not scorer.use_fast_tokenizer
+
+
+@pytest.mark.parametrize("how", ["sentences", "table", "compute_idf"])
+def test_idf_however_it_is_given(stand_in, tiny_bundle, how):
+    name = str(tiny_bundle)
+    with bertscore_onnx.BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as own:
+        expected = own.score(CANDIDATES, REFERENCES)
+    if how == "table":
+        tokenizer = stand_in.utils.get_tokenizer(name)
+        found = stand_in.score(CANDIDATES, REFERENCES, name, idf=stand_in.utils.get_idf_dict(REFERENCES, tokenizer))
+    elif how == "sentences":
+        found = stand_in.BERTScorer(name, idf=True, idf_sents=REFERENCES).score(CANDIDATES, REFERENCES)
+    else:
+        scorer = stand_in.BERTScorer(name, idf=True)
+        scorer.compute_idf(REFERENCES)
+        found = scorer.score(CANDIDATES, REFERENCES)
+    assert np.allclose(found, expected, atol=1e-6)
+
+
+def test_idf_weights_of_the_scorers_own_tokenizer(stand_in, tiny_bundle):
+    scorer = stand_in.BERTScorer(str(tiny_bundle))
+    weights = stand_in.utils.get_idf_dict(REFERENCES, scorer._tokenizer, nthreads=2)
+    assert weights[10**6] == pytest.approx(np.log(4))
+    with pytest.raises(InputTypeError, match="get_tokenizer"):
+        stand_in.utils.get_idf_dict(REFERENCES, object())
+
+
+def test_a_baseline_that_is_not_there_leaves_score_raw(stand_in, tiny_bundle, capsys):
+    raw = stand_in.score(CANDIDATES, REFERENCES, str(tiny_bundle))
+    found = stand_in.score(CANDIDATES, REFERENCES, str(tiny_bundle), lang="en", rescale_with_baseline=True)
+    assert np.array_equal(found, raw)
+    assert "no baseline for 'en'" in capsys.readouterr().err
+    with pytest.raises(BertScoreOnnxError, match="`lang`"):
+        stand_in.score(CANDIDATES, REFERENCES, str(tiny_bundle), rescale_with_baseline=True)
+
+
+def test_mps_is_the_cpu_where_coreml_is_not_offered_and_cuda_stays_strict(stand_in, tiny_bundle, monkeypatch):
+    from bertscore_onnx.compat import devices
+
+    devices._metal.cache_clear()
+    with pytest.warns(RuntimeWarning, match="CoreML"):
+        stand_in.BERTScorer(str(tiny_bundle), device="mps")
+    stand_in.score(["a cat"], ["the cat"], str(tiny_bundle), device="mps:0")  # without another warning, an error here
+    with pytest.raises(BertScoreOnnxError, match="cuda"):
+        stand_in.BERTScorer(str(tiny_bundle), device="cuda")
+    devices._metal.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["get_model", "get_bert_embedding", "greedy_cos_idf"])
+def test_what_needs_a_pytorch_model_is_refused_with_advice(stand_in, name):
+    with pytest.raises(AttributeError, match=f"{name} is not part of this stand-in.*pairwise"):
+        getattr(stand_in.utils, name)
+    with pytest.raises(ImportError):
+        exec(f"from bert_score.utils import {name}")  # noqa: S102 -- as a program would
+
+
+def test_plot_example_saves_a_drawing(stand_in, minilm_bundle, tmp_path, monkeypatch):
+    baseline_of_minilm = tmp_path / "baseline.tsv"
+    baseline_of_minilm.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.5,0.5,0.5\n" for layer in range(7)))
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    stand_in.plot_example("It is cold.", "It is freezing today.", str(minilm_bundle), fname=str(tmp_path / "a.png"))
+    scorer = stand_in.BERTScorer(
+        str(minilm_bundle), lang="en", rescale_with_baseline=True, baseline_path=baseline_of_minilm
+    )
+    scorer.plot_example("It is cold.", "It is freezing today.", str(tmp_path / "b.svg"))
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (tmp_path / "b.svg").read_bytes()
+    with pytest.raises(InputError, match="token on both sides"):
+        scorer.plot_example("", "It is freezing today.")
+
+
+def test_a_drawing_needs_matplotlib(stand_in, tiny_bundle, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(BertScoreOnnxError, match=r"bertscore-onnx\[plot\]"):
+        stand_in.plot_example("a cat", "the cat", str(tiny_bundle))

@@ -1,0 +1,98 @@
+"""What a score answers like a tensor, with PyTorch's answers beside it."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+from bertscore_onnx.compat.tensors import TensorArray
+
+VALUES = np.array([0.25, 0.5, 0.875, 0.125], dtype=np.float32)
+TABLE = np.array([[0.25, 0.5], [0.875, 0.125], [0.75, 0.625]], dtype=np.float32)
+
+CALLS = {
+    "cpu().numpy()": lambda x: x.cpu().numpy(),
+    "detach().cpu().tolist()": lambda x: x.detach().cpu().tolist(),
+    "detach().numpy().tolist()": lambda x: x.detach().numpy().tolist(),
+    "numpy()": lambda x: x.numpy(),
+    "tolist()": lambda x: x.tolist(),
+    "to(device).float()": lambda x: x.to("cpu").float(),
+    "to(torch.float64)": lambda x: x.to(torch.float64),
+    "to(device, dtype)": lambda x: x.to(torch.device("cpu"), torch.float64),
+    "to(dtype=)": lambda x: x.to(dtype=torch.float16),
+    "double()": lambda x: x.double(),
+    "clone()": lambda x: x.clone(),
+    "mean().item()": lambda x: x.mean().item(),
+    "mean(dim=0)": lambda x: x.mean(dim=0),
+    "mean(0)": lambda x: x.mean(0),
+    "mean(dim=-1, keepdim=True)": lambda x: x.mean(dim=-1, keepdim=True),
+    "sum(dim=0)": lambda x: x.sum(dim=0),
+    "std()": lambda x: x.std(),
+    "std(unbiased=False)": lambda x: x.std(unbiased=False),
+    "std(dim=0, correction=0)": lambda x: x.std(dim=0, correction=0),
+    "var(dim=0)": lambda x: x.var(dim=0),
+    "max().item()": lambda x: x.max().item(),
+    "max(dim=0).values": lambda x: x.max(dim=0).values,
+    "max(dim=0).indices": lambda x: x.max(dim=0).indices,
+    "max(0, keepdim=True)[0]": lambda x: x.max(0, keepdim=True)[0],
+    "min().cpu()": lambda x: x.min().cpu(),
+    "min(dim=-1)[1]": lambda x: x.min(dim=-1)[1],
+    "numel()": lambda x: x.numel(),
+    "len": len,
+    "shape": lambda x: tuple(x.shape),
+    "[0].cpu()": lambda x: x[0].cpu(),
+    "[0].mean().item()": lambda x: x[0].mean().item(),
+    "[1:].tolist()": lambda x: x[1:].tolist(),
+    "[x > 0.3]": lambda x: x[x > 0.3],
+    "the elements": lambda x: [one.mean().item() for one in x],
+    "1 - x": lambda x: 1 - x,
+    "x * x + 2": lambda x: x * x + 2,
+    "abs(x - x.mean()).max()": lambda x: abs(x - x.mean()).max(),
+    "float()": lambda x: float(x.mean()),
+    "bool": lambda x: bool(x.max() > 0.8),
+    "torch.stack": lambda x: torch.stack([x, x]),
+    "torch.cat": lambda x: torch.cat((x, x), dim=0),
+    "torch.mean": lambda x: torch.mean(x, dim=0),
+    "torch.stack of elements": lambda x: torch.stack(list(x)),
+    "tensor + x": lambda x: torch.ones(1) + x,
+    "np.mean": lambda x: np.mean(np.asarray(x)),
+    "copy": copy.deepcopy,
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+}
+
+
+@pytest.mark.parametrize("values", [VALUES, TABLE], ids=["vector", "table"])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_gives_what_a_tensor_gives(call, values):
+    ours, theirs = call(TensorArray.of(values)), call(torch.from_numpy(values.copy()))
+    if isinstance(theirs, torch.Tensor):
+        assert np.shape(ours) == tuple(theirs.shape)
+        assert str(theirs.dtype).removeprefix("torch.") == str(ours.dtype).removeprefix("torch.")
+    np.testing.assert_allclose(*(x.tolist() if hasattr(x, "tolist") else x for x in (ours, theirs)), rtol=1e-6)
+
+
+def test_it_prints_and_rounds_as_a_number():
+    mean = TensorArray.of(VALUES).mean()
+    assert f"{mean:.4f}" == f"{torch.from_numpy(VALUES.copy()).mean():.4f}" == "0.4375"
+    assert round(mean, 2) == np.float32(0.44)
+
+
+@pytest.mark.parametrize("call", [np.mean, np.std, np.var, np.max, np.min, np.sum, np.median, np.sort])
+@pytest.mark.parametrize("options", [{}, {"axis": 0}])
+def test_the_functions_of_numpy_give_what_they_give_for_an_array(call, options):
+    if call is np.sort and not options:
+        options = {"axis": -1}
+    assert np.array_equal(call(TensorArray.of(TABLE), **options), call(TABLE, **options))
+
+
+def test_it_is_a_column_of_a_frame():
+    import pandas as pd
+
+    frame = pd.DataFrame({"F1": TensorArray.of(VALUES)})
+    assert frame["F1"].tolist() == VALUES.tolist()
+
+
+def test_it_shares_the_memory():
+    assert np.shares_memory(TensorArray.of(VALUES).cpu().detach().numpy(), VALUES)

@@ -1,0 +1,192 @@
+"""`score()` keeps the models of the last settings, and gives what a new scorer gives."""
+
+import os
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer, score
+from bertscore_onnx.encoding.sessions import Sessions
+from bertscore_onnx.errors import BaselineError, BertScoreOnnxError, DigestError, InputError, UnknownModelError
+from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
+
+
+@pytest.fixture(autouse=True)
+def _without_models():
+    score.clear()
+    yield
+    score.clear()
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """Record the models that are loaded."""
+    made, original = [], Sessions.__init__
+
+    def load(self, *arguments, **options):
+        made.append(self)
+        original(self, *arguments, **options)
+
+    monkeypatch.setattr(Sessions, "__init__", load)
+    return made
+
+
+def test_calls_with_the_same_settings_load_the_model_once(loaded, tiny_bundle):
+    for candidate, reference in zip(CANDIDATES, REFERENCES, strict=True):
+        score([candidate], [reference], tiny_bundle)
+    assert len(loaded) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"idf": True},
+        {"idf": True, "idf_sents": REFERENCES},
+        {"idf": dict.fromkeys(range(30), 2.0)},
+        {"rescale_with_baseline": True},
+    ],
+)
+def test_the_scores_are_those_of_a_new_scorer_whatever_was_scored_before(loaded, tiny_bundle, baseline_path, options):
+    if "rescale_with_baseline" in options:
+        options = {**options, "baseline_path": baseline_path}
+    score(CANDIDATES, REFERENCES, tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path)
+    scores, line = score(CANDIDATES, REFERENCES, tiny_bundle, return_hash=True, **options)
+    assert len(loaded) == 1
+    with BERTScorer(tiny_bundle, **options) as scorer:
+        assert largest_difference(scores, scorer.score(CANDIDATES, REFERENCES)) == pytest.approx(0, abs=1e-6)
+        assert line == scorer.hash
+
+
+def test_idf_is_that_of_the_references_of_each_call(tiny_bundle):
+    first = score(CANDIDATES, REFERENCES, tiny_bundle, idf=True)
+    score(CANDIDATES[:2], REFERENCES[-2:], tiny_bundle, idf=True)
+    assert np.array_equal(score(CANDIDATES, REFERENCES, tiny_bundle, idf=True).F, first.F)
+
+
+def test_the_models_of_the_last_two_settings_are_kept(loaded, tiny_bundle, all_layers_bundle):
+    def one(**options):
+        score(["a cat"], ["the cat"], tiny_bundle, **options)
+
+    one()
+    score(["a cat"], ["the cat"], all_layers_bundle, all_layers=True)
+    one()
+    assert len(loaded) == 2
+    one(nthreads=1)  # puts out the second
+    one()
+    assert len(loaded) == 3
+    score(["a cat"], ["the cat"], all_layers_bundle, all_layers=True)
+    assert len(loaded) == 4
+
+
+def test_clear_releases_the_models(loaded, tiny_bundle):
+    score(["a cat"], ["the cat"], tiny_bundle)
+    assert loaded[0].opened()
+    score.clear()
+    assert not loaded[0].opened()
+    score(["a cat"], ["the cat"], tiny_bundle)
+    assert len(loaded) == 2
+
+
+def test_a_bundle_that_was_replaced_is_loaded_again(tiny_bundles, tmp_path):
+    place = tmp_path / "bundle"
+    shutil.copytree(tiny_bundles / "layer-2", place)
+    before = score(["a cat"], ["the dog sat"], place, return_hash=True)
+    shutil.rmtree(place)
+    with pytest.raises(BertScoreOnnxError):
+        score(["a cat"], ["the dog sat"], place)
+    shutil.copytree(tiny_bundles / "all-layers", place)
+    after = score(["a cat"], ["the dog sat"], place, all_layers=True)
+    assert after.F.shape == (4, 1)
+    shutil.rmtree(place)
+    shutil.copytree(tiny_bundles / "layer-2", place)
+    assert score(["a cat"], ["the dog sat"], place, return_hash=True)[1] == before[1]
+
+
+def test_a_bundle_that_was_damaged_is_refused(tiny_bundle, tmp_path):
+    place = tmp_path / "bundle"
+    shutil.copytree(tiny_bundle, place)
+    score(["a cat"], ["the cat"], place)
+    with (place / "model.onnx").open("ab") as graph:
+        graph.write(b"0")
+    with pytest.raises(DigestError):
+        score(["a cat"], ["the cat"], place)
+
+
+def test_a_relative_path_is_that_of_the_working_directory(loaded, tiny_bundles, tmp_path, monkeypatch):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        shutil.copytree(tiny_bundles / "layer-2", tmp_path / name / "bundle")
+        monkeypatch.chdir(tmp_path / name)
+        score(["a cat"], ["the cat"], "bundle")
+    assert len(loaded) == 2
+
+
+def test_the_store_may_change(home, monkeypatch, tiny_bundle):
+    shutil.copytree(tiny_bundle, home / "bundles" / "tiny" / "layer-2-slow-fp32")
+    score(["a cat"], ["the cat"], "tiny", num_layers=2)
+    monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(home / "elsewhere"))
+    with pytest.raises(UnknownModelError):
+        score(["a cat"], ["the cat"], "tiny", num_layers=2)
+
+
+def test_threads_load_the_model_once(loaded, tiny_bundle):
+    start = threading.Barrier(8)
+
+    def one(_):
+        start.wait()
+        return score(CANDIDATES, REFERENCES, tiny_bundle).F
+
+    with ThreadPoolExecutor(8) as threads:
+        results = [*threads.map(one, range(8))]
+    assert len(loaded) == 1
+    assert all(np.array_equal(result, results[0]) for result in results)
+
+
+def test_clearing_while_others_score_loses_nothing(tiny_bundle):
+    expected = score(CANDIDATES, REFERENCES, tiny_bundle).F
+    done = threading.Event()
+
+    def clear():
+        while not done.is_set():
+            score.clear()
+
+    clearing = threading.Thread(target=clear)
+    clearing.start()
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            results = [*threads.map(lambda _: score(CANDIDATES, REFERENCES, tiny_bundle).F, range(40))]
+    finally:
+        done.set()
+        clearing.join()
+    assert all(np.array_equal(result, expected) for result in results)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_scores_too(tiny_bundle):
+    expected = score(["a cat"], ["the dog sat"], tiny_bundle).F[0]
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, repr(float(score(["a cat"], ["the dog sat"], tiny_bundle).F[0])).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        assert float(answer.read()) == pytest.approx(expected, abs=1e-6)
+
+
+def test_an_error_of_loading_is_told_each_time(home):
+    for _ in range(2):
+        with pytest.raises(UnknownModelError):
+            score(["a cat"], ["the cat"], "nothing-of-this-name")
+    with pytest.raises(InputError, match="Name a model"):
+        score(["a cat"], ["the cat"])
+
+
+def test_rescaling_needs_a_language_or_a_file(tiny_bundle):
+    with pytest.raises(BaselineError, match="`lang`"):
+        score(["a cat"], ["the cat"], tiny_bundle, rescale_with_baseline=True)

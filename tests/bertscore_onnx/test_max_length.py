@@ -1,0 +1,139 @@
+"""`max_length` cuts texts, or windows of them, sooner than the model would."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.opening import Bundle, open_bundle
+from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.scoring.pipeline import load_tokenizer
+from tests.support.scores import largest_difference
+
+MAX_LENGTH = 8
+"""Six words between the two special tokens."""
+
+CANDIDATES = ["the cat sat on the mat and the red dog ran", "a dog ran", "the blue house or the red tree on a mat"]
+REFERENCES = ["a cat sits on a mat or a blue house sat on", "the dog ran", "a red house and the blue tree sat on mat"]
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* longer than 8 tokens and truncated:UserWarning")
+
+
+def cut(texts):
+    return [" ".join(text.split()[: MAX_LENGTH - 2]) for text in texts]
+
+
+@pytest.fixture(scope="module")
+def short(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu", max_length=MAX_LENGTH) as short:
+        yield short
+
+
+def test_what_is_beyond_does_not_count(short, scorer):
+    expected = scorer.score(cut(CANDIDATES), cut(REFERENCES))
+    assert largest_difference(short.score(CANDIDATES, REFERENCES), expected) < 1e-6
+    assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) > 1e-2
+
+
+def test_a_warning_names_it(short):
+    with pytest.warns(UserWarning, match="4 texts are longer than 8 tokens and truncated"):
+        short.score(CANDIDATES, REFERENCES)
+
+
+def test_every_way_of_scoring_cuts_there(short, scorer):
+    expected = scorer.score(cut(CANDIDATES), cut(REFERENCES))
+    streamed = [one.F for one in short.stream(zip(CANDIDATES, REFERENCES, strict=True))]
+    assert streamed == pytest.approx(expected.F, abs=1e-6)
+    assert np.diag(short.pairwise(CANDIDATES, REFERENCES).F) == pytest.approx(expected.F, abs=1e-6)
+    encoded = short.score(short.encode(CANDIDATES), short.encode(REFERENCES))
+    assert largest_difference(encoded, expected) < 1e-6
+
+
+def test_idf_is_that_of_what_is_left(tiny_bundle):
+    with BERTScorer(tiny_bundle, idf=True, max_length=MAX_LENGTH) as short, BERTScorer(tiny_bundle, idf=True) as scorer:
+        expected = scorer.score(cut(CANDIDATES), cut(REFERENCES))
+        assert largest_difference(short.score(CANDIDATES, REFERENCES), expected) < 1e-6
+
+
+def test_every_layer_gets_the_same_tokens(all_layers_bundle):
+    with (
+        BERTScorer(all_layers_bundle, all_layers=True, max_length=MAX_LENGTH) as short,
+        BERTScorer(all_layers_bundle, all_layers=True) as scorer,
+    ):
+        expected = scorer.score(cut(CANDIDATES), cut(REFERENCES))
+        assert largest_difference(short.score(CANDIDATES, REFERENCES), expected) < 1e-6
+
+
+@pytest.mark.slow  # it imports PyTorch
+def test_the_fast_tokenizer_cuts_there_too(fast_bundle, short):
+    with BERTScorer(fast_bundle, max_length=MAX_LENGTH) as fast:
+        expected = short.score(CANDIDATES, REFERENCES)
+        assert largest_difference(fast.score(CANDIDATES, REFERENCES), expected) < 1e-6
+    with pytest.raises(InputError, match="takes 3 "):
+        BERTScorer(fast_bundle, max_length=2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_windows_are_that_long(tiny_bundle, short, scorer):
+    with BERTScorer(tiny_bundle, long_text="window", max_length=MAX_LENGTH) as windowed:
+        assert largest_difference(windowed.score(CANDIDATES, CANDIDATES), np.ones((3, 3))) < 1e-6
+        [text] = windowed.encode(CANDIDATES[:1]).embeddings.vectors
+        [whole] = scorer.encode(CANDIDATES[:1]).embeddings.vectors
+        [start] = scorer.encode(cut(CANDIDATES[:1])).embeddings.vectors
+    assert text.shape == whole.shape  # all tokens count
+    assert np.abs(text[:4] - start[:4]).max() < 1e-5  # seen from a window of 8 tokens
+    assert np.abs(text[:4] - whole[:4]).max() > 1e-2  # and not of the whole text
+
+
+def test_the_signature_states_it_where_it_was_given(short, scorer):
+    assert "|long_text:truncate|max_length:8|precision:fp32|" in short.hash
+    assert short.signature.max_length == 8
+    assert "max_length" not in scorer.hash
+    assert scorer.signature.max_length is None
+
+
+def test_scorers_that_share_the_model_keep_it(short):
+    with short.with_idf(True, REFERENCES) as weighted, short.with_rescaling() as raw:
+        assert [one.signature.max_length for one in (weighted, raw)] == [MAX_LENGTH] * 2
+        assert weighted.max_length == MAX_LENGTH
+
+
+def test_texts_encoded_at_another_maximum_are_refused(short, scorer):
+    with pytest.raises(InputError, match=r"max_length=32; this scorer is .* max_length=8\. Encode them"):
+        short.score(scorer.encode(CANDIDATES), REFERENCES)
+
+
+def test_texts_encoded_at_the_same_maximum_are_taken(tiny_bundle, scorer):
+    with BERTScorer(tiny_bundle, max_length=32) as same:
+        assert largest_difference(same.score(scorer.encode(CANDIDATES), CANDIDATES), np.ones((3, 3))) < 1e-6
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 33, 10**12])
+@pytest.mark.parametrize("long_text", ["truncate", "window"])
+def test_a_maximum_that_does_not_fit_the_model_is_refused(tiny_bundle, max_length, long_text):
+    expected = rf"max_length is {max_length:,}; tiny-bert takes 3 \(2 special tokens and another one\) to 32\."
+    with pytest.raises(InputError, match=expected):
+        BERTScorer(tiny_bundle, max_length=max_length, long_text=long_text)
+
+
+@pytest.mark.parametrize("max_length", [0, -1])
+def test_a_maximum_below_one_is_refused(tiny_bundle, max_length):
+    with pytest.raises(InputError, match=f"max_length is {max_length}; expected 1 or more"):
+        BERTScorer(tiny_bundle, max_length=max_length)
+
+
+@pytest.mark.parametrize("max_length", ["8", 8.0, True])
+def test_a_maximum_that_is_no_integer_is_refused(tiny_bundle, max_length):
+    with pytest.raises(InputTypeError, match=r"max_length is .*; expected an integer"):
+        BERTScorer(tiny_bundle, max_length=max_length)
+
+
+def test_a_model_without_a_bound_takes_longer_texts_than_by_default(tiny_bundle):
+    opened = open_bundle(tiny_bundle)
+    unbounded = Bundle(opened.path, msgspec.structs.replace(opened.manifest, max_length=None))
+    assert load_tokenizer(unbounded).max_length == 8192
+    assert load_tokenizer(unbounded, max_length=10_000).max_length == 10_000
+
+
+def test_golden_pairs_are_not_cut(tiny_bundle):
+    BERTScorer(tiny_bundle, max_length=3, verify=True).close()

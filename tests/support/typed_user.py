@@ -1,0 +1,57 @@
+"""What a user writes, for a type checker: each call has the type that it returns, and what is wrong is found."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import bertscore_onnx
+from bertscore_onnx import BERTScorer, EncodedTexts, Score, Scores, Signature, score
+from bertscore_onnx.serving import MicroBatcher
+
+CANDIDATES = ["a cat"]
+REFERENCES = ["the cat"]
+SEVERAL = [["the cat", "a dog"]]
+
+
+def score_once() -> str:
+    precision, _, _ = score(CANDIDATES, REFERENCES, lang="en")
+    assert_type(precision, NDArray[np.float32])
+    scores, line = score(CANDIDATES, SEVERAL, "roberta-large", return_hash=True)
+    assert_type(scores, Scores)
+    return f"{scores.F1.mean():.3f} {line.upper()}"
+
+
+def score_often(scorer: BERTScorer) -> list[float]:
+    assert_type(scorer.score(CANDIDATES, REFERENCES), Scores)
+    assert_type(scorer.score(CANDIDATES, SEVERAL, return_hash=True), tuple[Scores, str])
+    assert_type(scorer.encode(SEVERAL), EncodedTexts)
+    assert_type(scorer.pairwise(CANDIDATES, scorer.encode(REFERENCES)).best_reference, NDArray[np.int64])
+    assert_type(scorer.stream([("a", "b")]), Iterator[Score])
+    assert_type(scorer.signature, Signature)
+    with scorer.with_idf(True, REFERENCES) as weighted, scorer.with_rescaling("en") as rescaled:
+        assert_type((weighted, rescaled), tuple[BERTScorer, BERTScorer])
+    scorer.score("a cat", 3)  # type: ignore[call-overload]
+    values: list[float] = scorer.score(CANDIDATES, REFERENCES).F.tolist()
+    return values
+
+
+def add_up(scorer: BERTScorer, pairs: list[tuple[str, str]]) -> float:
+    total = 0.0
+    for p, r, f in scorer.stream(zip(CANDIDATES, REFERENCES, strict=True)):
+        total += p + r + f
+    best = max(scorer.stream(pairs), key=lambda one: one.F)
+    return total + best.F1 if best.best_reference else total
+
+
+def load(bundle: Path) -> BERTScorer:
+    bertscore_onnx.nothing  # type: ignore[attr-defined]  # noqa: B018
+    BERTScorer(bundle, long_text="cut")  # type: ignore[arg-type]
+    return BERTScorer(bundle, 17, 64, 4, False, {7: 0.5}, device="cpu", long_text="window", max_length=128)
+
+
+async def serve(batcher: MicroBatcher) -> Scores:
+    assert_type(batcher.submit(CANDIDATES, SEVERAL).result(), Scores)
+    return await batcher.score(CANDIDATES, REFERENCES)
