@@ -6,6 +6,7 @@ RUN := $(VENV)/bin/python
 INSTALL := -m pip install --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 RUNTIME := $(VENV)/runtime
+INTEGRATIONS := $(patsubst examples/constraints/%.txt,$(VENV)/integrations/%,$(wildcard examples/constraints/*.txt))
 BUNDLE := $(VENV)/demo-bundle
 
 # One process per CPU, four at most: each may take 1.1 GB.
@@ -13,7 +14,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo check quick test test-hub test-large reliability bench bench-gpu docs lint hooks clean
+.PHONY: demo check quick test test-integrations test-hub test-large reliability bench bench-gpu docs lint hooks clean
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
 demo: $(INSTALLED) $(RUNTIME)/.installed
@@ -31,6 +32,10 @@ quick: $(INSTALLED)
 # Run the whole suite, parity with bert-score included: under six minutes on two cores.
 test: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10
+
+# Run the examples with the packages they are for, each in an environment of its own: their requirements conflict.
+test-integrations: $(INSTALLED) $(INTEGRATIONS:%=%/.installed)
+	$(RUN) -m pytest --quiet $(PARALLEL) -m integration tests/examples
 
 # Check published figures on the real weights; needs a model hub within reach. PUBLISHED, WMT16, PEARSON and
 # MODEL are described in tests/hub/test_published_values.py.
@@ -83,4 +88,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(RUNTIME)/.installed: $(INSTALLED)
 	$(PYTHON) -m venv $(RUNTIME)
 	$(RUNTIME)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]"
+	touch $@
+
+# The file of constraints is named after the package. An example that is a package itself is installed beside it.
+$(VENV)/integrations/%/.installed: examples/constraints/%.txt pyproject.toml $(INSTALLED)
+	$(PYTHON) -m venv --clear --without-pip $(@D)
+	$(RUN) -m pip --quiet --disable-pip-version-check --python $(@D)/bin/python install --constraint $< \
+		--editable ".[cpu]" $* $(patsubst %/pyproject.toml,./%,$(wildcard examples/$*/pyproject.toml))
 	touch $@

@@ -1,0 +1,24 @@
+"""BERTScore as an evaluator of langsmith: F of a run's output against that of its example.
+
+Install it with `pip install langsmith 'bertscore-onnx[cpu]'`, copy this file, and give the evaluator to langsmith's
+`evaluate(my_system, data="my dataset", evaluators=[bertscore(BERTScorer("path/to/bundle"))])`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from bertscore_onnx import BERTScorer
+
+
+def bertscore(scorer: BERTScorer, key: str = "answer") -> Callable[..., dict[str, Any]]:
+    """Return the evaluator; `key` is that of the text in the outputs of runs and examples.
+
+    The example may have a list of references there, of which the best counts.
+    """
+
+    def bertscore_f(outputs: dict[str, Any], reference_outputs: dict[str, Any]) -> dict[str, Any]:
+        [scores] = scorer.score([outputs[key]], [reference_outputs[key]]).each()
+        comment = f"P {scores.P:.6f}, R {scores.R:.6f}, {scorer.signature}"
+        return {"key": "bertscore_f", "score": scores.F, "comment": comment}
+
+    return bertscore_f

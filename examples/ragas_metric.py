@@ -1,0 +1,36 @@
+"""BERTScore as a metric of ragas: F of a response against its reference, or against the best of several.
+
+    pip install ragas 'langchain-community<0.4' 'bertscore-onnx[cpu]'    # ragas 0.4.3 cannot import a newer one
+    python ragas_metric.py BUNDLE SAMPLES.json
+
+The samples are a list of objects with `response` and `reference`. In an experiment of ragas: `await metric.ascore(…)`.
+"""
+
+import asyncio
+import json
+import math
+import sys
+from pathlib import Path
+
+from ragas.metrics import MetricResult, numeric_metric
+from ragas.metrics.decorator import NumericMetricProtocol
+
+from bertscore_onnx import BERTScorer
+
+
+def bertscore(scorer: BERTScorer) -> NumericMetricProtocol:
+    """Return the metric; it has no bounds, because rescaled scores have none."""
+
+    @numeric_metric(name="bertscore_f", allowed_values=(-math.inf, math.inf))
+    async def score(response: str, reference: str | list[str]) -> MetricResult:
+        [scores] = (await asyncio.to_thread(scorer.score, [response], [reference])).each()
+        return MetricResult(value=scores.F, reason=f"P {scores.P:.6f}, R {scores.R:.6f}, {scorer.signature}")
+
+    return score
+
+
+if __name__ == "__main__":
+    bundle, samples = sys.argv[1:]
+    with BERTScorer(bundle) as scorer:
+        for result in bertscore(scorer).batch_score(json.loads(Path(samples).read_text(encoding="utf-8"))):
+            print(result.value, result.reason)

@@ -1,0 +1,27 @@
+"""The index of the examples names each of them, and the version it is run with."""
+
+import re
+
+from tests.examples.conftest import EXAMPLES
+
+INDEX = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\|.*\| \[(\S+)\]\((\S+)\) \| (?:(\S+) (\S+) )?\|$", INDEX, re.MULTILINE)
+NO_EXAMPLES = {"README.md", "candidates.txt", "references.txt", "minilm.py", "constraints", "__pycache__"}
+
+
+def pins(file):
+    return dict(line.split("==") for line in file.read_text(encoding="utf-8").splitlines() if "==" in line)
+
+
+def test_every_example_is_in_the_index():
+    assert {name.rstrip("/") for name, *_ in ROWS} == {path.name for path in EXAMPLES.iterdir()} - NO_EXAMPLES
+    assert all((EXAMPLES / path).is_file() for _, path, *_ in ROWS)
+
+
+def test_every_version_is_the_one_that_tests_install():
+    files = {file.stem: file for file in EXAMPLES.glob("constraints/*.txt")}
+    named = {package: version for _, _, package, version in ROWS if package}
+    assert files.keys() <= named.keys()
+    for package, version in named.items():
+        pinned = pins(files.get(package, EXAMPLES.parent / "constraints.txt"))
+        assert {name.replace("_", "-"): pin for name, pin in pinned.items()}[package] == version
