@@ -65,6 +65,7 @@ docs: $(INSTALLED)
 
 # Build the documentation in build/site, and check it: no warning, every public name, every link.
 site: $(SITE)/.installed
+	rm -rf build/site
 	$(SITE)/bin/python -m sphinx --fail-on-warning --nitpicky --fresh-env --quiet --builder html docs build/site
 	$(SITE)/bin/python scripts/check_site.py build/site
 
@@ -101,8 +102,8 @@ $(RUNTIME)/.installed: $(EXPORTER)
 	$(RUNTIME)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]"
 	touch $@
 
-$(SITE)/.installed: $(EXPORTER)
+$(SITE)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SITE)
 	$(SITE)/bin/python $(INSTALL) --upgrade pip
-	$(SITE)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]" --group site
+	$(SITE)/bin/python $(INSTALL) --constraint constraints.txt --editable . --group site
 	touch $@
