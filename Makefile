@@ -28,7 +28,7 @@ check: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
 
 quick: $(INSTALLED)
-	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not browser" tests/bertscore_onnx tests/test_*.py
+	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not browser" tests/bertscore_onnx tests/documents tests/test_*.py
 
 # Run the whole suite, parity with bert-score included: under six minutes on two cores.
 test: $(INSTALLED)

@@ -20,7 +20,7 @@ def score_every_way(bundle: str) -> float:
     """Return the F of one pair."""
     with BERTScorer(bundle, idf=False) as scorer:
         scores = assert_type(scorer.score(CANDIDATES, REFERENCES), Scores)
-        P, R, F = scores  # noqa: N806
+        P, R, F = scores
         assert_type(F, NDArray[np.float32])
         both = assert_type(scorer.score(CANDIDATES, [REFERENCES], return_hash=True), tuple[Scores, str])
         streamed = assert_type(scorer.stream(zip(CANDIDATES, REFERENCES, strict=True)), Iterator[Score])
