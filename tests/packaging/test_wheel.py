@@ -1,6 +1,8 @@
 """The wheel with the extra `cpu` alone is enough to score, in an environment that has no framework to import."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -23,7 +25,8 @@ print(json.dumps([float(scores.F[0]), sorted(sys.modules)]))
 
 
 def run(*command: str | Path) -> str:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd="/")
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd="/", env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -46,15 +49,12 @@ def test_no_framework_is_installed(environment):
     assert json.loads(run(python_of(environment), "-c", code)) == []
 
 
-def test_what_a_user_writes_runs(environment, minilm_bundle):
-    assert float(run(python_of(environment), SAMPLE, minilm_bundle)) == pytest.approx(0.9007199, abs=1e-5)
-
-
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_user_writes_is_type_checked_strictly(version, environment_of, tmp_path):
-    options = ["--strict", "--config-file=", "--python-version", version, "--cache-dir", tmp_path]
+def test_a_users_code_passes_mypy(version, environment_of, tmp_path):
+    sample = shutil.copy(SAMPLE, tmp_path)  # away from the packages' sources, which mypy would find first
+    options = ["--strict", "--config-file=", "--python-version", version, "--cache-dir", tmp_path / "cache"]
     python = python_of(environment_of(version))
-    assert "Success" in run(sys.executable, "-m", "mypy", *options, "--python-executable", python, SAMPLE)
+    assert "Success" in run(sys.executable, "-m", "mypy", *options, "--python-executable", python, sample)
 
 
 def test_every_package_of_the_wheel_is_typed(wheel):
