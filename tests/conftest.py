@@ -87,7 +87,7 @@ def minilm() -> Path:
 @pytest.fixture(scope="session")
 def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of MiniLM at layer 4."""
-    return export_once(tmp_path_factory, "minilm-4", minilm, name="all-MiniLM-L6-v2", num_layers=4)
+    return export_once(tmp_path_factory, "minilm-4", minilm, num_layers=4, name="all-MiniLM-L6-v2")
 
 
 def save_tiny_bert(folder: Path) -> None:

@@ -18,8 +18,8 @@ import pytest
 
 from tests.support.snippets import ROOT, Snippet, difference, documents, snippets
 
-OWN_TESTS = {"server.md"}
-"""Documents whose blocks are run by tests of their own."""
+OWN_TESTS = {"hub.md", "server.md"}
+"""Documents whose commands need a server, and are run with one by tests of their own."""
 
 SNIPPETS = [one for file in documents() if file.name not in OWN_TESTS for one in snippets(file)]
 RUN = [one for one in SNIPPETS if one.reason is None]
