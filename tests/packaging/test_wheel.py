@@ -1,13 +1,20 @@
 """The wheel with the extra `cpu` alone is enough to score, in an environment that has no framework to import."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.packaging.conftest import python_of
+
+SAMPLE = Path(__file__).with_name("sample.py")
+VERSIONS = ["3.11", "3.13"]
+FRAMEWORKS = ["torch", "transformers", "optimum", "onnx"]
 SCORE = """
 import json, sys
 from bertscore_onnx import BERTScorer
@@ -18,40 +25,53 @@ print(json.dumps([float(scores.F[0]), sorted(sys.modules)]))
 
 
 def run(*command: str | Path) -> str:
-    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, cwd="/").stdout
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd="/", env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel and its extra `cpu`, without pip."""
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
-    wheel = next(folder.glob("*.whl"))
-    environment = folder / "environment"
-    run(sys.executable, "-m", "venv", "--without-pip", environment)
-    pip = (sys.executable, "-m", "pip", "--python", environment / "bin" / "python")
-    run(*pip, "install", "--quiet", "--constraint", ROOT / "constraints.txt", f"{wheel}[cpu]")
-    return environment
+@pytest.fixture(params=VERSIONS)
+def environment(request, environment_of):
+    """An environment of each Python with the wheel and its extra `cpu`."""
+    return environment_of(request.param)
 
 
 def test_a_bundle_scores_without_any_framework(environment, minilm_bundle):
-    score, loaded = json.loads(run(environment / "bin" / "python", "-c", SCORE, minilm_bundle))
+    score, loaded = json.loads(run(python_of(environment), "-c", SCORE, minilm_bundle))
     assert score == pytest.approx(0.9007199, abs=1e-5)  # bert-score 0.3.13
     assert "onnxruntime" in loaded
-    assert not {*loaded} & {"torch", "transformers", "optimum", "onnx"}
+    assert not {*loaded} & {*FRAMEWORKS}
 
 
-@pytest.mark.parametrize("framework", ["torch", "transformers", "optimum", "onnx"])
-def test_no_framework_is_installed(environment, framework):
-    code = f"import importlib.util; print(importlib.util.find_spec({framework!r}))"
-    assert run(environment / "bin" / "python", "-c", code).strip() == "None"
+def test_no_framework_is_installed(environment):
+    code = f"import importlib.util as u, json; print(json.dumps([n for n in {FRAMEWORKS} if u.find_spec(n)]))"
+    assert json.loads(run(python_of(environment), "-c", code)) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_users_code_passes_mypy(version, environment_of, tmp_path):
+    sample = shutil.copy(SAMPLE, tmp_path)  # away from the packages' sources, which mypy would find first
+    options = ["--strict", "--config-file=", "--python-version", version, "--cache-dir", tmp_path / "cache"]
+    python = python_of(environment_of(version))
+    assert "Success" in run(sys.executable, "-m", "mypy", *options, "--python-executable", python, sample)
+
+
+def test_every_package_of_the_wheel_is_typed(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    packages = {name.partition("/")[0] for name in names} - {
+        name.partition("/")[0] for name in names if "dist-info" in name
+    }
+    assert packages == {"bertscore_onnx", "bertscore_onnx_export", "bertscore_onnx_models"}
+    assert {f"{package}/py.typed" for package in packages} <= {*names}
 
 
 @pytest.mark.parametrize("file", ["page/index.html", "page/style.css", "page/script.js", "endpoints/openapi.json"])
-def test_the_data_of_the_server_is_installed(environment, file):
-    assert [*environment.rglob(f"bertscore_onnx/server/{file}")]
+def test_the_data_of_the_server_is_in_the_wheel(wheel, file):
+    assert f"bertscore_onnx/server/{file}" in zipfile.ZipFile(wheel).namelist()
 
 
-def test_the_environment_stays_small(environment):
+def test_the_environment_stays_small(environment_of):
+    environment = environment_of(VERSIONS[0])
     size = sum(file.stat().st_size for file in environment.rglob("*") if file.is_file() and not file.is_symlink())
     assert size <= 237e6

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import bertscore_onnx
 from bertscore_onnx import BERTScorer, EncodedTexts, Score, Scores, Signature, score
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx.serving import BatcherStats, MicroBatcher
 
 CANDIDATES = ["a cat"]
 REFERENCES = ["the cat"]
@@ -54,4 +54,5 @@ def load(bundle: Path) -> BERTScorer:
 
 async def serve(batcher: MicroBatcher) -> Scores:
     assert_type(batcher.submit(CANDIDATES, SEVERAL).result(), Scores)
+    assert_type(batcher.stats(), BatcherStats)
     return await batcher.score(CANDIDATES, REFERENCES)

@@ -1,0 +1,46 @@
+"""Settings of the documentation's site (`make site`)."""
+
+import sys
+from pathlib import Path
+
+from bertscore_onnx import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+project = "bertscore-onnx"
+author = "the bertscore-onnx developers"
+copyright = f"2026, {author}"  # noqa: A001 -- Sphinx wants the name
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "extensions.commands",
+    "extensions.docstrings",
+    "extensions.public_names",
+    "extensions.root_links",
+]
+exclude_patterns = ["extensions"]
+
+myst_heading_anchors = 4  # GitHub's, which links between documents use
+
+autoclass_content = "both"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+default_role = "literal"  # docstrings quote code in single backticks
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+python_display_short_literal_types = True
+
+# The site is built offline, without other projects' indexes; of this one, what is not public has no entry.
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections|concurrent|numpy|os|pathlib|types|typing)\..*"),
+    ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|serving|text)\..*"),
+]
+
+html_theme = "furo"
+html_title = f"bertscore-onnx {release}"
+html_copy_source = False
+html_show_sphinx = False

@@ -1,0 +1,31 @@
+"""Writes the reference of the command line from the command line itself."""
+
+import re
+
+import typer
+from sphinx.application import Sphinx
+from typer.cli import get_docs_for_click
+
+from bertscore_onnx.cli import app as command_line
+
+MARK = "<!-- commands -->"
+
+
+def setup(sphinx: Sphinx) -> dict[str, bool]:
+    """Connect this to the build."""
+    sphinx.connect("source-read", write_commands)
+    return {"parallel_read_safe": True}
+
+
+def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
+    """Put what the commands say of themselves where a document has the mark."""
+    if MARK in source[0]:
+        group = typer.main.get_command(command_line)
+        context = typer.Context(group, info_name="bertscore-onnx")
+        text = get_docs_for_click(obj=group, ctx=context, name="bertscore-onnx", title="Commands")
+        source[0] = source[0].replace(MARK, _with_quoted_options(text))
+
+
+def _with_quoted_options(text: str) -> str:
+    """Put options in prose into backticks, lest their hyphens become a dash."""
+    return re.sub(r"(`[^`]*`)|(--[a-z][\w-]*)", lambda found: found[1] or f"`{found[2]}`", text)

@@ -1,0 +1,35 @@
+"""Prepares docstrings for Sphinx where they are written for those who read the source."""
+
+import re
+
+from sphinx.application import Sphinx
+
+_attributes: dict[str, list[str]] = {}
+"""The docstrings of attributes while napoleon is at work, which takes what stands before a colon for a type."""
+
+
+def setup(sphinx: Sphinx) -> dict[str, bool]:
+    """Connect this to the build, before and after napoleon."""
+    sphinx.connect("autodoc-process-docstring", put_aside, priority=100)
+    sphinx.connect("autodoc-process-docstring", prepare, priority=900)
+    return {"parallel_read_safe": True}
+
+
+def put_aside(sphinx: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Let napoleon pass over an attribute."""
+    if kind == "attribute":
+        _attributes[name] = lines[:]
+        lines.clear()
+
+
+def prepare(sphinx: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Give each of several errors that stand before one explanation its own, and keep a drawn tree as it is."""
+    lines[:] = [one for line in _attributes.pop(name, lines) for one in _each_error(line)]
+    if any("├──" in line for line in lines):
+        first = lines.index("") + 1
+        lines[first:] = ["::", "", *(f"    {line}" for line in lines[first:])]
+
+
+def _each_error(line: str) -> list[str]:
+    found = re.fullmatch(r":raises ([\w, ]+): (.*)", line)
+    return [f":raises {error}: {found[2]}" for error in found[1].split(", ")] if found else [line]

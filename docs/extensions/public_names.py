@@ -1,0 +1,41 @@
+"""Warns of public names that the reference leaves out."""
+
+from collections.abc import Iterator
+from inspect import getmembers, isclass
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+import bertscore_onnx
+from bertscore_onnx import compat, errors, hub, serving
+from bertscore_onnx.compat import bert_score
+
+MODULES = (bertscore_onnx, serving, hub, compat, bert_score)
+"""Those that say in `__all__` what is public."""
+
+_logger = logging.getLogger(__name__)
+
+
+def setup(sphinx: Sphinx) -> dict[str, bool]:
+    """Connect this to the build."""
+    sphinx.connect("env-check-consistency", warn_of_missing)
+    return {"parallel_read_safe": True}
+
+
+def public_names() -> Iterator[set[str]]:
+    """Yield the full names of each thing that the reference must have, one of which is enough."""
+    for module in MODULES:
+        for name in module.__all__:
+            value = getattr(module, name)
+            yield {f"{module.__name__}.{name}", f"{getattr(value, '__module__', '')}.{name}"}
+    yield from ({f"{errors.__name__}.{name}"} for name, _ in getmembers(errors, isclass))
+
+
+def warn_of_missing(sphinx: Sphinx, environment: BuildEnvironment) -> None:
+    """Warn of each public name without an entry."""
+    domain = environment.domains.python_domain
+    entries = {*domain.objects, *domain.modules}
+    for names in public_names():
+        if not names & entries:
+            _logger.warning("%s is public, and has no entry in the reference", min(names))

@@ -1,0 +1,80 @@
+"""Checks the built site: every link leads to a page and an anchor that exist, and nothing is loaded from elsewhere.
+
+Run it with the folder of the site: `python scripts/check_site.py build/site`.
+"""
+
+import re
+import sys
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "use": "href"}
+"""Elements that load something, and the attribute that says what."""
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a page has and asks for."""
+
+    anchors: set[str] = field(default_factory=set)
+    links: list[str] = field(default_factory=list)
+    loaded: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Prepare the parser."""
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect from an element."""
+        values = {name: value for name, value in attrs if value is not None}
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if (name := LOADING.get(tag, "")) in values:
+            self.loaded.append(values[name])
+
+
+def faults(site: Path) -> list[str]:
+    """Return what is wrong with the pages of a site."""
+    pages = {file.resolve(): read_page(file) for file in site.rglob("*.html")}
+    found = []
+    for file, page in pages.items():
+        wrong = [fault for link in [*page.links, *page.loaded] if (fault := _fault(file, link, pages))]
+        wrong += [f"{address} is loaded from elsewhere" for address in page.loaded if urlsplit(address).netloc]
+        found += [f"{file.relative_to(site.resolve())}: {fault}" for fault in wrong]
+    for file in site.rglob("*.css"):
+        outside = re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)\"']+", file.read_text(encoding="utf-8"))
+        found += [f"{file.relative_to(site)}: {address}" for address in outside]
+    return found
+
+
+def read_page(file: Path) -> Page:
+    """Parse a page."""
+    page = Page()
+    page.feed(file.read_text(encoding="utf-8"))
+    return page
+
+
+def _fault(file: Path, link: str, pages: dict[Path, Page]) -> str | None:
+    address = urlsplit(link)
+    if address.scheme in ("data", "mailto"):
+        return None
+    if address.scheme or address.netloc:
+        is_web = address.scheme == "https" and re.fullmatch(r"[\w-]+(\.[\w-]+)+", address.netloc)
+        return None if is_web else f"{link} is no https address"
+    target = (file.parent / unquote(address.path)).resolve() if address.path else file
+    if not target.is_file():
+        return f"{link} leads to no file"
+    anchor = unquote(address.fragment)
+    if anchor and target in pages and anchor not in pages[target].anchors:
+        return f"{link} leads to no anchor"
+    return None
+
+
+if __name__ == "__main__":
+    site = Path(sys.argv[1])
+    found = faults(site)
+    print("\n".join(found) or f"All links of {len([*site.rglob('*.html')])} pages lead somewhere.")
+    sys.exit(bool(found))

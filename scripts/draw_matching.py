@@ -1,0 +1,137 @@
+"""Draws which token matches which, from the scores of a real pair, as an SVG (`make picture`).
+
+python scripts/draw_matching.py BUNDLE
+"""
+
+import sys
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx import BERTScorer, Score
+from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.similarity import TokenNames, TokenSimilarity, token_similarity
+
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "matching.svg"
+CANDIDATE = "The concert was called off at the last minute."
+REFERENCE = "At the very last moment they called the concert off."
+
+WIDTH, HEIGHT, MARGIN = 860, 330, 30
+TOP, BOTTOM, BOX = 84, 214, 30  # the rows' upper edges, and their height
+GAP, LETTER, PADDING = 8, 8.6, 16  # between tokens, of a letter, within a token
+SHIFT = 4  # how far a line stands from its token's middle, so that two between the same tokens show
+PRECISION, RECALL, INK, PALE, PAPER = "#c2410c", "#1d4ed8", "#1f2937", "#6b7280", "#ffffff"
+FACE = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+
+
+def main() -> None:
+    """Write the picture."""
+    PICTURE.write_text(picture(Path(sys.argv[1])), encoding="utf-8")
+
+
+def picture(bundle: Path) -> str:
+    """Return the SVG for the pair, scored with a bundle."""
+    with BERTScorer(bundle) as scorer:
+        matches = token_similarity(scorer, TokenNames(open_bundle(bundle)), CANDIDATE, REFERENCE)
+        [score] = scorer.score([CANDIDATE], [REFERENCE]).each()
+    return draw(_without_special_tokens(matches), score)
+
+
+def draw(matches: TokenSimilarity, score: Score) -> str:
+    """Return the SVG: the candidate above, the reference below, and a line from each token to its best match."""
+    upper, lower = _middles(matches.candidate), _middles(matches.reference)
+    best_below, best_above = matches.similarity.argmax(axis=1), matches.similarity.argmax(axis=0)
+    lines = [
+        _curve(upper[one] - SHIFT, lower[other] - SHIFT, matches.similarity[one, other], PRECISION)
+        for one, other in enumerate(best_below)
+    ] + [
+        _curve(upper[one] + SHIFT, lower[other] + SHIFT, matches.similarity[one, other], RECALL)
+        for other, one in enumerate(best_above)
+    ]
+    tokens = [
+        *_row(matches.candidate, upper, TOP, matches.similarity.max(axis=1), TOP - 10, PRECISION),
+        *_row(matches.reference, lower, BOTTOM, matches.similarity.max(axis=0), BOTTOM + BOX + 20, RECALL),
+    ]
+    legend = [
+        _text(MARGIN, 34, "candidate: each token and its best match in the reference", PALE, anchor="start"),
+        _text(MARGIN, HEIGHT - 24, "reference: each token and its best match in the candidate", PALE, anchor="start"),
+        _figure(TOP + 20, f"mean P {score.P:.3f}", PRECISION),
+        _figure((TOP + BOX + BOTTOM) / 2 + 5, f"F {score.F:.3f}", INK),
+        _figure(BOTTOM + 20, f"mean R {score.R:.3f}", RECALL),
+    ]
+    title = f"Which token matches which: {CANDIDATE} against {REFERENCE}"
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+            f"<title>{escape(title)}</title>",
+            f'<rect width="{WIDTH}" height="{HEIGHT}" rx="12" fill="{PAPER}"/>',
+            *lines,
+            *tokens,
+            *legend,
+            "</svg>\n",
+        ]
+    )
+
+
+def _without_special_tokens(matches: TokenSimilarity) -> TokenSimilarity:
+    """Leave out the tokens that weigh nothing; the scores do not see them either."""
+    rows, columns = np.flatnonzero(matches.candidate_weights), np.flatnonzero(matches.reference_weights)
+    return TokenSimilarity(
+        [matches.candidate[row] for row in rows],
+        [matches.reference[column] for column in columns],
+        matches.similarity[np.ix_(rows, columns)],
+        matches.candidate_weights[rows],
+        matches.reference_weights[columns],
+    )
+
+
+def _width(token: str) -> float:
+    return len(token) * LETTER + PADDING
+
+
+def _middles(tokens: list[str]) -> list[float]:
+    """Return where the middle of each token stands, side by side from the left margin."""
+    widths = np.array([_width(token) for token in tokens])
+    return (MARGIN + np.cumsum(widths + GAP) - GAP - widths / 2).tolist()  # type: ignore[no-any-return]
+
+
+def _row(
+    tokens: list[str], middles: list[float], top: float, values: NDArray[np.float32], baseline: float, colour: str
+) -> list[str]:
+    """Return the boxes of one side's tokens, and by each the similarity of its best match."""
+    return [
+        f'<rect x="{middle - _width(token) / 2:.1f}" y="{top}" width="{_width(token):.1f}" height="{BOX}" rx="6" '
+        f'fill="#f3f4f6" stroke="#d1d5db"/>'
+        + _text(middle, top + 20, token, INK, size=14)
+        + _text(middle, baseline, f"{value:.2f}", colour, size=11)
+        for token, middle, value in zip(tokens, middles, values.tolist(), strict=True)
+    ]
+
+
+def _curve(start: float, end: float, similarity: float, colour: str) -> str:
+    """Return a line from a token above to one below, the stronger the more similar they are."""
+    half = (TOP + BOX + BOTTOM) / 2
+    return (
+        f'<path d="M{start:.1f} {TOP + BOX} C{start:.1f} {half} {end:.1f} {half} {end:.1f} {BOTTOM}" fill="none" '
+        f'stroke="{colour}" stroke-width="{0.6 + 2.2 * similarity**3:.1f}" '
+        f'stroke-opacity="{0.3 + 0.7 * similarity:.2f}"/>'
+    )
+
+
+def _figure(y: float, text: str, colour: str) -> str:
+    return _text(WIDTH - MARGIN, y, text, colour, anchor="end", weight="bold", size=16)
+
+
+def _text(
+    x: float, y: float, text: str, colour: str, *, anchor: str = "middle", weight: str = "normal", size: int = 13
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{FACE}" font-size="{size}" '
+        f'font-weight="{weight}" fill="{colour}">{escape(text)}</text>'
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Every link of a document leads somewhere: to a file, to one of its headings, or to an address of the web."""
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.links import anchors, links
+from tests.support.snippets import ROOT, documents
+
+
+def fault(document: Path, link: str) -> str | None:
+    """Say what is wrong with a link."""
+    address = urlsplit(link)
+    if address.scheme or address.netloc:
+        is_web = address.scheme == "https" and re.fullmatch(r"[\w-]+(\.[\w-]+)+", address.netloc)
+        return None if is_web else f"{link} is no https address"
+    target = (document.parent / address.path).resolve() if address.path else document
+    if not target.exists() or not target.is_relative_to(ROOT):
+        return f"{link} leads to no file"
+    if address.fragment and address.fragment not in anchors(target):
+        return f"{link} leads to no heading"
+    return None
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda file: str(file.relative_to(ROOT)))
+def test_every_link_leads_somewhere(document):
+    assert [wrong for link in links(document) if (wrong := fault(document, link))] == []
+
+
+def test_there_are_links():
+    assert sum(len([*links(document)]) for document in documents()) >= 50
+
+
+@pytest.mark.parametrize(
+    "link", ["absent.md", "README.md#absent", "#absent", "http://example.org", "https://localhost"]
+)
+def test_a_dead_link_is_found(link):
+    assert fault(ROOT / "README.md", link) is not None

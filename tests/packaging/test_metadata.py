@@ -1,0 +1,66 @@
+"""The metadata of the packages are what an index and its readers expect."""
+
+import email
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.conftest import REPOSITORY, ROOT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    archive = zipfile.ZipFile(wheel)
+    [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    return email.message_from_string(archive.read(name).decode("utf-8"))
+
+
+def test_the_packages_pass_the_check_of_an_upload(packages):
+    files = [file for kind in ("*.whl", "*.tar.gz") for file in packages.glob(kind)]
+    assert len(files) == 2
+    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_pythons_of_the_workflow_are_named(metadata):
+    named = re.findall(r"Python :: (3\.\d+)\n", "".join(f"{line}\n" for line in metadata.get_all("Classifier", [])))
+    tested = re.search(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
+    assert tested
+    assert named == re.findall(r"3\.\d+", tested[1])
+
+
+def test_addresses_are_those_of_the_repository_that_builds(metadata):
+    addresses = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
+    assert {*addresses} == {"Repository", "Documentation", "Changelog", "Issues"}
+    assert addresses["Repository"] == f"https://github.com/{REPOSITORY}"
+
+
+def test_the_readme_leads_to_the_repository(metadata):
+    text = str(metadata.get_payload())
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert f"https://github.com/{REPOSITORY}/raw/main/docs/images/matching.svg" in links
+    assert f"https://github.com/{REPOSITORY}/blob/main/docs/tutorial.md" in links
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+def test_a_build_elsewhere_names_no_address(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "GITHUB_REPOSITORY"}
+    command = [sys.executable, "-m", "hatchling", "metadata"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert '"urls"' not in done.stdout
+    assert "](docs/tutorial.md)" in done.stdout
+
+
+def test_the_source_holds_what_builds_and_documents_it(packages):
+    with tarfile.open(next(packages.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"hatch_build.py", "Makefile", "SECURITY.md", "CITATION.cff", "docs/conf.py", "tests/conftest.py"} <= names
