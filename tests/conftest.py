@@ -9,6 +9,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports huggingf
 os.environ.setdefault("MKL_NUM_THREADS", "1")  # PyTorch's threads: several processes test at the same time
 os.environ["BERTSCORE_ONNX_HOME"] = tempfile.mkdtemp(prefix="bertscore-onnx-tests-")
 
+from tests.support.fake_hub import free_port
+
+if os.environ["HF_HUB_OFFLINE"] == "1":
+    os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{free_port()}"  # one for each worker, where its hubs listen
+
 import pytest
 from minilm import model_folder
 

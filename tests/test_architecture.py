@@ -16,6 +16,7 @@ DIRECTION = [
     {"errors", "scores", "signature", "concurrency"},
     {"text"},
     {"bundle"},
+    {"hub"},
     {"encoding"},
     {"matching"},
     {"scoring"},

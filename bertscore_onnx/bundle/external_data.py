@@ -6,7 +6,8 @@ that of protocol buffers.
 """
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bertscore_onnx.errors import GraphError
@@ -41,6 +42,22 @@ def external_files(path: Path) -> set[str]:
         raise
     except (IndexError, ValueError, RecursionError) as error:  # an empty file cannot be mapped
         raise GraphError(f"{path} is not an ONNX graph. Export the model again, or copy the bundle again.") from error
+
+
+@contextmanager
+def mapped_links(folder: Path, names: Iterable[str]) -> Iterator[Mapping[str, mmap.mmap]]:
+    """Map into memory those files of weights that are links, by their names.
+
+    ONNX Runtime 1.24 and later refuse to follow a link out of the graph's folder, but take the content of the file.
+    """
+    with ExitStack() as opened:
+        mapped = {}
+        for name in names:
+            path = folder / name
+            if path.is_symlink() and path.is_file() and path.stat().st_size:  # an empty file cannot be mapped
+                file = opened.enter_context(path.open("rb"))
+                mapped[name] = opened.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        yield mapped
 
 
 def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from bertscore_onnx.bundle.baseline import Baseline
-from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode
+from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant
 from bertscore_onnx.text.spec import TokenizerSpec
 
 FORMAT_VERSION = 2
@@ -136,6 +136,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def layers(self) -> range:
         """The layers of the graph's output."""
         return range(0 if self.all_layers else self.num_layers, self.num_layers + 1)
+
+    @property
+    def variant(self) -> Variant:
+        """Which of the bundles of its model it is."""
+        return Variant(None if self.all_layers else self.num_layers, self.tokenizer_mode, self.precision)
 
     @property
     def special_ids(self) -> list[int]:

@@ -6,6 +6,7 @@ runtime.
 """
 
 import errno
+import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,6 +45,9 @@ class Bundle:
 
     stamps: Mapping[str, FileStamp] = field(default_factory=dict)
     """Of the files whose digests were checked, just before that; by name."""
+
+    weights: frozenset[str] = frozenset()
+    """The names of the files that hold weights of the graph, beside those in the graph's own."""
 
     @property
     def graph_path(self) -> Path:
@@ -93,8 +97,8 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
     manifest = read_manifest(folder)
     stamps = {}
     for name, expected in manifest.files.items():
-        file = _safe_path(folder, name)
-        if not file.is_file():
+        file = bundle_file(folder, name)
+        if not os.path.isfile(file):  # unlike Path, it takes any name
             raise BundleNotFoundError(f"The bundle {folder} lacks its file {name}. {_EXPORT_AGAIN}")
         stamps[name] = file_stamp(file)
         digest = cached_digest(file, read_again=verify)
@@ -103,14 +107,13 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
                 f"{file} is not the file that was exported: its SHA-256 is {digest}, the manifest says {expected}. "
                 + _EXPORT_AGAIN
             )
-    bundle = Bundle(folder, manifest, stamps)
-    unnamed = sorted(external_files(bundle.graph_path) - manifest.files.keys())
-    if unnamed:
+    weights = external_files(folder / GRAPH_FILE)
+    if unnamed := sorted(weights - manifest.files.keys()):
         raise UnsafePathError(
             f"The graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not name. Do not use "
             "this bundle."
         )
-    return bundle
+    return Bundle(folder, manifest, stamps, frozenset(weights))
 
 
 def read_manifest(path: str | PathLike[str]) -> Manifest:
@@ -135,6 +138,22 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
     return manifest
 
 
+def bundle_file(folder: Path, name: str) -> Path:
+    """Return the path of a file of a bundle by its name in the manifest.
+
+    The file may be a link, as in the caches of a hub, of DVC or of git-annex: what it leads to has to have the digest
+    of the manifest, wherever that lies.
+
+    Raises:
+        UnsafePathError: the name would lead out of the folder.
+    """
+    if not name.isprintable() or name in {"", ".", ".."} or Path(name).name != name:
+        raise UnsafePathError(
+            f"The manifest of {folder} names {name!r}, which is not a file of that folder. Do not use this bundle."
+        )
+    return folder / name
+
+
 _EXPORT_AGAIN = "Export the model again, or copy the bundle again."
 
 
@@ -144,7 +163,6 @@ class _Version(msgspec.Struct):
 
 def _read(folder: Path, file: Path) -> bytes:
     """Read the manifest: a regular file of reasonable size, so that nothing can be made to wait or fill memory."""
-    _safe_path(folder, MANIFEST)
     try:
         if not stat.S_ISREG(file.stat().st_mode):  # to open a pipe is to wait for who writes into it
             raise OSError(errno.EINVAL, "it is not a regular file")
@@ -175,18 +193,3 @@ def _check_format_version(file: Path, content: bytes) -> None:
         raise FormatVersionError(
             f"{file} has format version {version}; this version of bertscore-onnx reads {FORMAT_VERSION}. {advice}"
         )
-
-
-def _safe_path(folder: Path, name: str) -> Path:
-    """Return the path of a file of the bundle, which must lie in its folder even after links are followed."""
-    file = folder / name
-    try:
-        is_name = name.isprintable() and Path(name).name == name != ""
-        inside = is_name and file.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):  # a loop of links, before Python 3.13 a RuntimeError; an embedded NUL
-        inside = False
-    if not inside:
-        raise UnsafePathError(
-            f"The manifest of {folder} names {name!r}, which is not a file of that folder. Do not use this bundle."
-        )
-    return file

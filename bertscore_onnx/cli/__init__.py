@@ -1,4 +1,4 @@
-"""The command line: `bertscore-onnx score`, `export`, `models`, `inspect`, `doctor` and `serve`.
+"""The command line: `bertscore-onnx score`, `export`, `pull`, `push`, `models`, `inspect`, `doctor` and `serve`.
 
 Results go to standard output, everything else to standard error. The exit status is 0, 1 for an error of ours, 2 for
 wrong usage and 130 after Ctrl-C.
@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli.commands import doctor, export, inspect, models, score, serve
+from bertscore_onnx.cli.commands import doctor, export, inspect, models, pull, push, score, serve
 from bertscore_onnx.cli.messages import PlainMessages, tell
+from bertscore_onnx.cli.options.command import Command
+from bertscore_onnx.cli.options.examples import epilog_of
 from bertscore_onnx.cli.streams import prepare_streams
 
 __all__ = ["app", "main"]
@@ -20,7 +22,6 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     cls=PlainMessages,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={
@@ -28,8 +29,17 @@ app = typer.Typer(
         "token_normalize_func": lambda name: name.replace("_", "-"),  # bert-score spells options with underscores
     },
 )
-for _command in (score.score, export.export, models.models, inspect.inspect, doctor.doctor, serve.serve):
-    app.command()(_command)
+for _command in (
+    score.score,
+    export.export,
+    pull.pull,
+    push.push,
+    models.models,
+    inspect.inspect,
+    doctor.doctor,
+    serve.serve,
+):
+    app.command(cls=Command, epilog=epilog_of(_command.__name__))(_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -44,7 +54,12 @@ def _options(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time."""
+    """BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time.
+
+    A model is exported once, into a bundle, which `score` takes. Which model? `--lang en` takes roberta-large, as
+    bert-score does, whose authors recommend microsoft/deberta-xlarge-mnli for English; `models` lists all of them.
+    Every command has examples: `bertscore-onnx COMMAND --help`.
+    """
 
 
 def main() -> None:

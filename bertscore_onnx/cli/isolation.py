@@ -35,7 +35,7 @@ def go_on_in_child(folder: Path) -> None:
         )
     child = os.fork()
     if not child:
-        _limit_this_process(sum(512 * file.lstat().st_blocks for file in folder.iterdir()))  # what is there, in truth
+        _limit_this_process(sum(512 * file.stat().st_blocks for file in folder.iterdir() if file.is_file()))  # in truth
         return
     try:
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

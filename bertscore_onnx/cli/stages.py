@@ -6,7 +6,7 @@ from typing import Self
 
 
 class Stages:
-    """Prints `[3/5] Writing the graph …  12.1 s` on standard error, the seconds when the stage is over."""
+    """Prints `[3/5] Writing the graph ...  12.1 s` on standard error, the seconds when the stage is over."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -19,7 +19,7 @@ class Stages:
             self._end()
         self._number += 1
         self._begun = time.perf_counter()
-        print(f"[{self._number}/{self._total}] {name} …", end="", file=sys.stderr, flush=True)
+        print(f"[{self._number}/{self._total}] {name} ...", end="", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         """Return itself; no stage has begun."""

@@ -8,6 +8,7 @@ from io import StringIO
 from typing import Any
 from weakref import WeakSet
 
+from bertscore_onnx.bundle.external_data import mapped_links
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, load_onnxruntime
@@ -134,7 +135,11 @@ class Sessions:
         options.log_severity_level = _FATAL  # errors are raised, and would be told twice
         if provider.own_optimizer:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        opened = open_session(str(self._bundle.graph_path), options, provider, self.num_threads, streams)
+        with mapped_links(self._bundle.path, self._bundle.weights) as links:
+            if links and hasattr(options, "add_external_initializers_from_files_in_memory"):  # from 1.24 on
+                sizes = [len(content) for content in links.values()]
+                options.add_external_initializers_from_files_in_memory([*links], [*links.values()], sizes)
+            opened = open_session(str(self._bundle.graph_path), options, provider, self.num_threads, streams)
         self._bundle.check_unchanged()  # now, so that a file replaced meanwhile is found too
         return opened
 

@@ -75,17 +75,18 @@ def choose_rescaling(
     if path is not None:
         baselines = tuple(read_baseline_file(path, layer) for layer in manifest.layers)
         return Rescaling("file-" + hashlib.sha256(repr([*baselines]).encode()).hexdigest()[:12], baselines)
-    known = ", ".join(sorted(manifest.baselines)) or "none"
+    known = ", ".join(sorted(manifest.baselines))
     if lang is None:
         raise BaselineError(
             f"Rescaling needs the language, `lang`, or a file, `baseline_path`. {manifest.model_id} at layer "
-            f"{manifest.num_layers} has baselines for: {known}."
+            f"{manifest.num_layers} has {f'baselines for: {known}' if known else 'no baselines'}."
         )
     language = lang.lower()
     if language not in manifest.baselines:
         raise BaselineError(
-            f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, only for: {known}. "
-            "Give a file of your own with `baseline_path`, or leave rescaling off."
+            f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, "
+            f"{f'only for: {known}' if known else 'nor for any other language'}. Give a file of your own with "
+            "`baseline_path`, or leave rescaling off."
         )
     if precision != "fp32" and not allow_fp32_baseline:
         raise BaselineError(

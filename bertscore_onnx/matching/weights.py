@@ -63,9 +63,10 @@ def idf_of_documents(slices: Iterable[Sequence[NDArray[np.int64]]], manifest: Ma
     if not count:
         raise IdfError("There are no references; idf needs at least two different ones.")
     if (frequency[frequency > 0] == count).all():
+        alike = "There is one reference" if count == 1 else f"All {count:,} references hold the same tokens"
         raise IdfError(
-            f"All {count} references hold the same tokens, so every idf weight is 0; idf needs at least two "
-            "different references. Leave idf off, or give idf_sents from a larger corpus."
+            f"{alike}, so every idf weight is 0; idf needs at least two different references. Leave idf off, or give "
+            "idf_sents from a larger corpus."
         )
     table = idf_weights(frequency, count)
     return TokenWeights(table, _words(manifest), name or _digest(table))

@@ -10,6 +10,7 @@ import msgspec
 
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.card import CARD, model_card
 from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder
@@ -22,7 +23,7 @@ from bertscore_onnx_export.graph.write import OUTPUT, write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
 from bertscore_onnx_export.model.naming import check_name_of_folder, check_same_model
-from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.model.source import Source, license_of
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer
 from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
@@ -47,6 +48,7 @@ def export_model(
     tokenizer_mode: TokenizerMode = "slow",
     precision: Precision = "fp32",
     revision: str | None = None,
+    license_id: str | None = None,
     force: bool = False,
     report: Callable[[str], object] = _log.info,
 ) -> Path:
@@ -63,6 +65,8 @@ def export_model(
         tokenizer_mode: whose ids to reproduce, the slow tokenizer's (bert-score's default) or the fast one's.
         precision: the compute precision of the graph; "fp16" is meant for GPUs, "int8" for CPUs.
         revision: a branch, tag or commit of the Hub.
+        license_id: the license of the model, for the bundle's model card; None for what the model's own card says, if
+            it says any.
         force: replace a bundle that is there already.
         report: called with a sentence before each of the `STAGES` stages.
 
@@ -143,7 +147,9 @@ def export_model(
             check_same_model(manifest)
         del model  # make room for the runtime's own copy
         difference = verify_bundle(folder)
-        write_manifest(folder, msgspec.structs.replace(manifest, golden_difference=difference))
+        sealed = write_manifest(folder, msgspec.structs.replace(manifest, golden_difference=difference))
+        known = license_of(source) if license_id is None else {"license": license_id}
+        (folder / CARD).write_text(model_card({"path/to/bundle": sealed}, known), encoding="utf-8")
     return target
 
 

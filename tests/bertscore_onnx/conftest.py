@@ -1,5 +1,6 @@
 """Scorers of the tiny model, and what several tests compare them by."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -7,12 +8,37 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.providers import CPU, OPENVINO
 from bertscore_onnx.encoding.sessions import open_session
+from tests.support.fake_hub import fake_hub
 
 
 @pytest.fixture(scope="module")
 def scorer(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         yield scorer
+
+
+@pytest.fixture
+def online(monkeypatch, home):
+    """Let this process ask hubs, in the way of somebody who has no token; the home folder is the test's own."""
+    import huggingface_hub
+    from huggingface_hub import constants, utils
+
+    forget_sessions = getattr(utils, "reset_sessions", None) or huggingface_hub.close_session
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(home / "no-token"))
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr("bertscore_onnx.hub.transfer.PAUSE", 0.01)
+    forget_sessions()
+    yield
+    forget_sessions()
+
+
+@pytest.fixture
+def hub(online):
+    """A hub on loopback that holds nothing."""
+    with fake_hub(int(os.environ["HF_ENDPOINT"].rpartition(":")[2])) as hub:
+        yield hub
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 import copy
 import json
+import shutil
 
 import pytest
 import torch
@@ -23,6 +24,20 @@ def test_the_manifest_says_what_was_exported(tiny_model, tiny_bundle):
 
 def test_without_output_the_bundle_goes_to_its_place_under_the_home_folder(tiny_model, home):
     assert export_model(str(tiny_model), num_layers=1) == home / "bundles" / "tiny-bert" / "layer-1-slow-fp32"
+
+
+def test_the_card_has_the_license_that_the_models_own_card_says(tiny_model, tmp_path):
+    model = shutil.copytree(tiny_model, tmp_path / "model")
+    (model / "README.md").write_text("---\nlicense: apache-2.0\n---\n# A model\n")
+    bundle = export_model(str(model), num_layers=1, output=tmp_path / "bundle")
+    assert '\nlicense: "apache-2.0"\n' in (bundle / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_card_has_the_license_that_is_given_and_else_none(tiny_model, tmp_path):
+    given = export_model(str(tiny_model), num_layers=1, output=tmp_path / "given", license_id="mit")
+    assert '\nlicense: "mit"\n' in (given / "README.md").read_text(encoding="utf-8")
+    unknown = export_model(str(tiny_model), num_layers=1, output=tmp_path / "unknown")
+    assert "license" not in (unknown / "README.md").read_text(encoding="utf-8")
 
 
 def test_every_stage_is_reported(tiny_model, tmp_path):

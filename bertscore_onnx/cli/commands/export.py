@@ -50,6 +50,14 @@ def export(
         typer.Option(help="fp16 is meant for GPUs, int8 for CPUs; both are faster and move scores a little."),
     ] = "fp32",
     revision: Annotated[str | None, typer.Option(metavar="REV", help="A branch, tag or commit of the Hub.")] = None,
+    license_id: Annotated[
+        str | None,
+        typer.Option(
+            "--license",
+            metavar="ID",
+            help="The model's license, for its card.  [default: what the model's own card says]",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is there already.")] = False,
 ) -> None:
     """Make a bundle of a model.
@@ -78,6 +86,7 @@ def export(
             tokenizer_mode=tokenizer_mode,
             precision=precision,
             revision=revision,
+            license_id=license_id,
             force=force,
             report=stages.begin,
         )

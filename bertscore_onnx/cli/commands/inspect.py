@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bertscore_onnx.cli.options.completion import complete_model
 from bertscore_onnx.cli.tables import print_table
 from bertscore_onnx.errors import GoldenScoreError
 
@@ -14,7 +15,14 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    bundle: Annotated[str, typer.Argument(help="The path of a bundle, or a model's name, as `score` takes it.")],
+    bundle: Annotated[
+        str,
+        typer.Argument(
+            metavar="BUNDLE",
+            help="The path of a bundle, or a model's name, as `score` takes it.",
+            autocompletion=complete_model,
+        ),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     device: Annotated[
         str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda where it is offered]")
@@ -33,11 +41,12 @@ def inspect(
     import msgspec
 
     from bertscore_onnx.bundle.resolver import resolve_bundle
+    from bertscore_onnx.hub import local_path
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
     if isolate:
         device = _isolate(bundle, device)
-    found = resolve_bundle(bundle, all_layers=None)
+    found = resolve_bundle(local_path(bundle), all_layers=None)
     if not as_json:
         print_table(_describe(found))
     with golden_pipeline(found.path, device=device) as pipeline:
@@ -83,7 +92,7 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         ("hidden size", str(manifest.hidden_size)),
         ("vocabulary", f"{manifest.vocab_size} ids"),
         ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
-        ("graph", f"{', '.join(manifest.inputs)} → {manifest.output}"),
+        ("graph", f"{', '.join(manifest.inputs)} -> {manifest.output}"),
         ("tokenizer", f"{manifest.tokenizer_mode}; {manifest.tokenizer_differences} edge-case texts get other ids"),
         ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
         ("exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())),

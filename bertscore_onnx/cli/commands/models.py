@@ -1,14 +1,20 @@
 """`bertscore-onnx models`: lists the models of the catalogue and the bundles that are here."""
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bertscore_onnx.cli.messages import tell
-from bertscore_onnx.cli.tables import print_table
+from bertscore_onnx.cli.options.completion import complete_model
+from bertscore_onnx.cli.tables import print_table, terminal_width
 from bertscore_onnx.errors import BundleError, UnknownModelError
+
+if TYPE_CHECKING:
+    from bertscore_onnx.bundle.manifest import Manifest
 
 
 @dataclass(slots=True)
@@ -33,33 +39,78 @@ class _Model:
 
 
 def models(
-    pattern: Annotated[str, typer.Argument(help="Only models whose name contains this, in any case.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,
+    pattern: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT", help="Only models whose name contains this, in any case.", autocompletion=complete_model
+        ),
+    ] = "",
+    here: Annotated[bool, typer.Option("--here", help="Only bundles that are here, with their paths.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON array, with families, tested differences and paths.")
+    ] = False,
 ) -> None:
     """List the known models and the bundles here.
 
-    A layer is the one that bert-score tuned for the model; a size is that of the weights in fp32, cut at that layer. It
-    is tested to the largest difference from bert-score's scores that tests of its family found.
-    A bundle is here when it is in the home folder, $BERTSCORE_ONNX_HOME or by default the user's cache folder.
+    A layer is the one that bert-score tuned for the model, a length the most tokens of a text, and MB the size of the
+    weights in fp32, cut at that layer. A bundle is here when it is in the home folder, $BERTSCORE_ONNX_HOME or by
+    default the user's cache folder.
     """
-    from bertscore_onnx.bundle import catalogue
-
-    known = _known_models()
+    stored = [(folder, manifest) for folder, manifest in _stored() if pattern.lower() in manifest.model_id.lower()]
+    if here:
+        _list_bundles(stored, as_json=as_json)
+        return
+    known = _known_models(stored)
     chosen = [model for name, model in known.items() if pattern.lower() in name.lower()]
     if not chosen:
-        nearest = ", ".join(catalogue.nearest_names(pattern, known))
-        raise UnknownModelError(f"No model's name contains {pattern!r}. The nearest names are {nearest}.")
+        from bertscore_onnx.bundle import catalogue
+        from bertscore_onnx.bundle.resolver import NEAR
+
+        near = ", ".join(catalogue.nearest_names(pattern, known, cutoff=NEAR))
+        raise UnknownModelError(
+            f"No model's name contains {pattern!r}.{near and f' The nearest names are {near}.'} "
+            "`bertscore-onnx models` lists all."
+        )
     if as_json:
         print(json.dumps([asdict(model) for model in chosen]))
     else:
-        print_table([_HEADER, *map(_row, chosen)])
+        print_table([_HEADER, *map(_row, chosen)], width=terminal_width())
 
 
-def _known_models() -> dict[str, _Model]:
-    """Return the models of the catalogue and then those that only have a bundle here, by name."""
-    from bertscore_onnx.bundle import catalogue
+def _list_bundles(stored: list[tuple[Path, "Manifest"]], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([model for model in map(asdict, _known_models(stored).values()) if model["bundles"]]))
+    elif stored:
+        rows = [
+            (
+                manifest.model_id,
+                "all" if manifest.all_layers else str(manifest.num_layers),
+                manifest.tokenizer_mode,
+                manifest.precision,
+                str(folder),
+            )
+            for folder, manifest in stored
+        ]
+        print_table([("MODEL", "LAYER", "TOKENIZER", "PRECISION", "PATH"), *rows])
+    else:
+        tell("No such bundle is here. Make one with `bertscore-onnx export`, for example `--model roberta-large`.")
+
+
+def _stored() -> Iterator[tuple[Path, "Manifest"]]:
+    """Yield the bundles of the home folder with what they say of themselves; warn of those that are broken."""
     from bertscore_onnx.bundle.opening import read_manifest
     from bertscore_onnx.bundle.store import stored_bundles
+
+    for folder in stored_bundles():
+        try:
+            yield folder, read_manifest(folder)
+        except BundleError as error:
+            tell(f"Warning: {error}")
+
+
+def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, _Model]:
+    """Return the models of the catalogue and then those that only have a bundle here, by name."""
+    from bertscore_onnx.bundle import catalogue
 
     known = {
         name: _Model(
@@ -73,12 +124,7 @@ def _known_models() -> dict[str, _Model]:
         )
         for name, entry in catalogue.entries().items()
     }
-    for folder in stored_bundles():
-        try:
-            manifest = read_manifest(folder)
-        except BundleError as error:
-            tell(f"Warning: {error}")
-            continue
+    for folder, manifest in stored:
         name = manifest.model_id
         stranger = _Model(
             name,
@@ -100,19 +146,17 @@ def _largest_difference(family: str) -> float | None:
     return None if parity is None else parity.largest_difference
 
 
-_HEADER = ("MODEL", "FAMILY", "LAYER", "MAX LENGTH", "SIZE", "TESTED TO", "BASELINES", "BUNDLES HERE")
+_HEADER = ("MODEL", "LAYER", "LENGTH", "MB", "BASELINES", "HERE")
 
 
 def _row(model: _Model) -> tuple[str, ...]:
     return (
         model.name,
-        model.family,
         _or_dash(model.num_layers),
         _or_dash(model.max_length),
-        "-" if model.size_mb is None else f"{model.size_mb} MB",
-        "-" if model.largest_difference is None else f"{model.largest_difference:.0e}",
+        _or_dash(model.size_mb),
         " ".join(model.baseline_languages) or "-",
-        " ".join(model.bundles) or "-",
+        str(len(model.bundles) or "-"),
     )
 
 

@@ -1,43 +1,99 @@
-"""`bertscore-onnx score`: scores a file of candidates against files of references."""
+"""`bertscore-onnx score`: scores candidates against references, from files and into files."""
 
-import sys
 from typing import Annotated, Literal
 
 import typer
 
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.cli.messages import tell
-from bertscore_onnx.cli.text_files import STANDARD_INPUT
-from bertscore_onnx.cli.text_pairs import open_pairs
+from bertscore_onnx.cli.inputs.formats import InputFormat
+from bertscore_onnx.cli.messages import silence_warnings
+from bertscore_onnx.cli.options.completion import complete_model
+from bertscore_onnx.cli.outputs.choice import OutputFormat, choose_output
 
 
 def score(
     cand: Annotated[
-        str, typer.Option("-c", "--cand", metavar="FILE", help="Candidates, one a line; - is standard input.")
-    ],
-    ref: Annotated[
         list[str],
         typer.Option(
-            "-r", "--ref", metavar="FILE", help="References, one a line; again for more, of which the best counts."
+            "-c",
+            "--cand",
+            metavar="FILE",
+            help="Candidates: text, one a line, or a table, which may hold the references too; - is standard input.",
         ),
     ],
-    model: Annotated[
-        str | None, typer.Option("-m", "--model", metavar="MODEL", help="A model's name, or the path of a bundle.")
+    ref: Annotated[
+        list[str] | None,
+        typer.Option("-r", "--ref", metavar="FILE...", help="References; of several the best counts for each pair."),
+    ] = None,
+    model_type: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--model",
+            metavar="MODEL",
+            help="A model's name, or the path of a bundle.",
+            autocompletion=complete_model,
+        ),
     ] = None,
     lang: Annotated[
         str | None,
         typer.Option(metavar="CODE", help="Language, such as en: for its default model, and for its baseline."),
     ] = None,
+    candidate_column: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column of candidates in a table.  [default: candidate]"),
+    ] = None,
+    reference_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME...",
+            help="The column of references in a table, or several; in JSON lines and Parquet a value may be a list.  "
+            "[default: reference or references]",
+        ),
+    ] = None,
+    input_format: Annotated[
+        InputFormat | None,
+        typer.Option(help="The format of all files.  [default: by the end of each name, such as .tsv.gz; else text]"),
+    ] = None,
+    reference_format: Annotated[
+        InputFormat | None,
+        typer.Option(help="The format of the files of references, where --input-format is that of others."),
+    ] = None,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="TSV and CSV without a header; columns are called 1, 2, and so on.")
+    ] = False,
+    no_quotes: Annotated[
+        bool, typer.Option("--no-quotes", help="TSV and CSV whose double quotes are characters of the texts.")
+    ] = False,
+    seg_level: Annotated[
+        bool,
+        typer.Option(
+            "-s", "--seg-level", help="Print P, R and F1 of every pair, as they come; the means go to standard error."
+        ),
+    ] = False,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write the pairs to a file, and print the means as without -s."
+        ),
+    ] = None,
+    output_format: Annotated[
+        OutputFormat | None,
+        typer.Option(
+            help="How to write pairs; json has the means too, and no pairs without -s or -o.  "
+            "[default: by the end of --output's name; else tsv]"
+        ),
+    ] = None,
+    with_texts: Annotated[bool, typer.Option("--with-texts", help="Write the texts of a pair beside its scores.")] = (
+        False
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --output-format json.")] = False,
     num_layers: Annotated[
         int | None, typer.Option("-l", "--num-layers", metavar="N", min=0, help="The layer to take tokens from.")
     ] = None,
     all_layers: Annotated[
         bool, typer.Option("--all-layers", help="Print the means of every layer, of a bundle that holds all.")
     ] = False,
-    batch_size: Annotated[
-        int | None,
-        typer.Option("-b", "--batch-size", metavar="N", min=1, help="The most texts in one run of the model."),
-    ] = None,
     idf: Annotated[
         bool, typer.Option("--idf", help="Weigh tokens by their inverse document frequency in the references.")
     ] = False,
@@ -51,20 +107,37 @@ def score(
         bool,
         typer.Option("--allow-fp32-baseline", help="Rescale scores of another precision with an fp32 baseline too."),
     ] = False,
-    seg_level: Annotated[
-        bool, typer.Option("-s", "--seg-level", help="Print P, R and F1 of every candidate as well, as they come.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     device: Annotated[
         str | None,
         typer.Option(
-            metavar="DEVICE", help="cpu, cuda, cuda:N or openvino (bfloat16).  [default: cuda where it is offered]"
+            metavar="DEVICE",
+            help="cpu, cuda, cuda:N, openvino (bfloat16) or coreml.  [default: cuda where it is offered]",
         ),
+    ] = None,
+    nthreads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option("-b", "--batch-size", metavar="N", min=1, help="The most texts in one run of the model."),
     ] = None,
     precision: Annotated[
         Precision | None,
         typer.Option(
             help="Take the bundle exported in this precision.  [default: the bundle's own; fp32 for a model's name]"
+        ),
+    ] = None,
+    use_fast_tokenizer: Annotated[
+        bool, typer.Option("--use-fast-tokenizer", help="Take the bundle exported with the fast tokenizer's ids.")
+    ] = False,
+    long_text: Annotated[
+        Literal["truncate", "window"],
+        typer.Option(help="What becomes of texts beyond the model's maximum: truncated, or encoded in windows."),
+    ] = "truncate",
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="The most tokens of a text, or of a window.  [default: the model's maximum]"
         ),
     ] = None,
     verbose: Annotated[
@@ -73,71 +146,77 @@ def score(
             "-v", "--verbose", help="Show a progress bar at once.  [default: on a terminal, if it takes longer]"
         ),
     ] = False,
-    use_fast_tokenizer: Annotated[
-        bool, typer.Option("--use-fast-tokenizer", help="Take the bundle exported with the fast tokenizer's ids.")
-    ] = False,
-    nthreads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
-    ] = None,
-    long_text: Annotated[
-        Literal["truncate", "window"],
-        typer.Option(help="What becomes of texts beyond the model's maximum: truncated, or encoded in windows."),
-    ] = "truncate",
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing on standard error but errors.")] = False,
 ) -> None:
     """Score candidates against their references.
 
-    Files are UTF-8 with one text a line; a blank line is an empty text, which scores 0. They are read as they are
-    needed; only for --idf is a pipe first read to its end, into a temporary file.
+    Text is UTF-8, one a line; a blank line is an empty text, which scores 0. Tables are TSV, CSV, JSON lines or
+    Parquet. Any of them but Parquet may be packed with gzip. Files and pipes are read as they are needed, and checked
+    before anything is scored, as far as they can be read twice.
+
+    What is a good score? That depends on the model and the task: compare systems on the same references, with one
+    signature, which stands before the means. Unrelated English sentences get an F1 of 0.83 from roberta-large, on
+    average, which --rescale-with-baseline makes 0.
+
+    Which model? --lang takes bert-score's default; `bertscore-onnx models` lists the others. All formats, with
+    examples, are in docs/command_line.md.
     """
-    _check_files([cand, *ref])
-    _check_model(model, lang)
-    _check_layers(all_layers, num_layers, seg_level)
-    _check_baseline(baseline_path, allow_fp32_baseline, rescale_with_baseline)
-    with open_pairs(cand, ref, to_read_again=idf) as pairs:
-        from bertscore_onnx.cli.score_reports import JsonReport, Means, TextReport
+    from bertscore_onnx.cli.inputs.choice import TableOptions, choose_inputs
+    from bertscore_onnx.cli.inputs.pairs import open_pairs
+
+    tables = TableOptions(
+        candidate_column, reference_column or (), input_format, reference_format, no_header, no_quotes
+    )
+    inputs = choose_inputs(cand, ref or (), tables)
+    result = choose_output(
+        seg_level=seg_level,
+        file=output,
+        output_format=output_format,
+        as_json=as_json,
+        with_texts=with_texts,
+        all_layers=all_layers,
+    )
+    _check_model(model_type, lang)
+    _check_effects(
+        ("--num-layers", num_layers is not None and all_layers, "with --all-layers; leave out one"),
+        ("--verbose", verbose and quiet, "with --quiet; leave out one"),
+        *(
+            (option, given and not rescale_with_baseline, "without --rescale-with-baseline; give that too")
+            for option, given in (
+                ("--baseline-path", baseline_path is not None),
+                ("--allow-fp32-baseline", allow_fp32_baseline),
+            )
+        ),
+    )
+    if quiet:
+        silence_warnings()
+    with open_pairs(inputs, to_read_again=idf) as pairs:
+        from bertscore_onnx.cli.outputs.destination import check_destination
+        from bertscore_onnx.cli.outputs.writing import write_scores
         from bertscore_onnx.scorer import BERTScorer
 
-        means = Means()
+        check_destination(result, [file.name for file in inputs])
         with BERTScorer(
-            model,
+            model_type,
             num_layers,
-            batch_size,
-            nthreads,
-            all_layers,
+            batch_size=batch_size,
+            all_layers=all_layers,
             idf=idf,
             device=device,
             lang=lang,
             rescale_with_baseline=rescale_with_baseline,
             baseline_path=baseline_path,
             use_fast_tokenizer=use_fast_tokenizer or None,
+            max_length=max_length,
             precision=precision,
             long_text=long_text,
             allow_fp32_baseline=allow_fp32_baseline,
         ) as scorer:
-            report = (JsonReport if as_json else TextReport)(scorer.hash, all_layers=all_layers)
-            try:
-                for pair in scorer.stream(pairs, verbose=verbose or _bar_unasked(seg_level)):
-                    means.add(pair)
-                    if seg_level:
-                        report.add(pair)
-            except KeyboardInterrupt:
-                tell(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
-                raise
-    report.finish(means)
+            write_scores(scorer, pairs, result, reads_twice=idf, verbose=verbose, quiet=quiet)
 
 
-def _bar_unasked(seg_level: bool) -> bool | None:
-    """Show no bar among scores on a terminal; else leave it to the scorer."""
-    return False if seg_level and sys.stdout.isatty() else None
-
-
-def _check_files(names: list[str]) -> None:
-    if names.count(STANDARD_INPUT) > 1:
-        raise typer.BadParameter("standard input, -, can be only one of the files.", param_hint="--cand, --ref")
-
-
-def _check_model(model: str | None, lang: str | None) -> None:
-    if not (model or lang):
+def _check_model(model_type: str | None, lang: str | None) -> None:
+    if not (model_type or lang):
         raise typer.BadParameter(
             "name a model, or a language to use its default model, for example --lang en. `bertscore-onnx models` "
             "lists the models.",
@@ -145,19 +224,8 @@ def _check_model(model: str | None, lang: str | None) -> None:
         )
 
 
-def _check_layers(all_layers: bool, num_layers: int | None, seg_level: bool) -> None:
-    if all_layers and seg_level:
-        raise typer.BadParameter(
-            "it prints one layer's scores of a candidate; leave out --all-layers, or use BERTScorer.stream in Python.",
-            param_hint="--seg-level",
-        )
-    if all_layers and num_layers is not None:
-        raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")
-
-
-def _check_baseline(path: str | None, allow_fp32: bool, rescaling: bool) -> None:
-    for option, given in (("--baseline-path", path is not None), ("--allow-fp32-baseline", allow_fp32)):
-        if given and not rescaling:
-            raise typer.BadParameter(
-                "it has no effect without --rescale-with-baseline; give that too.", param_hint=option
-            )
+def _check_effects(*options: tuple[str, bool, str]) -> None:
+    """Raise for the first option that is given and has no effect, with what makes it so."""
+    for option, is_idle, reason in options:
+        if is_idle:
+            raise typer.BadParameter(f"it has no effect {reason}.", param_hint=option)

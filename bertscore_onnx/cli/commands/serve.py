@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.cli.text_files import open_text_file
 from bertscore_onnx.errors import InputError, MissingExtraError
 from bertscore_onnx.server.limits import Limits
 
@@ -167,12 +166,16 @@ def _is_loopback(host: str) -> bool:
 
 
 def _read_idf(specs: Sequence[str]) -> dict[str, list[str]]:
-    """Read the sentences of each table, given as NAME=FILE."""
+    """Read the sentences of each table, given as NAME=FILE; of a file with columns, its references."""
+    from bertscore_onnx.cli.inputs.files import InputFile, open_input
+    from bertscore_onnx.cli.inputs.formats import format_of
+    from bertscore_onnx.cli.inputs.tables.columns import reference_columns
+
     tables: dict[str, list[str]] = {}
     for spec in specs:
         name, equals, file = spec.partition("=")
         if not (name and equals and file) or name in tables:
             raise InputError(f"--idf {spec!r} is not in the form NAME=FILE, each NAME once.")
-        with open_text_file(file) as sentences:
-            tables[name] = list(sentences.lines())
+        with open_input(InputFile(file, format_of(file), columns=reference_columns())) as sentences:
+            tables[name] = [sentence for row in sentences.rows() for sentence in row]
     return tables

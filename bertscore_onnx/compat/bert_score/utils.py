@@ -10,6 +10,7 @@ from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.version import __version__
 from bertscore_onnx.errors import BertScoreOnnxError, InputTypeError
+from bertscore_onnx.hub import local_path
 
 __all__ = ["get_hash", "get_idf_dict", "get_tokenizer", "lang2model", "model2layers"]
 
@@ -20,7 +21,7 @@ class _Layers(dict[str, int]):
     def __missing__(self, model: str) -> int:
         """Look into the bundle."""
         try:
-            return resolve_bundle(model, all_layers=None).manifest.num_layers
+            return resolve_bundle(local_path(model), all_layers=None).manifest.num_layers
         except BertScoreOnnxError as error:
             raise KeyError(model) from error
 
@@ -57,7 +58,7 @@ def get_tokenizer(model_type: str, use_fast: bool = False) -> BundleTokenizer:
     Raises:
         BertScoreOnnxError: there is no such bundle, or it cannot be used.
     """
-    bundle = resolve_bundle(model_type, all_layers=None, tokenizer_mode="fast" if use_fast else None)
+    bundle = resolve_bundle(local_path(model_type), all_layers=None, tokenizer_mode="fast" if use_fast else None)
     return BundleTokenizer(bundle)
 
 

@@ -9,6 +9,7 @@ from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import InputError, QueueFullError
+from bertscore_onnx.hub import local_path
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.model import LoadScorer, Model
 from bertscore_onnx.server.models.scorer_slot import ScorerSlot
@@ -52,7 +53,7 @@ class Models(Closeable):
         with ExitStack() as opened:
             for spec in models:
                 alias, source = _name_and_source(spec)
-                bundle = resolve_bundle(source, precision=precision)
+                bundle = resolve_bundle(local_path(source), precision=precision)
                 name = alias or bundle.manifest.model_id
                 if any(name == other.name for other in loaded):
                     raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")

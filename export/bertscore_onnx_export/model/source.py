@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bertscore_onnx.bundle.card import CARD, read_license
 from bertscore_onnx.errors import BertScoreOnnxError, ExportError
 from bertscore_onnx_export.model.naming import name_of_folder
 
@@ -81,6 +82,19 @@ def loading(part: str, source: Source) -> Iterator[None]:
         raise ExportError(
             f"Cannot load the {part} of {source.name_or_path!r}: {cause.rstrip('.')}. {remedy}"
         ) from error
+
+
+def license_of(source: Source) -> dict[str, str]:
+    """Return what the model's own card says of its license; nothing where there is none, or it cannot be had."""
+    card = Path(source.name_or_path) / CARD
+    if not Path(source.name_or_path).is_dir():
+        from huggingface_hub import hf_hub_download
+
+        try:
+            card = Path(hf_hub_download(source.name_or_path, CARD, revision=source.revision))
+        except Exception:  # offline, refused, or without a card: whatever it is, the export does not need it
+            return {}
+    return read_license(card)
 
 
 def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> None:

@@ -132,18 +132,10 @@ def test_a_path_that_leaves_the_folder_is_refused(rewrite, name):
         open_bundle(rewrite(files=files))
 
 
-def test_a_link_that_leaves_the_folder_is_refused(bundle, tmp_path):
-    outside = tmp_path / "outside.onnx"
-    (bundle / "model.onnx").rename(outside)
-    (bundle / "model.onnx").symlink_to(outside)
-    with pytest.raises(UnsafePathError):
-        open_bundle(bundle)
-
-
 def test_a_link_to_itself_is_refused(bundle):
     (bundle / "model.onnx").unlink()
     (bundle / "model.onnx").symlink_to(bundle / "model.onnx")
-    with pytest.raises((UnsafePathError, BundleNotFoundError)):  # as the version of Python follows it
+    with pytest.raises(BundleNotFoundError, match=r"lacks its file model\.onnx"):
         open_bundle(bundle)
 
 
@@ -176,13 +168,6 @@ def test_what_is_no_regular_file_is_not_opened(bundle, name, make):
     (bundle / name).unlink()
     make(bundle / name)
     with pytest.raises(BundleNotFoundError, match=name):
-        open_bundle(bundle)
-
-
-def test_a_manifest_that_is_a_link_out_of_the_folder_is_refused(bundle, tmp_path):
-    (bundle / "bertscore.json").rename(tmp_path / "outside.json")
-    (bundle / "bertscore.json").symlink_to(tmp_path / "outside.json")
-    with pytest.raises(UnsafePathError):
         open_bundle(bundle)
 
 

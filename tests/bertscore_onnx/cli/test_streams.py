@@ -49,7 +49,30 @@ def test_a_closed_standard_input_is_empty(run_in_shell, tiny_bundle, write):
 
 
 @posix
-def test_what_the_encoding_lacks_is_escaped(run_in_shell, tiny_bundle):
-    result = run_in_shell("inspect", tiny_bundle, PYTHONIOENCODING="ascii")
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+@pytest.mark.parametrize(
+    "arguments", [["inspect", "BUNDLE"], ["models"], ["doctor"], ["--help"], ["score", "--help"], ["serve", "--help"]]
+)
+def test_any_encoding_carries_what_is_printed(run_in_shell, tiny_bundle, home, arguments, encoding):
+    arguments = [tiny_bundle if argument == "BUNDLE" else argument for argument in arguments]
+    result = run_in_shell(*arguments, PYTHONIOENCODING=encoding)
     assert (result.returncode, result.stderr) == (0, b"")
-    assert rb"input_ids, attention_mask \u2192 token_embeddings" in result.stdout
+    assert b"\\" not in result.stdout
+    assert result.stdout
+
+
+@posix
+def test_what_the_encoding_lacks_is_escaped_in_messages(run_in_shell):
+    result = run_in_shell("inspect", "über-model", PYTHONIOENCODING="ascii")
+    assert result.returncode == 1
+    assert rb"'\xfcber-model'" in result.stderr
+
+
+@posix
+@pytest.mark.parametrize("options", [["--output-format", "jsonl"], ["-s"]])
+def test_texts_are_written_in_utf_8_whatever_the_encoding(run_in_shell, tiny_bundle, write, options):
+    texts = write("texts.txt", "中文 café\n")
+    arguments = ["score", "-m", tiny_bundle, "-c", texts, "-r", texts, "--with-texts", *options]
+    result = run_in_shell(*arguments, PYTHONIOENCODING="ascii")
+    assert result.returncode == 0
+    assert "中文 café" in result.stdout.decode()

@@ -19,7 +19,7 @@ def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
     assert (manifest.num_layers, manifest.tokenizer_mode) == (1, "fast")
     *stages, model, verified, size, hint = result.stderr.splitlines()
     assert [stage.partition(" ")[0] for stage in stages] == ["[1/5]", "[2/5]", "[3/5]", "[4/5]", "[5/5]"]
-    assert re.fullmatch(r"\[3/5\] Writing the graph …  \d+\.\d s", stages[2])
+    assert re.fullmatch(r"\[3/5\] Writing the graph \.\.\.  \d+\.\d s", stages[2])
     assert model == "Model: tiny-bert, layer 1, fp32, fast tokenizer"
     found = re.fullmatch(
         r"Verified: P, R and F of 8 pairs differ from PyTorch's by (\d\.\de-\d\d) at most; "
@@ -90,7 +90,7 @@ def test_errors_start_a_line(run, tiny_model, tmp_path):
     result = run("export", "--model", tiny_model, "-l", 9, "--output", tmp_path / "bundle")
     assert (result.exit_code, result.stdout) == (1, "")
     last = result.stderr.splitlines()[-1]
-    assert last == f"Error: {tiny_model} has 3 layers; num_layers must be from 0 to that, not 9."
+    assert last == f"Error: {tiny_model} has 3 layers; --num-layers must be from 0 to that, not 9."
 
 
 def test_a_missing_layer_exits_1(run, tiny_model, home):
@@ -145,7 +145,7 @@ def test_an_unknown_tokenizer_mode_is_wrong_usage(run):
 def test_stages_are_told_as_they_begin(capsys):
     with Stages(2) as stages:
         stages.begin("Loading")
-        assert capsys.readouterr().err == "[1/2] Loading …"
+        assert capsys.readouterr().err == "[1/2] Loading ..."
 
 
 def test_no_stage_says_nothing(capsys):

@@ -38,13 +38,15 @@ def test_says_nothing_on_standard_error_when_all_is_well(run, files, tiny_bundle
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-def test_prints_the_pairs_before_the_means(run, files, tiny_bundle, scored):
+def test_prints_the_pairs_under_a_header_and_the_means_elsewhere(run, files, tiny_bundle, scored):
     precision, recall, f1 = scored[0]
-    lines = run("score", "--model", tiny_bundle, *files, "-s").stdout.splitlines()
-    assert lines[0] == f"{precision[0]:.6f}\t{recall[0]:.6f}\t{f1[0]:.6f}"
-    assert lines[1] == f"{precision[1]:.6f}\t{recall[1]:.6f}\t{f1[1]:.6f}"
-    assert lines[2].startswith("bertscore-onnx|model:tiny-bert|layer:2|")
-    assert len(lines) == 3
+    result = run("score", "--model", tiny_bundle, *files, "-s")
+    assert result.stdout.splitlines() == [
+        "precision\trecall\tf1",
+        f"{precision[0]:.6f}\t{recall[0]:.6f}\t{f1[0]:.6f}",
+        f"{precision[1]:.6f}\t{recall[1]:.6f}\t{f1[1]:.6f}",
+    ]
+    assert result.stderr == run("score", "--model", tiny_bundle, *files).stdout
 
 
 def test_json_is_one_object(run, files, tiny_bundle, scored):
@@ -86,7 +88,8 @@ def test_underscored_names_of_bert_score_work(run, files, write, tiny_bundle):
     underscored = ("--num_layers", 2, "--batch_size", 1, "--rescale_with_baseline", "--baseline_path", baseline)
     hyphenated = [str(option).replace("_", "-") if option != baseline else option for option in underscored]
     result = run("score", "-m", tiny_bundle, *files, "--seg_level", *underscored)
-    assert re.fullmatch(rf"({SEGMENT}\n){{2}}bertscore-onnx\|.*\|rescale:file-.* P: .*\n", result.stdout)
+    assert re.fullmatch(rf"precision\trecall\tf1\n({SEGMENT}\n){{2}}", result.stdout)
+    assert re.fullmatch(r"bertscore-onnx\|.*\|rescale:file-.* P: .*\n", result.stderr)
     assert result.stdout == run("score", "-m", tiny_bundle, *files, "--seg-level", *hyphenated).stdout
 
 
@@ -94,6 +97,12 @@ def test_the_fast_tokenizer_is_asked_for_by_its_own_bundle(run, files, installed
     result = run("score", "-m", "tiny-bert", *files, "-l", 2, "--use_fast_tokenizer")
     assert result.exit_code == 1
     assert "bertscore-onnx export --model tiny-bert --num-layers 2 --tokenizer-mode fast" in result.stderr
+
+
+def test_the_fast_tokenizer_is_not_that_of_a_slow_bundle(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, *files, "--use-fast-tokenizer")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "has the slow tokenizer, and the fast one was asked for. Leave --use-fast-tokenizer out" in result.stderr
 
 
 def test_a_model_of_the_home_folder_goes_by_its_name(run, files, installed_bundle):
@@ -109,10 +118,48 @@ def test_language_alone_chooses_its_default_model(run, files, home):
     assert result.stderr.startswith("Error: roberta-large at layer 17 is not exported yet")
 
 
+def test_a_single_reference_has_no_idf(run, write, tiny_bundle):
+    texts = write("texts.txt", "the cat\n")
+    result = run("score", "-m", tiny_bundle, "-c", texts, "-r", texts, "--idf")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: There is one reference, so every idf weight is 0;")
+
+
+def test_rescaling_without_baselines_says_that_there_are_none(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, "--rescale-with-baseline", *files)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "Error: Rescaling needs the language, `--lang`, or a file, `--baseline-path`. tiny-bert at layer 2 has no "
+        "baselines.\n"
+    )
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_texts_are_cut_at_the_length_that_is_asked_for(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, *files, "--max-length", 4)
+    assert result.exit_code == 0
+    assert "|max_length:4|" in result.stdout
+    assert "longer than 4 tokens" in result.stderr
+
+
+def test_a_length_beyond_the_models_is_refused_by_its_option(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, *files, "--max-length", 99)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: --max-length is 99; tiny-bert takes 3 ")
+
+
+@pytest.mark.parametrize("path", ["./absent", "path/to/absent", "/no/such/folder"])
+def test_a_path_without_a_folder_is_told(run, files, home, path):
+    for command in (["score", "-m", path, *files], ["inspect", path]):
+        result = run(*command)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"Error: There is no folder '{path}'.")
+
+
 def test_language_beside_a_model_chooses_the_baseline(run, files, tiny_bundle):
     result = run("score", "-m", tiny_bundle, "--lang", "xx", "--rescale-with-baseline", *files)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: tiny-bert at layer 2 has no baseline for 'xx', only for: none.")
+    assert result.stderr.startswith("Error: tiny-bert at layer 2 has no baseline for 'xx', nor for any other language.")
 
 
 def test_errors_are_one_line(run, files, tiny_bundle):
@@ -131,7 +178,7 @@ def test_file_errors_exit_1(run, tiny_bundle, write):
 def test_unknown_devices_exit_1(run, files, tiny_bundle):
     result = run("score", "-m", tiny_bundle, *files, "--device", "tpu")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: device is 'tpu'; expected")
+    assert result.stderr.startswith("Error: --device is 'tpu'; expected")
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
@@ -168,9 +215,12 @@ def test_openvino_is_named_among_the_devices(run):
         (["-m", "x", "-c", "a", "-r", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -,"),
         (["-m", "x", "-c", "a", "-r", "b", "--baseline-path", "f"], "it has no effect without --rescale-with-baseline"),
         (["-m", "x", "-c", "a", "-r", "b", "--allow-fp32-baseline"], "--allow-fp32-baseline: it has no effect without"),
-        (["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level: it prints one layer's scores"),
+        (
+            ["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-s"],
+            "--seg-level, --output, --output-format: a pair is printed with",
+        ),
         (["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-l", "2"], "--num-layers: it has no effect with --all-l"),
-        (["-m", "x", "-c", "a"], "Missing option '-r' / '--ref'"),
+        (["-m", "x", "-c", "a"], "Invalid value for --ref: give the references, -r FILE. a is read as text"),
         (["-m", "x", "-r", "a"], "Missing option '-c' / '--cand'"),
         (["-m", "x", "-c", "a", "-r", "b", "-b", "0"], "Invalid value for '-b' / '--batch-size'"),
         (["-m", "x", "-c", "a", "-r", "b", "-l", "-1"], "Invalid value for '-l' / '--num-layers'"),

@@ -1,5 +1,6 @@
 """`bertscore-onnx score`: what is printed when, and what is left when it ends early."""
 
+import io
 import json
 import re
 import signal
@@ -27,10 +28,11 @@ def references(write):
 
 @pytest.fixture
 def printed(tiny_bundle):
-    """The library's scores of the same pairs, as lines."""
+    """The library's scores of the same pairs, as lines under a header."""
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         scores = scorer.score(TEXTS, OTHERS)
-    return ["{:.6f}\t{:.6f}\t{:.6f}\n".format(*values).encode() for values in zip(*scores, strict=True)]
+    rows = ["{:.6f}\t{:.6f}\t{:.6f}\n".format(*values).encode() for values in zip(*scores, strict=True)]
+    return [b"precision\trecall\tf1\n", *rows]
 
 
 @pytest.fixture
@@ -42,11 +44,11 @@ def small_chunks(monkeypatch):
 def test_scores_of_a_pipe_are_printed_before_its_end(start_scoring, references, printed):
     process = start_scoring("-r", references, "-s")
     process.stdin.write(lines(TEXTS[:12]).encode())
-    assert [process.stdout.readline() for _ in range(11)] == printed[:11]  # one chunk is always read ahead
+    assert [process.stdout.readline() for _ in range(12)] == printed[:12]  # one chunk is always read ahead
     process.stdin.write(lines(TEXTS[12:]).encode())
     stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stderr) == (0, b"")
-    assert stdout.startswith(b"".join(printed[11:]) + b"bertscore-onnx|model:tiny-bert|")
+    assert (process.returncode, stdout) == (0, b"".join(printed[12:]))
+    assert stderr.startswith(b"bertscore-onnx|model:tiny-bert|")
 
 
 @pytest.mark.parametrize(
@@ -58,15 +60,15 @@ def test_a_signal_leaves_the_lines_of_what_was_scored_and_no_means(
 ):
     process = start_scoring("-r", references, "-s")
     process.stdin.write(lines(TEXTS[:12]).encode())
-    first = [process.stdout.readline() for _ in range(11)]
+    first = [process.stdout.readline() for _ in range(12)]
     process.send_signal(number)
     assert process.communicate(timeout=60) == (b"", told)
-    assert (process.returncode, first) == (status, printed[:11])
+    assert (process.returncode, first) == (status, printed[:12])
 
 
 def test_pairs_are_scored_before_a_pipe_that_ends_early(run_process, references, tiny_bundle, printed):
     result = run_process("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=lines(TEXTS[:7]).encode())
-    assert (result.returncode, result.stdout) == (1, b"".join(printed[:7]))
+    assert (result.returncode, result.stdout) == (1, b"".join(printed[:8]))
     told = rb"Error: Standard input has 7 lines and .*references\.txt has more; expected as many references .*\n"
     assert re.fullmatch(told, result.stderr)
 
@@ -74,14 +76,14 @@ def test_pairs_are_scored_before_a_pipe_that_ends_early(run_process, references,
 def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run_process, references, tiny_bundle, printed):
     damaged = lines(TEXTS[:7]).encode() + b"Z\xfcrich\n"
     result = run_process("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=damaged)
-    assert (result.returncode, result.stdout) == (1, b"".join(printed[:7]))
+    assert (result.returncode, result.stdout) == (1, b"".join(printed[:8]))
     assert result.stderr.startswith(b"Error: Standard input is not UTF-8: line 8 has the byte 0xFC at offset ")
 
 
 def test_unequal_files_are_refused_before_the_model_is_looked_for(run, references, write):
     result = run("score", "-m", "no-such-model", "-c", write("candidates.txt", lines(TEXTS[:7])), "-r", references)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert re.fullmatch(r"Error: .*candidates\.txt has 7 lines and .*references\.txt has 20; .*\n", result.stderr)
+    assert re.fullmatch(r"Error: .*candidates\.txt has 7 lines and .*references\.txt has 20 lines; .*\n", result.stderr)
 
 
 def test_chunks_change_nothing(run, references, write, tiny_bundle, small_chunks):
@@ -116,9 +118,10 @@ def test_idf_weights_and_signature_are_those_of_all_references(run_process, refe
     result = run_process("score", "-m", tiny_bundle, *arguments, *others, "--idf", "-s", stdin=stdin)
     with BERTScorer(tiny_bundle, device="cpu", idf=True) as scorer:
         scores, signature = scorer.score(TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True)
-    *segments, last = result.stdout.decode().splitlines()
+    header, *segments = result.stdout.decode().splitlines()
+    assert header == "precision\trecall\tf1"
     assert segments == ["{:.6f}\t{:.6f}\t{:.6f}".format(*values) for values in zip(*scores, strict=True)]
-    assert last.startswith(signature)
+    assert result.stderr.decode().startswith(signature)
     assert "|idf:references|" in signature
 
 
@@ -150,7 +153,7 @@ def test_all_layers_are_an_array_in_json(run, references, write, all_layers_bund
 def test_a_bundle_of_all_layers_is_scored_on_request_only(run, references, all_layers_bundle):
     result = run("score", "-m", all_layers_bundle, "-c", references, "-r", references)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "Pass all_layers=True (--all-layers)" in result.stderr
+    assert "Pass --all-layers, or run" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -173,8 +176,10 @@ def test_no_bar_comes_unasked_among_scores_on_a_terminal(
         asked.append(verbose)
         return original(self, pairs)
 
-    stdout = SimpleNamespace(isatty=lambda: terminal)
-    monkeypatch.setattr("bertscore_onnx.cli.commands.score.sys", SimpleNamespace(stdout=stdout))
+    stdout = io.StringIO()
+    stdout = io.StringIO()
+    stdout.isatty = lambda: terminal
+    monkeypatch.setattr("bertscore_onnx.cli.outputs.writing.sys", SimpleNamespace(stdout=stdout, stderr=stdout))
     monkeypatch.setattr(BERTScorer, "stream", stream)
     assert run("score", "-m", tiny_bundle, "-c", references, "-r", references, *options).exit_code == 0
     assert asked == [verbose]

@@ -1,4 +1,4 @@
-"""Reading files of texts."""
+"""Reading lines of files and pipes."""
 
 import io
 import os
@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from bertscore_onnx.cli.text_files import open_text_file
+from bertscore_onnx.cli.inputs.lines import read_lines
+from bertscore_onnx.cli.inputs.sources import open_source
 from bertscore_onnx.errors import InputError
 
 BLOCK = 8192
@@ -15,8 +16,12 @@ BLOCK = 8192
 
 
 def read_texts(name):
-    with open_text_file(str(name)) as file:
-        return list(file.lines())
+    with open_source(str(name)) as source:
+        return list(read_lines(source))
+
+
+def read_twice(source):
+    return [list(read_lines(source)), list(read_lines(source))]
 
 
 @pytest.fixture
@@ -96,8 +101,8 @@ def test_lines_of_a_pipe_are_there_before_its_end(tmp_path):
     writer = os.open(path, os.O_RDWR)  # so that neither end waits for the other
     try:
         os.write(writer, "eins\nzwölf\n".encode())
-        with open_text_file(str(path)) as file:
-            lines = file.lines()
+        with open_source(str(path)) as source:
+            lines = read_lines(source)
             assert [next(lines), next(lines)] == ["eins", "zwölf"]
     finally:
         os.close(writer)
@@ -123,27 +128,27 @@ def test_standard_input_stays_open(standard_input):
 
 
 def test_a_file_can_be_read_again(write):
-    with open_text_file(str(write("texts.txt", b"\xef\xbb\xbfone\r\ntwo\n"))) as file:
-        assert file.is_rereadable
-        assert (file.count_lines(), list(file.lines()), list(file.lines())) == (2, ["one", "two"], ["one", "two"])
+    with open_source(str(write("texts.txt", b"\xef\xbb\xbfone\r\ntwo\n"))) as source:
+        assert source.is_rereadable
+        assert read_twice(source) == [["one", "two"], ["one", "two"]]
 
 
 def test_redirected_standard_input_can_be_read_again_from_where_it_stood(standard_input):
     standard_input(b"read before\none\n")
     sys.stdin.buffer.readline()
-    with open_text_file("-") as file:
-        assert (file.count_lines(), list(file.lines())) == (1, ["one"])
+    with open_source("-") as source:
+        assert read_twice(source) == [["one"], ["one"]]
 
 
 def test_a_pipe_cannot_be_read_again(pipe):
-    with open_text_file(pipe(b"one\n")) as file:
-        assert not file.is_rereadable
-        assert list(file.lines()) == ["one"]
+    with open_source(pipe(b"one\n")) as source:
+        assert not source.is_rereadable
+        assert list(read_lines(source)) == ["one"]
 
 
 def test_a_pipe_that_is_to_be_read_again_is_spooled(pipe):
-    with open_text_file(pipe(b"\xef\xbb\xbfone\r\n", "zwölf\r".encode()), to_read_again=True) as file:
-        assert (file.count_lines(), list(file.lines())) == (2, ["one", "zwölf"])
+    with open_source(pipe(b"\xef\xbb\xbfone\r\n", "zwölf\r".encode()), to_read_again=True) as source:
+        assert read_twice(source) == [["one", "zwölf"], ["one", "zwölf"]]
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
@@ -180,8 +185,8 @@ def test_the_place_is_that_of_decoding_all_at_once(write, damaged):
 
 
 def test_the_lines_before_a_damaged_one_are_read(pipe):
-    with open_text_file(pipe(b"one\ntwo\n\xff\n")) as file:
-        lines = file.lines()
+    with open_source(pipe(b"one\ntwo\n\xff\n")) as source:
+        lines = read_lines(source)
         assert [next(lines), next(lines)] == ["one", "two"]
         with pytest.raises(InputError, match="line 3 has the byte 0xFF at offset 8"):
             next(lines)
@@ -189,12 +194,12 @@ def test_the_lines_before_a_damaged_one_are_read(pipe):
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r"])
 def test_a_line_of_the_greatest_length_is_read(write, monkeypatch, end):
-    monkeypatch.setattr("bertscore_onnx.cli.text_files.MAX_LINE_BYTES", 10)
+    monkeypatch.setattr("bertscore_onnx.cli.inputs.lines.MAX_LINE_BYTES", 10)
     assert read_texts(write("texts.txt", f"one{end or chr(10)}{'ü' * 5}{end}")) == ["one", "üüüüü"]
 
 
 def test_a_longer_line_is_refused_before_it_is_read_to_its_end(monkeypatch, tmp_path):
-    monkeypatch.setattr("bertscore_onnx.cli.text_files.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("bertscore_onnx.cli.inputs.lines.MAX_LINE_BYTES", 1000)
     path = tmp_path / "pipe"
     os.mkfifo(path)
     endless = os.open(path, os.O_RDWR)
@@ -210,8 +215,8 @@ def test_a_missing_file_is_refused():
     with pytest.raises(InputError) as caught:
         read_texts("missing.txt")
     assert str(caught.value) == (
-        "Cannot read 'missing.txt' (No such file or directory); expected a readable file with texts, one a line, or - "
-        "for standard input. Check the name and its permissions."
+        "Cannot read 'missing.txt' (No such file or directory); expected a readable file, or - for standard input. "
+        "Check the name and its permissions."
     )
 
 
@@ -223,7 +228,7 @@ def test_a_folder_is_refused(tmp_path):
 def test_an_unreadable_file_is_refused(write, monkeypatch):
     path = write("texts.txt", "one\n")
 
-    def refuse(self, **options):
+    def refuse(self, mode):
         raise PermissionError(13, "Permission denied")  # a mode would not stop the superuser
 
     monkeypatch.setattr("pathlib.Path.open", refuse)

@@ -6,10 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from bertscore_onnx.cli.text_pairs import open_pairs
+from bertscore_onnx.cli.inputs.files import InputFile
+from bertscore_onnx.cli.inputs.pairs import open_pairs
 from bertscore_onnx.errors import InputError
 
-UNEQUAL = "expected as many references as candidates, in the same order. Blank lines count: they are empty sentences."
+UNEQUAL = (
+    "expected as many references as candidates, in the same order. Blank lines of a text file count: they are empty "
+    "texts."
+)
+
+
+def texts(*paths):
+    return [InputFile(str(path)) for path in paths]
 
 
 class Pipe(io.BytesIO):
@@ -31,32 +39,32 @@ def pipe(monkeypatch):
 
 def test_references_of_several_files_stand_together(write):
     candidates, first, second = write("c", "a\nb\n"), write("r1", "c\nd\n"), write("r2", "e\nf\n")
-    with open_pairs(str(candidates), [str(first), str(second)]) as pairs:
+    with open_pairs(texts(candidates, first, second)) as pairs:
         assert list(pairs) == [("a", ["c", "e"]), ("b", ["d", "f"])]
 
 
 def test_pairs_of_files_can_be_read_again_and_have_a_number(write):
-    with open_pairs(str(write("c", "a\nb\n")), [str(write("r", "c\nd\n"))]) as pairs:
+    with open_pairs(texts(write("c", "a\nb\n"), write("r", "c\nd\n"))) as pairs:
         assert len(pairs) == 2
         assert list(pairs) == list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
 
 def test_a_file_may_be_candidates_and_references(write):
-    path = str(write("texts", "a\nb\n"))
-    with open_pairs(path, [path, path]) as pairs:
+    path = write("texts", "a\nb\n")
+    with open_pairs(texts(path, path, path)) as pairs:
         assert list(pairs) == [("a", ["a", "a"]), ("b", ["b", "b"])]
 
 
 def test_pairs_of_a_pipe_are_read_once(write, pipe):
     pipe(b"a\nb\n")
-    with open_pairs("-", [str(write("r", "c\nd\n"))]) as pairs:
+    with open_pairs(texts("-", write("r", "c\nd\n"))) as pairs:
         assert isinstance(pairs, Iterator)
         assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
 
 def test_pairs_of_a_pipe_can_be_read_again_on_request(write, pipe):
     pipe(b"c\nd\n")
-    with open_pairs(str(write("c", "a\nb\n")), ["-"], to_read_again=True) as pairs:
+    with open_pairs(texts(write("c", "a\nb\n"), "-"), to_read_again=True) as pairs:
         assert len(pairs) == 2
         assert list(pairs) == list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
@@ -64,23 +72,23 @@ def test_pairs_of_a_pipe_can_be_read_again_on_request(write, pipe):
 @pytest.mark.parametrize(
     ("contents", "told"),
     [
-        (["a\nb\n", "c\nd\n", "e\n"], "0 has 2 lines and 2 has 1;"),
-        (["a\n", "c\nd\n"], "0 has 1 line and 1 has 2;"),
-        (["a\n" * 1001, "c\n" * 1000], "0 has 1001 lines and 1 has 1000;"),
+        (["a\nb\n", "c\nd\n", "e\n"], "0 has 2 lines and 2 has 1 line;"),
+        (["a\n", "c\nd\n"], "0 has 1 line and 1 has 2 lines;"),
+        (["a\n" * 1001, "c\n" * 1000], "0 has 1001 lines and 1 has 1000 lines;"),
     ],
 )
 def test_different_numbers_of_lines_are_refused_before_any_is_used(write, monkeypatch, tmp_path, contents, told):
     monkeypatch.chdir(tmp_path)
-    candidates, *references = [write(str(number), content).name for number, content in enumerate(contents)]
-    with pytest.raises(InputError) as caught, open_pairs(candidates, references):
+    names = [write(str(number), content).name for number, content in enumerate(contents)]
+    with pytest.raises(InputError) as caught, open_pairs(texts(*names)):
         pass
     assert str(caught.value) == f"{told} {UNEQUAL}"
 
 
 def test_references_that_differ_are_refused_before_a_pipe_of_candidates_is_read(write, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Pipe(b"a\nb\n")))
-    references = [str(write("r1", "c\nd\n")), str(write("r2", "e\n"))]
-    with pytest.raises(InputError, match=r"r1 has 2 lines and .*r2 has 1;"), open_pairs("-", references):
+    files = texts("-", write("r1", "c\nd\n"), write("r2", "e\n"))
+    with pytest.raises(InputError, match=r"r1 has 2 lines and .*r2 has 1 line;"), open_pairs(files):
         pass
     assert sys.stdin.buffer.read() == b"a\nb\n"
 
@@ -92,12 +100,12 @@ def test_references_that_differ_are_refused_before_a_pipe_of_candidates_is_read(
 def test_a_pipe_that_ends_early_or_late_is_refused_after_the_pairs(write, pipe, piped, told):
     pipe(piped)
     read = []
-    with pytest.raises(InputError, match=told), open_pairs("-", [str(write("r", "c\nd\n"))]) as pairs:
+    with pytest.raises(InputError, match=told), open_pairs(texts("-", write("r", "c\nd\n"))) as pairs:
         read.extend(pairs)
     assert [candidate for candidate, _ in read] == ["a", "b"][: len(piped) // 2]
 
 
 def test_a_damaged_line_of_a_file_is_refused_before_any_is_used(write):
     candidates, references = write("c", b"a\nb\n"), write("r", b"c\n\xff\n")
-    with pytest.raises(InputError, match=r"r is not UTF-8: line 2"), open_pairs(str(candidates), [str(references)]):
+    with pytest.raises(InputError, match=r"r is not UTF-8: line 2"), open_pairs(texts(candidates, references)):
         pass

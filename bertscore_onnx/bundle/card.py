@@ -1,0 +1,137 @@
+"""The model card of bundles, `README.md`: what their manifests say, for people and for the hub."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.signature import Signature
+
+CARD = "README.md"
+CARD_MARK = "<!-- bertscore-onnx writes this card. Delete this line to keep what you change. -->"
+
+_LICENSE = ("license", "license_name", "license_link")
+_MODEL_ON_HUB = re.compile(r"([\w.-]+/)?[\w.-]+", re.ASCII)
+
+_CITATION = """@inproceedings{zhang2020bertscore,
+  title     = {{BERTScore}: Evaluating Text Generation with {BERT}},
+  author    = {Tianyi Zhang and Varsha Kishore and Felix Wu and Kilian Q. Weinberger and Yoav Artzi},
+  booktitle = {International Conference on Learning Representations},
+  year      = {2020},
+  url       = {https://openreview.net/forum?id=SkeHuCVFDr}
+}"""
+
+
+def model_card(bundles: Mapping[str, Manifest], license_fields: Mapping[str, str] | None = None) -> str:
+    """Write the card of a bundle, or of all bundles in a repository.
+
+    Args:
+        bundles: the name to load each bundle by, and its manifest; at least one.
+        license_fields: what the card of the base model says of its license, as `read_license` returns it.
+    """
+    name, first = next(iter(bundles.items()))
+    lines = [
+        "---",
+        *_front_matter(first, license_fields or {}),
+        "---",
+        CARD_MARK,
+        "",
+        f"# BERTScore with {_code(first.model_id)} on ONNX Runtime",
+        "",
+        "Computes the P, R and F of BERTScore without PyTorch, by the package `bertscore-onnx`:",
+        "",
+        "```python",
+        "from bertscore_onnx import BERTScorer",
+        "",
+        f"with BERTScorer({json.dumps(name, ensure_ascii=False)}) as scorer:",
+        '    P, R, F = scorer.score(["The cat sat on the mat."], ["A cat was sitting on the mat."])',
+        "    print(F, scorer.signature)",
+        "```",
+    ]
+    for name, manifest in bundles.items():
+        lines += ["", f"## {_code(name)}", "", "| | |", "|---|---|"]
+        lines += [f"| {field} | {value} |" for field, value in _rows(manifest)]
+    return "\n".join([*lines, "", "## Citation", "", "```bibtex", _CITATION, "```", ""])
+
+
+def read_license(card: Path) -> dict[str, str]:
+    """Return what a model card says of its license; nothing where there is no card, or it does not say.
+
+    Reading its front matter takes huggingface_hub, which both the extra `hub` and the extra `export` bring.
+    """
+    from huggingface_hub import metadata_load
+
+    try:
+        metadata = metadata_load(card) or {}
+    except Exception:  # whatever somebody else's card holds
+        return {}
+    known = {field: metadata.get(field) for field in _LICENSE}
+    return {field: value for field, value in known.items() if isinstance(value, str) and "license" in metadata}
+
+
+def _front_matter(manifest: Manifest, license_fields: Mapping[str, str]) -> Iterator[str]:
+    """Yield lines of YAML; a string of JSON is one of YAML too."""
+    yield "library_name: bertscore-onnx"
+    is_on_hub = manifest.revision is not None or catalogue.find(manifest.model_id) is not None
+    if is_on_hub and _MODEL_ON_HUB.fullmatch(manifest.model_id):
+        yield f"base_model: {json.dumps(manifest.model_id)}"
+    for field in _LICENSE:
+        if field in license_fields:
+            yield f"{field}: {json.dumps(license_fields[field], ensure_ascii=False)}"
+    yield "tags: [bertscore, evaluation, onnx]"
+
+
+def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Yield what a manifest says, as names and values of a table."""
+    yield "base model", _code(manifest.model_id) + (f" at {_code(manifest.revision)}" if manifest.revision else "")
+    yield "layer", _layer(manifest)
+    yield "precision", manifest.precision
+    yield (
+        "largest difference from PyTorch",
+        f"{manifest.golden_difference:.1e}, over P, R and F of {len(manifest.golden)} pairs, measured at the export",
+    )
+    yield (
+        "tokenizer",
+        f"the ids of the {manifest.tokenizer_mode} tokenizer of transformers; "
+        f"{manifest.tokenizer_differences} of the edge-case texts tried at the export get other ids",
+    )
+    yield "longest text", "no bound" if manifest.max_length is None else f"{manifest.max_length} tokens"
+    yield "baselines", ", ".join(sorted(manifest.baselines)) or "none"
+    yield "signature", _code(str(_signature(manifest)).replace("|", "\\|"))
+    yield "bundle", f"sha256 {_code(manifest.digest)}, format version {manifest.format_version}"
+    for name, digest in manifest.files.items():
+        yield _code(name), f"sha256 {_code(digest)}"
+    yield "exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())
+
+
+def _layer(manifest: Manifest) -> str:
+    if manifest.all_layers:
+        return f"all, 0 to {manifest.num_layers}, to compare them"
+    entry = catalogue.find(manifest.model_id)
+    if entry is not None and entry.num_layers == manifest.num_layers:
+        return f"{manifest.num_layers}, which bert-score chose for this model by correlation with human judgments"
+    return f"{manifest.num_layers}, chosen at the export"
+
+
+def _signature(manifest: Manifest) -> Signature:
+    """Return the signature of a scorer that is made of the bundle with no other argument."""
+    spec = manifest.tokenizer_spec
+    sentencepiece = spec is not None and spec.sentencepiece is not None
+    version = manifest.exported_with.get("sentencepiece")
+    return Signature(
+        model=manifest.model_id,
+        layer="all" if manifest.all_layers else manifest.num_layers,
+        idf="no",
+        rescale="no",
+        tokenizer=f"{manifest.tokenizer_mode}+sentencepiece-{version}" if sentencepiece else manifest.tokenizer_mode,
+        long_text="truncate",
+        max_length=None,
+        precision=manifest.precision,
+        bundle=manifest.digest[:12],
+    )
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('`', chr(39))}`"

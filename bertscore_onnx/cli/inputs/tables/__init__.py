@@ -1,0 +1,1 @@
+"""Texts in the columns of tables: TSV, CSV, JSON lines and Parquet."""

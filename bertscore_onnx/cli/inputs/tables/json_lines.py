@@ -1,0 +1,47 @@
+"""Reads fields of JSON lines: one object a line."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from bertscore_onnx.cli.inputs.lines import read_lines
+from bertscore_onnx.cli.inputs.sources import Source
+from bertscore_onnx.cli.inputs.tables.columns import Column
+from bertscore_onnx.errors import InputError
+
+
+def read_json_lines(source: Source, columns: Sequence[Column]) -> Iterator[list[str]]:
+    """Yield the texts of some fields, object by object; blank lines are skipped.
+
+    Args:
+        source: what to read; the lines and their errors are those of `read_lines`.
+        columns: the fields.
+
+    Raises:
+        InputError: a line is not an object, or one of its fields is missing, or no text.
+    """
+    for number, line in enumerate(read_lines(source, "a JSON object a line"), 1):
+        if not line.strip():
+            continue
+        place = f"{source.title}, line {number}"
+        fields = _decoded(line, place)
+        names = [column.find([*fields], place) for column in columns]
+        yield [
+            text
+            for column, name in zip(columns, names, strict=True)
+            for text in column.texts_of(fields[name], name, place)
+        ]
+
+
+def _decoded(line: str, place: str) -> dict[str, object]:
+    try:
+        return _OBJECTS.decode(line)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{place}: expected a JSON object.{_ONE_A_LINE}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"{place}: expected a JSON object ({error}).{_ONE_A_LINE}") from error
+
+
+_OBJECTS = msgspec.json.Decoder(dict[str, object])
+
+_ONE_A_LINE = " Objects stand one a line; `jq -c '.[]' FILE > NEW_FILE` writes those of an array so."

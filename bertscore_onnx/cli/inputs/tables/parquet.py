@@ -1,0 +1,71 @@
+"""Reads columns of Parquet, with the extra `parquet`."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from bertscore_onnx.cli.inputs.sources import Source
+from bertscore_onnx.cli.inputs.tables.columns import Column
+from bertscore_onnx.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_ROWS_AT_ONCE = 1024
+
+
+def read_parquet(source: Source, columns: Sequence[Column]) -> Iterator[list[str]]:
+    """Yield the texts of some columns, row by row; a few rows are in memory at a time.
+
+    Args:
+        source: what to read, which must be rereadable.
+        columns: the columns.
+
+    Raises:
+        InputError: it is not Parquet, or damaged; or a column is missing, or holds other things than texts.
+        MissingExtraError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        raise MissingExtraError(
+            "Reading Parquet needs pyarrow, which is not installed. Install it with "
+            "`pip install 'bertscore-onnx[parquet,cpu]'`.",
+            name="pyarrow",
+        ) from error
+    number = 0
+    try:
+        # Without these two settings it would read a whole row group at a time.
+        file = parquet.ParquetFile(source.raw(), buffer_size=1_000_000, pre_buffer=False)
+        fields = file.schema_arrow
+        names = [column.find(fields.names, source.title) for column in columns]
+        for column, name in zip(columns, names, strict=True):
+            _check_type(fields.field(name).type, column, name, source.title)
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names, use_threads=False):
+            for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
+                number += 1
+                place = f"{source.title}, row {number}"
+                yield [
+                    text
+                    for column, name, value in zip(columns, names, values, strict=True)
+                    for text in column.texts_of(value, name, place)
+                ]
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{source.title} cannot be read as Parquet, after row {number}: {error}. Write or copy it again."
+        ) from error
+
+
+def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str) -> None:
+    from pyarrow import types
+
+    item = given
+    if column.may_hold_lists and (types.is_list(item) or types.is_large_list(item) or types.is_fixed_size_list(item)):
+        item = item.value_type
+    if types.is_dictionary(item):
+        item = item.value_type
+    if not (types.is_string(item) or types.is_large_string(item) or types.is_string_view(item)):
+        expected = "string, or a list of that" if column.may_hold_lists else "string"
+        raise InputError(f"{title}: the column {name!r} is of type {given}; expected {expected}.")

@@ -1,0 +1,1 @@
+"""The options of the commands: several values of one, their names in messages, completion, and examples."""

@@ -1,0 +1,51 @@
+"""The examples that `--help` shows below each command's options."""
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, str] = {
+    "score": """
+        bertscore-onnx score --lang en -c candidates.txt -r references.txt
+        bertscore-onnx score -m BUNDLE -c candidates.txt -r first.txt second.txt -s > scores.tsv
+        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scores.jsonl --with-texts
+        bertscore-onnx score -m BUNDLE -c pairs.csv.gz --candidate-column mt --reference-column ref1 ref2
+        bertscore-onnx score -m BUNDLE -c - --input-format tsv --json < pairs.tsv
+    """,
+    "export": """
+        bertscore-onnx export --model roberta-large
+        bertscore-onnx export --model path/to/folder --name roberta-large --output BUNDLE
+        bertscore-onnx export --model microsoft/deberta-xlarge-mnli --precision fp16
+    """,
+    "pull": """
+        bertscore-onnx pull ORG/REPO
+        bertscore-onnx pull ORG/REPO@REVISION --variant layer-17-slow-fp32
+        bertscore-onnx pull https://models.example.org/roberta-large/layer-17-slow-fp32
+    """,
+    "push": """
+        bertscore-onnx push BUNDLE ORG/REPO --private
+    """,
+    "models": """
+        bertscore-onnx models
+        bertscore-onnx models deberta
+        bertscore-onnx models --here
+    """,
+    "inspect": """
+        bertscore-onnx inspect path/to/bundle
+        bertscore-onnx inspect roberta-large --json
+        bertscore-onnx inspect path/to/bundle --isolate
+    """,
+    "doctor": """
+        bertscore-onnx doctor
+        bertscore-onnx doctor --json
+    """,
+    "serve": """
+        bertscore-onnx serve --model path/to/bundle
+        bertscore-onnx serve --model en=roberta-large --host 0.0.0.0 --api-key-file keys.txt
+    """,
+}
+"""Command lines, one a line, by the name of the command."""
+
+
+def epilog_of(command: str) -> str:
+    r"""Return the text below a command's options; `\b` keeps its lines as they are."""
+    lines = "\n".join(f"  {line.strip()}" for line in EXAMPLES.get(command, "").strip().splitlines())
+    return f"\b\nExamples:\n{lines}" if lines else ""

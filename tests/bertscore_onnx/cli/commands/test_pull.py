@@ -1,0 +1,52 @@
+"""`bertscore-onnx pull`, and names on the hub in other commands."""
+
+import pytest
+
+from bertscore_onnx.bundle.store import Variant, bundle_folder
+
+VARIANT = "layer-2-slow-fp32"
+
+
+@pytest.fixture
+def commit(hub, tiny_bundle):
+    return hub.add("org/tiny", tiny_bundle, VARIANT)
+
+
+def test_prints_the_folder(run, hub, commit):
+    result = run("pull", f"org/tiny@{commit}")
+    folder = bundle_folder("tiny-bert", Variant(2))
+    assert (result.exit_code, result.stdout) == (0, f"{folder}\n")
+    assert f"bertscore-onnx score --model {folder}" in result.stderr
+
+
+def test_options_say_the_same(run, hub, commit):
+    assert run("pull", "org/tiny", "--revision", "main", "--variant", VARIANT).exit_code == 0
+
+
+def test_a_bar_is_shown_if_asked(run, hub, commit):
+    assert "100%" in run("pull", "org/tiny", "-v").stderr
+
+
+def test_no_bar_is_shown_where_nobody_looks(run, hub, commit):
+    assert "%" not in run("pull", "org/tiny").stderr
+
+
+def test_an_error_is_one_line(run, hub):
+    result = run("pull", "org/absent")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: There is no repository org/absent")
+    assert result.stderr.count("\n") == 1
+
+
+def test_without_the_extra_the_command_is_named(run_process, home):
+    result = run_process("pull", "org/tiny", blocked=("huggingface_hub",))
+    assert result.returncode == 1
+    assert b"pip install 'bertscore-onnx[hub]'" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+def test_other_commands_take_names_on_the_hub(run, hub, commit, write):
+    texts = write("texts.txt", "the cat sat\n")
+    result = run("score", "-m", "hf://org/tiny", "-c", texts, "-r", texts, "--device", "cpu")
+    assert result.exit_code == 0, result.stderr
+    assert run("inspect", f"hf://org/tiny@{commit}/{VARIANT}", "--device", "cpu").exit_code == 0

@@ -1,0 +1,19 @@
+"""Reads the rows of a file."""
+
+import pytest
+
+from bertscore_onnx.cli.inputs.files import InputFile, open_input
+from bertscore_onnx.cli.inputs.formats import format_of
+from bertscore_onnx.cli.inputs.tables.columns import candidate_column, reference_columns
+
+
+@pytest.fixture
+def read_rows():
+    """Read the texts of a file by columns, those of a candidate and its references by default."""
+
+    def read(path, candidate=None, references=(), **how):
+        columns = (candidate_column(candidate), *reference_columns(references))
+        with open_input(InputFile(str(path), format_of(str(path)), columns=columns, **how)) as file:
+            return list(file.rows())
+
+    return read

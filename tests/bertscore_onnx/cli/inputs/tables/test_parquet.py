@@ -1,0 +1,90 @@
+"""Reading columns of Parquet."""
+
+import sys
+
+import pytest
+
+from bertscore_onnx.errors import InputError, MissingExtraError
+
+pyarrow = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def write_table(tmp_path):
+    """Write a Parquet file, in row groups of two rows, and return its path."""
+
+    def write_table(columns, name="pairs.parquet"):
+        parquet.write_table(pyarrow.table(columns), tmp_path / name, row_group_size=2)
+        return tmp_path / name
+
+    return write_table
+
+
+@pytest.mark.parametrize(
+    "as_type",
+    [
+        pyarrow.string(),
+        pyarrow.large_string(),
+        pyarrow.string_view(),
+        pyarrow.dictionary(pyarrow.int8(), pyarrow.string()),
+    ],
+    ids=str,
+)
+def test_columns_of_all_string_types_are_read(write_table, read_rows, as_type):
+    texts = pyarrow.array(["a", "b", "a"], pyarrow.string()).cast(as_type)
+    path = write_table({"id": [1, 2, 3], "reference": ["x", "", "zwölf"], "candidate": texts})
+    assert read_rows(path) == [["a", "x"], ["b", ""], ["a", "zwölf"]]
+
+
+@pytest.mark.parametrize(
+    "as_type",
+    [pyarrow.list_(pyarrow.string()), pyarrow.large_list(pyarrow.large_string()), pyarrow.list_(pyarrow.string(), 2)],
+)
+def test_lists_are_several_references(write_table, read_rows, as_type):
+    references = pyarrow.array([["x", "y"], ["z", "w"]], as_type)
+    path = write_table({"candidate": ["a", "b"], "references": references})
+    assert read_rows(path) == [["a", "x", "y"], ["b", "z", "w"]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"mt": ["a"]}, ": there is no column 'candidate', only 'mt'. Name one with --candidate-column."),
+        ({"candidate": [1], "reference": ["b"]}, ": the column 'candidate' is of type int64; expected string."),
+        (
+            {"candidate": ["a"], "reference": [[1]]},
+            ": the column 'reference' is of type list<.*int64>; expected string, or a list of that.",
+        ),
+        ({"candidate": [["a"]], "reference": ["b"]}, ": the column 'candidate' is of type list<.*>; expected string."),
+        (
+            {"candidate": ["a", "b", None], "reference": ["x"] * 3},
+            ", row 3: the column 'candidate' holds null; expected",
+        ),
+        (
+            {"candidate": ["a"], "reference": pyarrow.array([[]], pyarrow.list_(pyarrow.string()))},
+            ", row 1: .* an empty list",
+        ),
+        (
+            {"candidate": pyarrow.array([], pyarrow.string()), "reference": pyarrow.array([], pyarrow.string())},
+            " has no rows",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_row(write_table, read_rows, columns, told):
+    with pytest.raises(InputError, match=rf"pairs\.parquet{told}"):
+        read_rows(write_table(columns))
+
+
+def test_damaged_files_are_refused(write_table, write, read_rows):
+    content = write_table({"candidate": ["a"], "reference": ["b"]}, "sound.parquet").read_bytes()
+    for damaged in (b"", b"text\n", content[:-8], content[:4] + bytes(len(content) - 12) + content[-8:]):
+        with pytest.raises(InputError, match=r"damaged\.parquet cannot be read as Parquet"):
+            read_rows(write("damaged.parquet", damaged))
+
+
+def test_the_extra_is_asked_for_where_it_is_missing(write_table, read_rows, monkeypatch):
+    path = write_table({"candidate": ["a"], "reference": ["b"]})
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"`pip install 'bertscore-onnx\[parquet,cpu\]'`"):
+        read_rows(path)

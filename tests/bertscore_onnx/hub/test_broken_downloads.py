@@ -1,0 +1,167 @@
+"""Downloads that break off, are killed, or go on side by side."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from bertscore_onnx.errors import HubUnreachableError
+from bertscore_onnx.hub import pull
+from bertscore_onnx.hub.client import CHUNK
+from bertscore_onnx.hub.transfer import ATTEMPTS
+from tests.bertscore_onnx.hub.conftest import VARIANT
+
+TENTHS = [number / 9 for number in range(10)]
+
+
+@pytest.fixture
+def size(hub, tiny_bundle):
+    """The bytes of the graph of a bundle on the hub."""
+    hub.add("org/tiny", tiny_bundle, VARIANT)
+    return (tiny_bundle / "model.onnx").stat().st_size
+
+
+@pytest.fixture
+def start(hub, home):
+    """Start to pull in a process of its own."""
+    processes = []
+
+    def run():
+        environment = {
+            **os.environ,
+            "HF_HUB_OFFLINE": "0",
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }
+        command = [sys.executable, "-m", "bertscore_onnx", "pull", "org/tiny"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        processes.append(subprocess.Popen(command, env=environment, **pipes))
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def ranges(hub):
+    """Return with which bytes files were asked for, but for those that were asked for whole."""
+    return [int(request.rpartition("bytes=")[2].strip("-")) for request in hub.requests if "bytes=" in request]
+
+
+def goes_on_from(hub, cut):
+    """Say whether a download went on where it broke off, but for the beginning of a chunk."""
+    asked = ranges(hub)
+    return (all(cut - CHUNK < start <= cut for start in asked) and len(asked) == 1) or cut < CHUNK
+
+
+@pytest.mark.parametrize("part", TENTHS)
+def test_a_download_that_breaks_off_goes_on(hub, size, place, part, bundles_in):
+    hub.cuts = [cut := min(int(part * size), size - 1)]
+    assert pull("org/tiny") == place
+    assert bundles_in() == [place]
+    assert goes_on_from(hub, cut)
+
+
+@pytest.mark.parametrize("part", TENTHS)
+def test_a_second_call_goes_on_where_the_first_broke_off(hub, size, place, part, bundles_in):
+    cut = min(int(part * size), size - 1)
+    hub.cuts = [cut, *[0] * ATTEMPTS]
+    with pytest.raises(HubUnreachableError, match=r"org/tiny"):
+        pull("org/tiny")
+    assert bundles_in() == []
+    hub.cuts.clear()
+    hub.requests.clear()
+    assert pull("org/tiny") == place
+    assert bundles_in() == [place]
+    assert goes_on_from(hub, cut)
+
+
+@pytest.mark.parametrize("name", ["bertscore.json", "tokenizer.json"])
+def test_other_files_break_off_too(hub, size, place, name, bundles_in):
+    hub.file_of_cuts, hub.cuts = name, [100, *[0] * ATTEMPTS]
+    with pytest.raises(HubUnreachableError):
+        pull("org/tiny")
+    assert bundles_in() == []
+    hub.cuts.clear()
+    assert pull("org/tiny") == place
+
+
+def test_a_server_that_always_sends_all_is_listened_to(hub, size, place, bundles_in):
+    hub.ignores_ranges, hub.cuts = True, [size // 2]
+    assert pull("org/tiny") == place
+    assert bundles_in() == [place]
+
+
+def test_a_damaged_beginning_is_downloaded_again(hub, size, place, bundles_in):
+    hub.cuts = [size // 2, *[0] * ATTEMPTS]
+    with pytest.raises(HubUnreachableError):
+        pull("org/tiny")
+    hub.cuts.clear()
+    [part] = place.parent.rglob("model.onnx")
+    part.write_bytes(b"\0" * part.stat().st_size)
+    assert pull("org/tiny") == place
+    assert bundles_in() == [place]
+
+
+def test_nothing_is_left_of_a_download_but_the_bundle(hub, size, place):
+    hub.cuts = [size // 2, *[0] * ATTEMPTS]
+    with pytest.raises(HubUnreachableError):
+        pull("org/tiny")
+    pull("org/tiny")
+    assert {path.name for path in place.parent.iterdir()} == {place.name, ".lock"}
+
+
+def test_a_killed_download_goes_on(hub, size, place, start, bundles_in):
+    hub.half_sent = barrier = threading.Barrier(2)
+    process = start()
+    barrier.wait(30)
+    wait_for_bytes(place, size // 2)
+    process.kill()
+    process.wait(30)
+    barrier.wait(30)
+    assert bundles_in() == []
+    hub.requests.clear()
+    assert pull("org/tiny") == place
+    assert bundles_in() == [place]
+    assert len(ranges(hub)) == 1
+
+
+def test_two_processes_pull_the_same_bundle(hub, size, place, start, bundles_in):
+    hub.half_sent = barrier = threading.Barrier(2)
+    first = start()
+    barrier.wait(30)
+    second = start()
+    assert "waiting" in second.stderr.readline()
+    barrier.wait(30)
+    for process in (first, second):
+        printed, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+        assert printed == f"{place}\n"
+    assert bundles_in() == [place]
+    assert sum("model.onnx" in request for request in hub.requests) == 1
+
+
+def test_the_second_process_ends_right_where_the_first_is_killed(hub, size, place, start, bundles_in):
+    hub.half_sent = barrier = threading.Barrier(2)
+    first = start()
+    barrier.wait(30)
+    second = start()
+    assert "waiting" in second.stderr.readline()
+    first.kill()
+    barrier.wait(30)
+    printed, said = second.communicate(timeout=60)
+    assert second.returncode == 0, said
+    assert printed == f"{place}\n"
+    assert bundles_in() == [place]
+
+
+def wait_for_bytes(place, size):
+    """Wait until as many bytes of the graph are on the disk as the client buffers for sure."""
+    event = threading.Event()
+    for _ in range(1000):
+        if sum(file.stat().st_size for file in place.parent.rglob("model.onnx")):
+            return
+        event.wait(0.01)
+    raise TimeoutError(f"None of {size} bytes came.")

@@ -1,0 +1,149 @@
+"""Bundles at a URL: on a web server, or in a store that fsspec reads."""
+
+import shutil
+import sys
+
+import fsspec
+import pytest
+
+from bertscore_onnx.errors import (
+    BundleNotFoundError,
+    DigestError,
+    HubError,
+    HubUnreachableError,
+    InputError,
+    MissingExtraError,
+)
+from bertscore_onnx.hub import pull
+from bertscore_onnx.hub.transfer import ATTEMPTS
+from tests.bertscore_onnx.hub.conftest import VARIANT
+
+
+@pytest.fixture
+def url(hub, tiny_bundle):
+    """The URL of a bundle on a web server, which lists nothing."""
+    hub.add("org/tiny", tiny_bundle, VARIANT)
+    return f"{hub.url}/files/org/tiny/{VARIANT}"
+
+
+@pytest.fixture
+def in_memory(hub, tiny_bundle):
+    """The URL of a bundle in a store of fsspec."""
+    store = fsspec.filesystem("memory")
+    store.put(str(tiny_bundle), "/bundles/tiny", recursive=True)
+    yield "memory://bundles/tiny"
+    store.rm("/bundles", recursive=True)
+
+
+def test_a_web_server_needs_no_list(url, hub, place, bundles_in):
+    assert pull(url) == place
+    assert bundles_in() == [place]
+    assert not any("/api/" in request for request in hub.requests)
+
+
+def test_the_manifest_may_be_named(url, place):
+    assert pull(f"{url}/bertscore.json") == place
+
+
+def test_the_variant_may_be_given_beside(url, place):
+    assert pull(url.removesuffix(f"/{VARIANT}"), variant=VARIANT) == place
+
+
+def test_a_server_that_declares_no_sizes_will_do(url, hub, place, bundles_in):
+    hub.declares_sizes = False
+    assert pull(url) == place
+    assert bundles_in() == [place]
+
+
+def test_a_file_without_an_end_is_given_up(url, hub, home, bundles_in, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.hub.transfer.MAX_UNDECLARED", 1_000_000)
+    hub.endless = "model.onnx"
+    with pytest.raises(HubError, match=r"more of model\.onnx than the 1,000,000 bytes"):
+        pull(url)
+    assert bundles_in() == []
+    assert sum(file.stat().st_size for file in home.rglob("*") if file.is_file()) < 100_000
+
+
+def test_a_download_that_broke_off_goes_on(url, hub, tiny_bundle, place, bundles_in):
+    cut = (tiny_bundle / "model.onnx").stat().st_size // 2
+    hub.cuts = [cut, *[0] * ATTEMPTS]
+    with pytest.raises(HubUnreachableError, match=r"broke off|cannot be reached"):
+        pull(url)
+    assert bundles_in() == []
+    hub.cuts.clear()
+    hub.requests.clear()
+    assert pull(url) == place
+    assert bundles_in() == [place]
+    assert any("bytes=" in request for request in hub.requests)
+
+
+def test_a_file_with_another_digest_is_refused(url, hub, bundles_in):
+    hub.replaced["tokenizer.json"] = b"{}"
+    with pytest.raises(DigestError, match=r"tokenizer\.json"):
+        pull(url)
+    assert bundles_in() == []
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+def test_every_status_is_an_error(url, hub, status):
+    hub.status = status
+    with pytest.raises((HubError, BundleNotFoundError), match=str(status)):
+        pull(url)
+
+
+def test_a_url_of_nothing_is_told(url, hub):
+    with pytest.raises(BundleNotFoundError, match=r"bertscore\.json is not there"):
+        pull(f"{hub.url}/files/org/other")
+    with pytest.raises(InputError, match="names no machine"):
+        pull("https:///files")
+
+
+def test_what_was_pulled_is_found_offline(url, hub, place, monkeypatch):
+    pull(url)
+    hub.requests.clear()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert pull(url) == place
+    assert hub.requests == []
+
+
+def test_secrets_of_a_url_are_not_kept(url, hub, place):
+    secret = url.replace("//", "//me:hunter2@") + "?key=hunter3"
+    assert pull(secret) == place
+    assert any("key=hunter3" in request for request in hub.requests)
+    assert "hunter" not in (place / "source.json").read_text()
+    assert pull(secret, offline=True) == place
+
+
+def test_a_store_of_fsspec_is_read(in_memory, place, bundles_in):
+    assert pull(in_memory) == place
+    assert bundles_in() == [place]
+
+
+def test_a_folder_of_another_machine_is_read(hub, tiny_bundle, place):
+    assert pull(f"file://{tiny_bundle}") == place
+
+
+def test_a_store_without_the_file_is_told(in_memory, tiny_bundle, tmp_path):
+    with pytest.raises(BundleNotFoundError, match=r"bertscore\.json is not there"):
+        pull(f"{in_memory}/other")
+    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
+    (bundle / "model.onnx").unlink()
+    with pytest.raises(BundleNotFoundError, match=r"model\.onnx is not there"):
+        pull(f"file://{bundle}")
+
+
+def test_a_store_whose_package_is_missing_names_it(hub, monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(MissingExtraError, match=r"needs s3fs, .* `pip install 'bertscore-onnx\[hub\]' s3fs`"):
+        pull("s3://bucket/tiny")
+
+
+def test_a_store_that_nobody_knows_is_told(hub):
+    with pytest.raises(InputError, match="nowhere"):
+        pull("nowhere://bucket/tiny")
+
+
+def test_offline_holds_for_every_store(in_memory, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(HubUnreachableError, match="HF_HUB_OFFLINE"):
+        pull(in_memory)

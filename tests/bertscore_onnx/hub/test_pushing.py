@@ -1,0 +1,175 @@
+import json
+import shutil
+
+import msgspec
+import pytest
+import yaml
+
+from bertscore_onnx.bundle.card import CARD_MARK
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.errors import DigestError, HubError, HubUnreachableError, InputError
+from bertscore_onnx.hub import pull, push
+from tests.bertscore_onnx.hub.conftest import VARIANT
+
+
+@pytest.fixture
+def writable(hub, monkeypatch):
+    """The hub, to which the test may write."""
+    hub.token = "right"  # noqa: S105 (of the test's hub)
+    monkeypatch.setenv("HF_TOKEN", "right")
+    return hub
+
+
+def files_of(hub, repo="org/tiny"):
+    repository = hub.repositories[repo]
+    return repository.commits[repository.refs["main"]]
+
+
+def card_of(hub):
+    return files_of(hub)["README.md"].decode()
+
+
+def test_what_was_pushed_can_be_pulled(writable, tiny_bundle, place, bundles_in):
+    name = push(tiny_bundle, "org/tiny")
+    commit = writable.repositories["org/tiny"].refs["main"]
+    assert name == f"hf://org/tiny@{commit}/{VARIANT}"
+    assert pull(name) == place
+    assert bundles_in() == [place]
+
+
+def test_a_variant_has_a_folder_and_the_repository_a_card(writable, tiny_bundle):
+    push(tiny_bundle, "org/tiny")
+    names = {f"{VARIANT}/{name}" for name in ("bertscore.json", "model.onnx", "tokenizer.json")}
+    assert files_of(writable).keys() == {*names, "README.md", ".gitattributes"}
+    assert f'BERTScorer("hf://org/tiny/{VARIANT}")' in card_of(writable)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_repository_that_is_made_is_private_if_asked(writable, tiny_bundle, private):
+    push(tiny_bundle, "org/tiny", private=private)
+    assert writable.repositories["org/tiny"].private is private
+
+
+def test_a_public_repository_is_not_taken_for_a_private_one(writable, tiny_bundle):
+    push(tiny_bundle, "org/tiny")
+    before = files_of(writable)
+    with pytest.raises(HubError, match="is public"):
+        push(tiny_bundle, "org/tiny", private=True)
+    assert files_of(writable) == before
+
+
+def test_the_card_lists_every_variant(writable, tiny_bundle, all_layers_bundle):
+    push(tiny_bundle, "org/tiny")
+    push(all_layers_bundle, "org/tiny")
+    assert f"## `hf://org/tiny/{VARIANT}`" in card_of(writable)
+    assert "## `hf://org/tiny/all-layers-slow-fp32`" in card_of(writable)
+
+
+def test_a_card_of_somebody_else_is_kept(writable, tiny_bundle, caplog):
+    push(tiny_bundle, "org/tiny")
+    own = card_of(writable).replace(CARD_MARK, "").encode() + b"\nMine."
+    writable.repositories["org/tiny"].commit({**files_of(writable), "README.md": own})
+    push(tiny_bundle, "org/tiny")
+    assert files_of(writable)["README.md"] == own
+    assert "keeps the model card" in caplog.text
+
+
+def test_the_license_comes_from_the_card_of_the_bundle(writable, tiny_bundle, all_layers_bundle, tmp_path):
+    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
+    (bundle / "README.md").write_text("---\nlicense: mit\n---\n")
+    push(bundle, "org/tiny")
+    assert yaml.safe_load(card_of(writable).split("---")[1])["license"] == "mit"
+    plain = shutil.copytree(all_layers_bundle, tmp_path / "plain")
+    (plain / "README.md").unlink(missing_ok=True)
+    push(plain, "org/tiny")
+    assert yaml.safe_load(card_of(writable).split("---")[1])["license"] == "mit"
+
+
+def test_files_of_an_earlier_bundle_go(writable, tiny_bundle, all_layers_bundle):
+    push(all_layers_bundle, "org/tiny")
+    push(tiny_bundle, "org/tiny")
+    repository = writable.repositories["org/tiny"]
+    repository.commit({**files_of(writable), f"{VARIANT}/model.onnx.data": b"old"})
+    push(tiny_bundle, "org/tiny")
+    assert f"{VARIANT}/model.onnx.data" not in files_of(writable)
+    assert "all-layers-slow-fp32/model.onnx" in files_of(writable)
+
+
+def test_only_what_the_manifest_names_is_pushed(writable, tiny_bundle, tmp_path):
+    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
+    (bundle / "secret.txt").write_text("mine")
+    (bundle / "source.json").write_text("[]")
+    push(bundle, "org/tiny")
+    assert not {f"{VARIANT}/secret.txt", f"{VARIANT}/source.json"} & files_of(writable).keys()
+
+
+def test_links_are_pushed_as_what_they_lead_to(writable, tiny_bundle, tmp_path):
+    (tmp_path / "links").mkdir()
+    for file in tiny_bundle.iterdir():
+        (tmp_path / "links" / file.name).symlink_to(file)
+    push(tmp_path / "links", "org/tiny")
+    assert files_of(writable)[f"{VARIANT}/model.onnx"] == (tiny_bundle / "model.onnx").read_bytes()
+
+
+def test_a_damaged_bundle_is_not_pushed(writable, tiny_bundle, tmp_path):
+    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
+    (bundle / "tokenizer.json").write_bytes(b"{}")
+    with pytest.raises(DigestError):
+        push(bundle, "org/tiny")
+    assert writable.repositories == {}
+    assert writable.requests == []
+
+
+def test_a_bundle_there_that_is_damaged_is_left_out_of_the_card(writable, tiny_bundle, all_layers_bundle, caplog):
+    push(all_layers_bundle, "org/tiny")
+    name = "all-layers-slow-fp32/bertscore.json"
+    writable.repositories["org/tiny"].commit({**files_of(writable), name: b"{"})
+    push(tiny_bundle, "org/tiny")
+    assert "all-layers-slow-fp32" not in card_of(writable)
+    assert "leaves out a bundle" in caplog.text
+
+
+def test_a_token_that_may_not_write_is_told(hub, tiny_bundle, monkeypatch):
+    hub.token = "right"  # noqa: S105 (of the test's hub)
+    with pytest.raises(HubError, match=r"\(401\)"):
+        push(tiny_bundle, "org/tiny")
+    monkeypatch.setenv("HF_TOKEN", "wrong")
+    with pytest.raises(HubError, match=r"\(401\)"):
+        push(tiny_bundle, "org/tiny")
+    assert hub.repositories == {}
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_hub_that_refuses_is_told(writable, tiny_bundle, status):
+    writable.status = status
+    with pytest.raises(HubError, match=str(status)):
+        push(tiny_bundle, "org/tiny")
+
+
+def test_an_upload_that_breaks_off_is_told_and_leaves_no_commit(writable, tiny_bundle, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client waits before each of its attempts
+    writable.refuses_uploads = True
+    with pytest.raises(HubError, match=r"org/tiny.*rror"):
+        push(tiny_bundle, "org/tiny")
+    assert files_of(writable).keys() == {".gitattributes"}
+
+
+@pytest.mark.parametrize("repo", ["tiny", "org/tiny@v1", f"org/tiny/{VARIANT}", "s3://bucket/tiny"])
+def test_what_is_no_repository_is_refused(writable, tiny_bundle, repo):
+    with pytest.raises(InputError, match="expected ORG/REPO"):
+        push(tiny_bundle, repo)
+
+
+def test_offline_nothing_is_pushed(writable, tiny_bundle, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(HubUnreachableError, match="HF_HUB_OFFLINE"):
+        push(tiny_bundle, "org/tiny")
+
+
+def test_a_bundle_replaces_the_one_of_its_variant(writable, tiny_bundle, tmp_path):
+    push(tiny_bundle, "org/tiny")
+    other = shutil.copytree(tiny_bundle, tmp_path / "other")
+    write_manifest(other, msgspec.structs.replace(read_manifest(other), golden_difference=0.5))
+    push(other, "org/tiny")
+    assert json.loads(files_of(writable)[f"{VARIANT}/bertscore.json"])["golden_difference"] == 0.5

@@ -1,0 +1,82 @@
+import pytest
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.hub.source import Source, parse_source
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+VARIANT = "layer-17-slow-fp32"
+
+
+@pytest.mark.parametrize("prefix", ["", "hf://"])
+@pytest.mark.parametrize(
+    ("text", "revision", "variant"),
+    [
+        ("org/repo", None, None),
+        ("org/repo/", None, None),
+        ("org/repo@v1", "v1", None),
+        (f"org/repo/{VARIANT}", None, VARIANT),
+        ("org/repo/some/folder", None, "some/folder"),
+        (f"org/repo@{COMMIT}/{VARIANT}", COMMIT, VARIANT),
+        ("org/repo@refs/pr/1", "refs/pr/1", None),
+        (f"org/repo@refs/pr/1/{VARIANT}", "refs/pr/1", VARIANT),
+        ("org/repo@main/all-layers-fast-int8", "main", "all-layers-fast-int8"),
+    ],
+)
+def test_a_name_on_the_hub_has_parts(prefix, text, revision, variant):
+    assert parse_source(prefix + text) == Source("hf://org/repo", revision, variant)
+
+
+def test_parts_can_be_given_beside_the_name():
+    assert parse_source("org/repo", "v1", VARIANT) == Source("hf://org/repo", "v1", VARIANT)
+    assert parse_source("org/repo@v1", "v1") == Source("hf://org/repo", "v1")
+
+
+@pytest.mark.parametrize(("text", "revision", "variant"), [("o/r@v1", "v2", None), (f"o/r/{VARIANT}", None, "other")])
+def test_what_is_said_twice_has_to_agree(text, revision, variant):
+    with pytest.raises(InputError, match="Leave out one"):
+        parse_source(text, revision, variant)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "repo", "hf://", "hf://repo", "./bundle", "/bundle", "org/repo@", "o rg/repo", "@v"]
+)
+def test_what_names_no_place_is_refused(text):
+    with pytest.raises(InputError, match="expected ORG/REPO"):
+        parse_source(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "variant", "place"),
+    [
+        ("https://host/a/b/", None, "https://host/a/b"),
+        ("https://host/a/bertscore.json?key=1", None, "https://host/a?key=1"),
+        ("https://host/a?key=1", VARIANT, f"https://host/a/{VARIANT}?key=1"),
+        ("s3://bucket/a", VARIANT, f"s3://bucket/a/{VARIANT}"),
+        ("file:///a/b", None, "file:///a/b"),
+    ],
+)
+def test_a_url_is_that_of_a_folder(text, variant, place):
+    assert parse_source(text, None, variant) == Source(place)
+
+
+def test_a_url_has_no_revision():
+    with pytest.raises(InputError, match="A URL has no revisions"):
+        parse_source("https://host/a", "v1")
+
+
+def test_a_damaged_url_is_refused():
+    with pytest.raises(InputError, match="is not a URL"):
+        parse_source("https://[host/a")
+
+
+def test_secrets_of_a_url_are_not_shown():
+    assert str(parse_source("https://me:secret@host/a?key=secret#x")) == "https://host/a"
+
+
+def test_a_place_is_written_as_it_is_named():
+    assert str(parse_source(f"org/repo@v1/{VARIANT}")) == f"hf://org/repo@v1/{VARIANT}"
+
+
+@pytest.mark.parametrize(("revision", "pinned"), [(COMMIT, True), ("main", False), (None, False), (COMMIT[:8], False)])
+def test_a_commit_is_pinned(revision, pinned):
+    assert Source("hf://org/repo", revision).is_pinned is pinned
