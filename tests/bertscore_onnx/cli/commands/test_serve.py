@@ -68,7 +68,7 @@ def test_a_bundle_of_another_precision_is_refused(run, tiny_bundle):
 def test_a_maximum_length_beyond_the_models_is_refused(run, tiny_bundle):
     result = run("serve", "--model", tiny_bundle, "--max-length", 33)
     assert result.exit_code == 1
-    assert "max_length is 33; tiny-bert takes 3 (2 special tokens" in result.stderr
+    assert "--max-length is 33; tiny-bert takes 3 (2 special tokens" in result.stderr
 
 
 def test_two_models_of_one_name_are_refused(run, tiny_bundle):
