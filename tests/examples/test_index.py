@@ -6,7 +6,7 @@ from tests.examples.conftest import EXAMPLES
 
 INDEX = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\|.*\| \[(\S+)\]\((\S+)\) \| (?:(\S+) (\S+) )?\|$", INDEX, re.MULTILINE)
-NO_EXAMPLES = {"README.md", "candidates.txt", "references.txt", "minilm.py", "constraints", "__pycache__"}
+NO_EXAMPLES = {"README.md", "candidates.txt", "references.txt", "minilm.py", "demo.py", "constraints", "__pycache__"}
 
 
 def pins(file):

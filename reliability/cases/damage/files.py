@@ -2,15 +2,20 @@
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from bertscore_onnx.bundle.manifest import GRAPH_FILE
 from bertscore_onnx.bundle.store import MANIFEST
-from bertscore_onnx.errors import BundleNotFoundError, DigestError, GoldenScoreError, TokenizerError, UnsafePathError
+from bertscore_onnx.errors import (
+    BundleNotFoundError,
+    DigestError,
+    GoldenScoreError,
+    ManifestError,
+    TokenizerError,
+)
 from bertscore_onnx.text.spec import TOKENIZER_FILE
-from reliability.cases.damage.kind import Damage, seal
+from reliability.cases.damage.kind import Damage, link_out, seal
 
 Change = Callable[[bytes], bytes]
 ALL_FILES = (MANIFEST, GRAPH_FILE, TOKENIZER_FILE)
@@ -56,13 +61,12 @@ def _replaced(name: str, put: Callable[[Path], object]) -> Callable[[Path], None
     return inflict
 
 
-def _moved_out(name: str) -> Callable[[Path], None]:
-    """Leave a link to the file, which is outside of the folder now."""
+def _led_to_another(name: str) -> Callable[[Path], None]:
+    """Leave a link to a file outside of the folder that has one bit more or less."""
 
     def inflict(bundle: Path) -> None:
-        outside = bundle.parent / f"outside-{name}"
-        shutil.move(bundle / name, outside)
-        (bundle / name).symlink_to(outside)
+        _rewritten(name, _flipped(1))(bundle)
+        link_out(bundle, name)
 
     return inflict
 
@@ -106,12 +110,15 @@ FILES = [
         for name in ALL_FILES
     ),
     *(Damage(f"a pipe in place of {name}", _replaced(name, os.mkfifo), (BundleNotFoundError,)) for name in ALL_FILES),
-    *(Damage(f"{name} a link out of the folder", _moved_out(name), (UnsafePathError,)) for name in ALL_FILES),
+    *(
+        Damage(f"{name} a link to another file", _led_to_another(name), (DigestError, ManifestError))
+        for name in ALL_FILES
+    ),
     Damage("a link to nothing", _replaced(GRAPH_FILE, lambda file: file.symlink_to("nothing")), (BundleNotFoundError,)),
     Damage(
         "a link to itself",
         _replaced(GRAPH_FILE, lambda file: file.symlink_to(file)),
-        (UnsafePathError, BundleNotFoundError),  # as the version of Python follows it
+        (BundleNotFoundError,),
     ),
     Damage("another model's tokenizer", _FOREIGN, (DigestError,)),
     Damage("another model's tokenizer, sealed", _sealed(_FOREIGN), (GoldenScoreError,), is_sealed=True),

@@ -12,7 +12,7 @@ from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import GRAPH_FILE
 from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.errors import DigestError, GoldenScoreError, GraphError, UnsafePathError
-from reliability.cases.damage.kind import Damage, seal
+from reliability.cases.damage.kind import Damage, link_out, seal
 
 Model = Any
 OUTSIDE = "weights-outside"
@@ -88,10 +88,11 @@ def _external_absolute(bundle: Path) -> None:
 
 
 def _external_link(bundle: Path) -> None:
-    """Name a file in the folder that is a link out of it, in graph and manifest."""
+    """Name a file in graph and manifest that is a link out of the folder, and has changed there."""
     _external("weights.data", named=True)(bundle)
-    (bundle / "weights.data").rename(bundle.parent / OUTSIDE)
-    (bundle / "weights.data").symlink_to(bundle.parent / OUTSIDE)
+    link_out(bundle, "weights.data")
+    with (bundle / "weights.data").open("ab") as weights:
+        weights.write(b"\n")
 
 
 def _custom_domain(model: Model) -> None:
@@ -143,9 +144,9 @@ GRAPHS = [
             "weights from an absolute path": _external_absolute,
             "weights from a folder below": _external("sub/weights.data"),
             "weights from an unnamed file": _external("weights.data"),
-            "weights by a link out of the folder": _external_link,
         }.items()
     ),
+    Damage("weights by a link to what changed", _external_link, (DigestError,)),
     *(
         Damage(name, inflict, (GraphError,), is_sealed=True)
         for name, inflict in {

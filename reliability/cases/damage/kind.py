@@ -28,6 +28,13 @@ class Damage:
     """Whether the digests are right, so that it may take `verify=True` to detect it."""
 
 
+def link_out(bundle: Path, name: str) -> None:
+    """Move a file of a bundle out of its folder, and leave a link to it."""
+    outside = bundle.parent / f"outside-{name}"
+    (bundle / name).rename(outside)
+    (bundle / name).symlink_to(outside)
+
+
 def seal(bundle: Path, **fields: Any) -> None:
     """Write the manifest again, with other fields and the digests of the files as they are, as a buggy tool would."""
     manifest = read_manifest(bundle)

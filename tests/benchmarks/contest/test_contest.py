@@ -68,7 +68,7 @@ def test_a_contestant_that_fails_leaves_and_the_others_go_on(contestant):
     work = {name: {"candidates": CANDIDATES, "references": REFERENCES} for name in contestants}
     results, failed = Contest(contestants, "singly", work).run(1)
     assert [len(calls) for calls in results[OURS].rounds] == [6]
-    assert failed["broken"].startswith("UnknownModelError: No model 'no/such/bundle'")
+    assert failed["broken"].startswith("BundleNotFoundError: There is no folder 'no/such/bundle'")
     assert failed["nowhere"] == "no/such/python cannot be started: No such file or directory"
 
 

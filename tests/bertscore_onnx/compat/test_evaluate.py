@@ -67,7 +67,7 @@ def peer(minilm):
     from bert_score import BERTScorer
 
     def score(references, **options):
-        scorer = BERTScorer(model_type=str(minilm), num_layers=4, device="cpu", **options)
+        scorer = BERTScorer(model_type=str(minilm), num_layers=4, device="cpu", nthreads=0, **options)
         return [array.numpy() for array in scorer.score(CANDIDATES, references)]
 
     return score
