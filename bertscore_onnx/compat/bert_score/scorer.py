@@ -5,7 +5,7 @@ from functools import cached_property
 from os import PathLike
 
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
-from bertscore_onnx.compat.bert_score.utils import get_hash
+from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model
 from bertscore_onnx.compat.devices import device_named
 from bertscore_onnx.compat.plot import draw_similarity
 from bertscore_onnx.compat.tensors import TensorArray
@@ -55,7 +55,7 @@ class BERTScorer:
             baseline_path=baseline_path,
             use_fast_tokenizer=use_fast_tokenizer or None,  # False is the default, of which a bundle knows better
         )
-        self.model_type = self._scorer.model_type if model_type is None else str(model_type)
+        self.model_type = lang2model[str(lang).lower()] if model_type is None else str(model_type)
         self.num_layers = self._scorer.num_layers
         self.batch_size = batch_size
         self.nthreads = nthreads
