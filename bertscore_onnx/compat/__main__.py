@@ -12,7 +12,8 @@ USAGE = """usage: python -m bertscore_onnx.compat SCRIPT [ARGUMENT ...]
        python -m bertscore_onnx.compat [-m] MODULE [ARGUMENT ...]
 
 Run a Python program in which `import bert_score` gives bertscore-onnx. SCRIPT may be an installed command,
-such as "$(command -v lm_eval)". Processes that the program starts see what is installed."""
+such as "$(command -v lm_eval)". Processes of `multiprocessing` have it too; other programs that it starts see what is
+installed."""
 
 
 def main() -> None:

@@ -41,8 +41,10 @@ def draw_similarity(scorer: BERTScorer, candidate: str, reference: str, rescalin
 
     figure, axes = plt.subplots(figsize=(max(4, len(columns)), max(3, len(rows))), layout="constrained")
     image = axes.imshow(similarity, cmap="Blues", vmin=0, vmax=1)
-    axes.set_xticks(range(len(columns)), [found.reference[column] for column in columns], rotation=45, ha="right")
-    axes.set_yticks(range(len(rows)), [found.candidate[row] for row in rows])
+    axes.set_xticks(
+        range(len(columns)), [found.reference[column] for column in columns], rotation=45, ha="right", parse_math=False
+    )
+    axes.set_yticks(range(len(rows)), [found.candidate[row] for row in rows], parse_math=False)
     axes.set(title=title, xlabel="Reference (tokenized)", ylabel="Candidate (tokenized)")
     figure.colorbar(image)
     for (row, column), value in np.ndenumerate(similarity):

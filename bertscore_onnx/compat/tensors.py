@@ -1,7 +1,9 @@
 """Arrays that answer what programs ask of the tensors that bert-score returns."""
 
 import sys
+from builtins import float as number  # where a method takes the name
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +17,27 @@ class Extremes(NamedTuple):
     indices: "TensorArray"
 
 
+class _Size(int):
+    """The number of elements, as numpy has it; called, the shape, as PyTorch has it."""
+
+    _shape: tuple[int, ...]
+
+    def __new__(cls, shape: tuple[int, ...]) -> "_Size":
+        size = super().__new__(cls, prod(shape))
+        size._shape = shape
+        return size
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return self._shape if dim is None else self._shape[dim]
+
+
 class TensorArray(np.ndarray[Any, np.dtype[Any]]):
     """A numpy array with those methods of a PyTorch tensor that programs call on scores.
 
     Elements and reductions are arrays without dimensions, as a tensor's are. Where numpy and PyTorch differ under one
     name the answer is PyTorch's: `std` and `var` divide by n - 1, and `max` and `min` along a `dim` return values and
-    indices; called by numpy's functions they do as numpy. PyTorch's functions take the array and return tensors.
+    indices; called by numpy's functions they do as numpy. `sort` and `argsort` do as PyTorch with a `dim` or with
+    `descending`, as numpy without. PyTorch's functions take the array and return tensors.
     """
 
     @classmethod
@@ -62,9 +79,59 @@ class TensorArray(np.ndarray[Any, np.dtype[Any]]):
         """Convert to float64."""
         return self.to(np.float64)
 
+    def half(self) -> "TensorArray":
+        """Convert to float16."""
+        return self.to(np.float16)
+
+    @property
+    def data(self) -> Any:
+        """The array itself, which has no gradient."""
+        return self
+
+    @property
+    def size(self) -> Any:
+        """The number of elements; `size()` is the shape, and `size(dim)` the length of a dimension."""
+        return _Size(self.shape)
+
     def numel(self) -> int:
         """Return the number of elements."""
-        return self.size
+        return prod(self.shape)
+
+    def dim(self) -> int:
+        """Return the number of dimensions."""
+        return self.ndim
+
+    def view(self, *shape: Any, **options: Any) -> Any:
+        """Return the same memory in another shape."""
+        if shape and isinstance(shape[0], int | tuple):
+            return self.reshape(*shape)
+        return super().view(*shape, **options)
+
+    def squeeze(self, dim: int | None = None, **options: Any) -> Any:  # type: ignore[override]
+        """Leave out the dimensions of length 1, or this one if its length is 1."""
+        if dim is None:
+            return super().squeeze(**options)
+        return super().squeeze(dim) if self.shape[dim] == 1 else self
+
+    def unsqueeze(self, dim: int) -> "TensorArray":
+        """Insert a dimension of length 1."""
+        return TensorArray.of(np.expand_dims(np.asarray(self), dim))
+
+    def abs(self) -> "TensorArray":
+        """Return the absolute values."""
+        return TensorArray.of(np.absolute(self))
+
+    def isnan(self) -> "TensorArray":
+        """Return where there is no number."""
+        return TensorArray.of(np.isnan(self))
+
+    def clamp(
+        self,
+        min: number | None = None,  # noqa: A002 -- PyTorch's name
+        max: number | None = None,  # noqa: A002
+    ) -> "TensorArray":
+        """Limit the values to a range."""
+        return TensorArray.of(np.clip(np.asarray(self), min, max))
 
     def sum(self, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:  # type: ignore[override]
         """Return the sum of all elements, or along a dimension."""
@@ -100,12 +167,53 @@ class TensorArray(np.ndarray[Any, np.dtype[Any]]):
             return super().min(**options)
         return self._extremes(self.argmin(dim), dim, keepdim)
 
+    def argmax(self, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:  # type: ignore[override]
+        """Return where the largest element is, of all or along a dimension."""
+        return TensorArray.of(super().argmax(**{"axis": dim, "keepdims": keepdim, **options}))
+
+    def argmin(self, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:  # type: ignore[override]
+        """Return where the smallest element is, of all or along a dimension."""
+        return TensorArray.of(super().argmin(**{"axis": dim, "keepdims": keepdim, **options}))
+
+    def median(self, dim: int | None = None, keepdim: bool = False) -> Any:
+        """Return the median, of two middle elements the lower one, or `Extremes` along a dimension."""
+        if dim is None:
+            return TensorArray.of(np.sort(np.asarray(self), axis=None)[(self.numel() - 1) // 2])
+        places = np.argsort(np.asarray(self), axis=dim, kind="stable").take((self.shape[dim] - 1) // 2, axis=dim)
+        return self._extremes(places, dim, keepdim)
+
+    def sort(self, dim: int | None = None, descending: bool | None = None, **options: Any) -> Any:  # type: ignore[override]
+        """Return `Extremes`: all values along a dimension in order, and where they were."""
+        if dim is None and descending is None:
+            return super().sort(**options)
+        axis = -1 if dim is None else dim
+        places = self.argsort(axis, bool(descending))
+        return Extremes(TensorArray.of(np.take_along_axis(np.asarray(self), np.asarray(places), axis)), places)
+
+    def argsort(self, dim: int = -1, descending: bool = False, **options: Any) -> Any:  # type: ignore[override]
+        """Return where the values in order are, along a dimension."""
+        values = -np.asarray(self) if descending else np.asarray(self)
+        return TensorArray.of(np.argsort(values, **{"axis": dim, "kind": "stable", **options}))
+
+    def topk(self, k: int, dim: int = -1, largest: bool = True) -> Extremes:
+        """Return the k largest or smallest values along a dimension, in order, and where they are."""
+        values, places = self.sort(dim, largest)
+        first = np.arange(k)
+        return Extremes(values.take(first, axis=dim), places.take(first, axis=dim))
+
     def _extremes(self, indices: Any, dim: int, keepdim: bool) -> Extremes:
         places = np.expand_dims(np.asarray(indices), dim)
         values = np.take_along_axis(np.asarray(self), places, dim)
         if not keepdim:
             values, places = values.squeeze(dim), places.squeeze(dim)
         return Extremes(TensorArray.of(values), TensorArray.of(places))
+
+    def __getattr__(self, name: str) -> Any:
+        """Say of a tensor's other methods what has them."""
+        raise AttributeError(
+            f"A score of this stand-in is a numpy array with a tensor's usual methods, and has no {name!r}. "
+            "`.numpy()` gives a plain array; where PyTorch is installed `torch.tensor(score)` gives a tensor."
+        )
 
     def __getitem__(self, key: Any) -> Any:
         """Return a part; an element has no dimensions."""

@@ -65,8 +65,8 @@ def idf_of_documents(slices: Iterable[Sequence[NDArray[np.int64]]], manifest: Ma
     if (frequency[frequency > 0] == count).all():
         alike = "There is one reference" if count == 1 else f"All {count:,} references hold the same tokens"
         raise IdfError(
-            f"{alike}, so every idf weight is 0; idf needs at least two different references. Leave idf off, or give "
-            "idf_sents from a larger corpus."
+            f"{alike}, so every idf weight is 0; idf needs at least two different references. Leave idf out, or in "
+            "Python give a larger corpus as idf_sents."
         )
     table = idf_weights(frequency, count)
     return TokenWeights(table, _words(manifest), name or _digest(table))

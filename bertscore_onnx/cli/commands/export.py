@@ -11,6 +11,7 @@ import typer
 
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
 from bertscore_onnx.cli.messages import tell
+from bertscore_onnx.cli.options.completion import complete_model
 from bertscore_onnx.cli.stages import Stages
 from bertscore_onnx.errors import ExportError, MissingExtraError
 
@@ -22,7 +23,11 @@ def export(
     model: Annotated[
         str,
         typer.Option(
-            "-m", "--model", metavar="MODEL", help="A model's name, or a folder that `save_pretrained` wrote."
+            "-m",
+            "--model",
+            metavar="MODEL",
+            help="A model's name, or a folder that `save_pretrained` wrote.",
+            autocompletion=complete_model,
         ),
     ],
     name: Annotated[

@@ -44,6 +44,24 @@ def test_a_module_with_its_arguments(program, tiny_bundle, flag):
     assert done.returncode == 3
 
 
+@pytest.mark.parametrize("method", ["spawn", *(["forkserver", "fork"] if sys.platform == "linux" else [])])
+def test_the_processes_of_a_pool_have_it(tmp_path, tiny_bundle, method):
+    (tmp_path / "program.py").write_text("""
+import multiprocessing, sys
+
+def score(text):
+    import bert_score
+    return bert_score.score([text], ["the cat sat"], model_type=sys.argv[1])[2].item(), bert_score.__name__
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[2]).Pool(1) as pool:
+        print(pool.map(score, ["the cat sat"]))
+""")
+    done = run("program.py", tiny_bundle, method, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "'bertscore_onnx.compat.bert_score'" in done.stdout
+
+
 def test_an_error_of_the_program_is_its_own(tmp_path):
     (tmp_path / "fails.py").write_text("raise ValueError('of the program')")
     done = run("fails.py", cwd=tmp_path)

@@ -40,6 +40,37 @@ CALLS = {
     "min().cpu()": lambda x: x.min().cpu(),
     "min(dim=-1)[1]": lambda x: x.min(dim=-1)[1],
     "numel()": lambda x: x.numel(),
+    "size()": lambda x: tuple(x.size()),
+    "size(0)": lambda x: x.size(0),
+    "size(dim=-1)": lambda x: x.size(dim=-1),
+    "dim()": lambda x: x.dim(),
+    "data.cpu().numpy()": lambda x: x.data.cpu().numpy(),
+    "half()": lambda x: x.half(),
+    "view(-1)": lambda x: x.view(-1),
+    "view(-1, 1)": lambda x: x.view(-1, 1),
+    "view((2, -1))": lambda x: x.view((2, -1)),
+    "unsqueeze(0).squeeze(0)": lambda x: x.unsqueeze(0).squeeze(0),
+    "unsqueeze(-1)": lambda x: x.unsqueeze(-1),
+    "squeeze()": lambda x: x.squeeze(),
+    "squeeze(0)": lambda x: x.squeeze(0),
+    "abs()": lambda x: (x - 0.5).abs(),
+    "isnan().any().item()": lambda x: x.isnan().any().item(),
+    "clamp(0.2, 0.6)": lambda x: x.clamp(0.2, 0.6),
+    "clamp(min=0.3)": lambda x: x.clamp(min=0.3),
+    "argmax().item()": lambda x: x.argmax().item(),
+    "argmax(dim=-1, keepdim=True)": lambda x: x.argmax(dim=-1, keepdim=True),
+    "argmin(dim=0)": lambda x: x.argmin(dim=0),
+    "median().item()": lambda x: x.median().item(),
+    "median(dim=0).values": lambda x: x.median(dim=0).values,
+    "median(-1)[1]": lambda x: x.median(-1)[1],
+    "sort(descending=True)": lambda x: list(x.sort(descending=True)),
+    "sort(dim=0)[0]": lambda x: x.sort(dim=0)[0],
+    "sort(0).indices": lambda x: x.sort(0).indices,
+    "argsort()": lambda x: x.argsort(),
+    "argsort(dim=0, descending=True)": lambda x: x.argsort(dim=0, descending=True),
+    "topk(2).values": lambda x: x.topk(2).values,
+    "topk(k=1, largest=False).indices": lambda x: x.topk(k=1, largest=False).indices,
+    "topk(2, dim=0)[0]": lambda x: x.topk(2, dim=0)[0],
     "len": len,
     "shape": lambda x: tuple(x.shape),
     "[0].cpu()": lambda x: x[0].cpu(),
@@ -79,12 +110,26 @@ def test_it_prints_and_rounds_as_a_number():
     assert round(mean, 2) == np.float32(0.44)
 
 
-@pytest.mark.parametrize("call", [np.mean, np.std, np.var, np.max, np.min, np.sum, np.median, np.sort])
+@pytest.mark.parametrize("call", [np.mean, np.std, np.var, np.max, np.min, np.sum, np.median, np.sort, np.argmax])
 @pytest.mark.parametrize("options", [{}, {"axis": 0}])
 def test_the_functions_of_numpy_give_what_they_give_for_an_array(call, options):
     if call is np.sort and not options:
         options = {"axis": -1}
     assert np.array_equal(call(TensorArray.of(TABLE), **options), call(TABLE, **options))
+
+
+def test_numpy_sorts_and_counts_it_as_an_array():
+    array = TensorArray.of(TABLE)
+    assert np.array_equal(np.unique(array), np.unique(TABLE))
+    assert np.array_equal(np.argsort(array, axis=0), np.argsort(TABLE, axis=0))
+    assert array.size == TABLE.size
+    assert array.view(np.int32).dtype == np.int32
+    assert np.squeeze(TensorArray.of(TABLE[None]), axis=0).shape == TABLE.shape
+
+
+def test_a_method_that_it_lacks_is_refused_with_advice():
+    with pytest.raises(AttributeError, match=r"has no 'softmax'.*numpy\(\)"):
+        TensorArray.of(VALUES).softmax(dim=0)
 
 
 def test_it_is_a_column_of_a_frame():

@@ -123,6 +123,7 @@ def test_a_single_reference_has_no_idf(run, write, tiny_bundle):
     result = run("score", "-m", tiny_bundle, "-c", texts, "-r", texts, "--idf")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: There is one reference, so every idf weight is 0;")
+    assert "Leave --idf out, or in Python give" in result.stderr
 
 
 def test_rescaling_without_baselines_says_that_there_are_none(run, files, tiny_bundle):

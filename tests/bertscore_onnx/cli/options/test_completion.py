@@ -21,7 +21,14 @@ def test_paths_are_left_to_the_shell(home):
     assert complete_model("./bundles/") == []
 
 
-@pytest.mark.parametrize(("words", "expected"), [("inspect roberta-large-m", "roberta-large-mnli"), ("sc", "score")])
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("inspect roberta-large-m", "roberta-large-mnli"),
+        ("export --model roberta-large-m", "roberta-large-mnli"),
+        ("sc", "score"),
+    ],
+)
 def test_a_shell_gets_completions(home, words, expected):
     completion = {
         "_BERTSCORE_ONNX_COMPLETE": "complete_bash",
