@@ -4,7 +4,6 @@ import os
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import ExitStack
 from os import PathLike
-from pathlib import Path
 from typing import Literal, overload
 
 from bertscore_onnx.bundle.store import MANIFEST, Precision
@@ -156,4 +155,4 @@ def _bundle_named(model_type: str | PathLike[str] | None, lang: str | None) -> H
     if model_type is None:
         return lang, None, store
     is_path = os.path.isfile(os.path.join(model_type, MANIFEST))  # unlike Path, it takes any string
-    return None, str(Path(model_type).absolute()) if is_path else str(model_type), store
+    return None, os.path.abspath(model_type) if is_path else str(model_type), store

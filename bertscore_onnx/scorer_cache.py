@@ -36,7 +36,11 @@ class ScorerCache:
             entry = self._entry(settings)
             with entry.lock:
                 if not entry.is_dropped:
-                    return entry.share(load)
+                    try:
+                        return entry.share(load)
+                    except BaseException:
+                        self._forget(settings, entry)
+                        raise
 
     def clear(self) -> None:
         """Close all scorers; the model of one that is scoring is released when it is done."""
@@ -55,6 +59,13 @@ class ScorerCache:
         if dropped is not None:
             dropped.drop()
         return entry
+
+    def _forget(self, settings: Hashable, entry: "_Entry") -> None:
+        """Leave the place of an entry that could not be loaded to others; threads that wait for it try again."""
+        with self._change:
+            if self._entries.get(settings) is entry:
+                del self._entries[settings]
+        entry.is_dropped = True
 
     def _follow_fork(self) -> None:
         """Forget what other threads were about to load: they are not in this process to finish it."""

@@ -10,6 +10,7 @@ import logging
 import os
 import stat
 import tempfile
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,9 +33,9 @@ class FileStamp(NamedTuple):
     inode: int
 
 
-def file_stamp(path: Path) -> FileStamp:
+def file_stamp(path: str | PathLike[str]) -> FileStamp:
     """Return the stamp of a file."""
-    status = path.stat()
+    status = os.stat(path)
     return FileStamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 

@@ -66,9 +66,9 @@ class Bundle:
             DigestError: one of them was replaced, or removed.
         """
         for name, stamp in self.stamps.items():
-            file = self.path / name
+            file = os.path.join(self.path, name)
             try:
-                is_same = file_stamp(file) == stamp or cached_digest(file) == self.manifest.files[name]
+                is_same = file_stamp(file) == stamp or cached_digest(Path(file)) == self.manifest.files[name]
             except OSError:
                 is_same = False
             if not is_same:

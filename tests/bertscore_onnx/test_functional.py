@@ -187,6 +187,14 @@ def test_an_error_of_loading_is_told_each_time(home):
         score(["a cat"], ["the cat"])
 
 
+def test_what_cannot_be_loaded_takes_no_model_s_place(loaded, tiny_bundle, home):
+    for name in ("nothing", "of", "these"):
+        score(["a cat"], ["the cat"], tiny_bundle)
+        with pytest.raises(BertScoreOnnxError):
+            score(["a cat"], ["the cat"], name, num_layers=1)
+    assert len(loaded) == 1
+
+
 def test_rescaling_needs_a_language_or_a_file(tiny_bundle):
     with pytest.raises(BaselineError, match="`lang`"):
         score(["a cat"], ["the cat"], tiny_bundle, rescale_with_baseline=True)
