@@ -4,6 +4,7 @@ huggingface_hub sends requests by `requests` before its version 1, and by httpx 
 over when it was broken off; this one says where to go on.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ class Body:
     """What a server sends of a file."""
 
     start: int
-    """The byte of the file that it begins with: the one asked for, or 0 where the server always sends all."""
+    """The byte of the file that it begins with: the one asked for, or one before it, as 0 where all is sent."""
 
     size: int | None
     """Bytes of the whole file, where the server says."""
@@ -168,8 +169,16 @@ def _body(response: Any, place: str, offset: int) -> Body:
     length = response.headers.get("content-length", "")
     is_plain = response.headers.get("content-encoding", "identity") == "identity"
     size = int(length) if length.isdecimal() and is_plain else None
-    start = offset if response.status_code == 206 else 0
+    start = _start(response, offset) if response.status_code == 206 else 0
+    if start > offset:
+        raise HubError(f"{place} cannot be read: the server sends from byte {start:,}, asked for from {offset:,}.")
     return Body(start, None if size is None else start + size, _chunks(response, place))
+
+
+def _start(response: Any, offset: int) -> int:
+    """Return the byte that a part of a file begins with: the one asked for, unless the server says another."""
+    said = re.match(r"bytes (\d+)-", response.headers.get("content-range", ""))
+    return offset if said is None else int(said[1])
 
 
 def _chunks(response: Any, place: str) -> Iterator[bytes]:

@@ -1,7 +1,11 @@
 """A folder at a URL that holds a bundle: on a web server, or in any store that fsspec reads."""
 
+import netrc
+import os
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -42,6 +46,8 @@ class WebFolder:
         self._headers = headers_of(False)
         if token is not None:
             self._headers["authorization"] = f"Bearer {token}"
+        elif self._parts.username is None and (known := _netrc(self._parts.hostname)) is not None:
+            self._headers["authorization"] = f"Basic {b64encode(known.encode()).decode()}"
 
     def size(self, name: str) -> int | None:
         """Return nothing: the answer to the request for a file says its size."""
@@ -51,6 +57,15 @@ class WebFolder:
         """Open a file; raises what `open_url` does."""
         url = urlunsplit(self._parts._replace(path=f"{self._parts.path}/{quote(name)}"))
         return open_url(url, f"{self.name}/{name}", offset=offset, headers=self._headers)
+
+
+def _netrc(machine: str) -> str | None:
+    """Return the user and the password that `.netrc` says for a machine; requests reads it itself, httpx does not."""
+    try:
+        found = netrc.netrc(Path(os.environ.get("NETRC") or "~/.netrc").expanduser()).authenticators(machine)
+    except (OSError, RuntimeError, UnicodeDecodeError, netrc.NetrcParseError):
+        return None
+    return None if found is None else f"{found[0]}:{found[2]}"
 
 
 class StoreFolder:

@@ -128,7 +128,8 @@ def _read_manifest(remote: Remote) -> tuple[Manifest, bytes]:
     with tempfile.TemporaryDirectory(prefix="bertscore-onnx-") as folder:
         manifest = fetch_manifest(remote, Path(folder))
         content = (Path(folder) / MANIFEST).read_bytes()
-    if {MANIFEST, ORIGINS} & manifest.files.keys():
+    names = {name.casefold().strip(". ") for name in manifest.files}  # as some systems take them, and as they are made
+    if {MANIFEST, ORIGINS} & names:
         raise UnsafePathError(f"The manifest of {remote.name} names itself or {ORIGINS}. Do not use this bundle.")
     folder_name = (remote.origin.variant or "").rpartition("/")[2]
     if is_variant(folder_name) and folder_name != manifest.variant.folder_name:

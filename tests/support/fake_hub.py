@@ -46,6 +46,8 @@ class FakeHub(ThreadingHTTPServer):
         self.repositories: dict[str, Repository] = {}
         self.token = None
         """What requests have to bring to see private repositories, and to write."""
+        self.login = None
+        """The user and the password that the web server asks for, with a colon between them."""
         self.requests: list[str] = []
         """Of each request its method and path."""
         self.cuts: list[int] = []
@@ -60,6 +62,8 @@ class FakeHub(ThreadingHTTPServer):
         self.endless = None
         """The end of the path of a file that does not end."""
         self.ignores_ranges = False
+        self.shifts_ranges = 0
+        """How many bytes earlier than asked for, or later, a part begins."""
         self.declares_sizes = True
         self.lists_sizes = True
         self.lists_refs = True
@@ -143,12 +147,19 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer_lfs()
         if parts[2:3] == ["resolve"]:
             return self.send_file("/".join(parts[:2]), parts[3:])
+        if parts[:1] == ["files"] and not self.has_login():
+            return self.send(401)
         if parts[:1] == ["files"]:  # a web server without a list
             return self.send_file("/".join(parts[1:3]), ["main", *parts[3:]], is_hub=False)
         return self.send(404)
 
     def is_known(self):
         return self.server.token is not None and self.headers.get("Authorization") == f"Bearer {self.server.token}"
+
+    def has_login(self):
+        login = self.server.login
+        expected = None if login is None else f"Basic {base64.b64encode(login.encode()).decode()}"
+        return expected is None or self.headers.get("Authorization") == expected
 
     def repository(self, name):
         """Return a repository that the client may see; answer and return None otherwise."""
@@ -256,6 +267,7 @@ class Handler(BaseHTTPRequestHandler):
             start = int(asked.removeprefix("bytes=").partition("-")[0])
             if start >= len(content):
                 return self.send(416)
+            start += self.server.shifts_ranges
         return self.send_part(path, content, start)
 
     def send_part(self, path, content, start):

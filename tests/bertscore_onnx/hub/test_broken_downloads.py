@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from bertscore_onnx.errors import HubUnreachableError
+from bertscore_onnx.errors import HubError, HubUnreachableError
 from bertscore_onnx.hub import pull
 from bertscore_onnx.hub.client import CHUNK
 from bertscore_onnx.hub.transfer import ATTEMPTS
@@ -92,6 +92,19 @@ def test_a_server_that_always_sends_all_is_listened_to(hub, size, place, bundles
     hub.ignores_ranges, hub.cuts = True, [size // 2]
     assert pull("org/tiny") == place
     assert bundles_in() == [place]
+
+
+def test_a_part_that_begins_earlier_is_put_where_it_belongs(hub, size, place, bundles_in):
+    hub.shifts_ranges, hub.cuts = -1000, [size // 2]
+    assert pull("org/tiny") == place
+    assert bundles_in() == [place]
+
+
+def test_a_part_that_begins_later_is_told(hub, size, bundles_in):
+    hub.shifts_ranges, hub.cuts = 1000, [size // 2]
+    with pytest.raises(HubError, match="sends from byte"):
+        pull("org/tiny")
+    assert bundles_in() == []
 
 
 def test_a_damaged_beginning_is_downloaded_again(hub, size, place, bundles_in):

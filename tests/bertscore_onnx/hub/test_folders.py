@@ -1,5 +1,6 @@
 """Bundles at a URL: on a web server, or in a store that fsspec reads."""
 
+import contextlib
 import shutil
 import sys
 
@@ -112,6 +113,23 @@ def test_secrets_of_a_url_are_not_kept(url, hub, place):
     assert any("key=hunter3" in request for request in hub.requests)
     assert "hunter" not in (place / "source.json").read_text()
     assert pull(secret, offline=True) == place
+
+
+def test_user_and_password_come_from_netrc(url, hub, place, tmp_path, monkeypatch):
+    with contextlib.suppress(ImportError):  # requests looks there itself; newer clients do not send by it
+        monkeypatch.setattr("requests.sessions.get_netrc_auth", lambda url: None)
+    hub.login = "me:hunter2"
+    with pytest.raises(HubError, match="401"):
+        pull(url)
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password hunter2\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    assert pull(url) == place
+
+
+def test_a_damaged_netrc_says_nothing(url, place, tmp_path, monkeypatch):
+    (tmp_path / "netrc").write_text("a line of something else")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    assert pull(url) == place
 
 
 def test_a_store_of_fsspec_is_read(in_memory, place, bundles_in):

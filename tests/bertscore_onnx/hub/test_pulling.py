@@ -315,7 +315,10 @@ class TestRefusals:
         with pytest.raises(DigestError, match="org/tiny"):
             pull("org/tiny")
 
-    @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "..", "sub/file", "bertscore.json", "source.json"])
+    @pytest.mark.parametrize(
+        "name",
+        ["../secret", "/etc/passwd", "..", "sub/file", "bertscore.json", "source.json", ".source.json", "Source.JSON"],
+    )
     def test_a_manifest_that_names_other_places_is_refused(self, hub, tiny_bundle, changed, name, bundles_in, home):
         files = {**read_manifest(tiny_bundle).files, name: "0" * 64}
         hub.add("org/tiny", changed(files=files), VARIANT)
