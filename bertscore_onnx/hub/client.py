@@ -142,7 +142,7 @@ def check_status(status: int, place: str) -> None:
     if status in (401, 403):
         raise HubError(
             f"{place} refused the request ({status}): it is private or not there, or the token is wrong or may not do "
-            "this. Set HF_TOKEN to a token that may."
+            "this. Set HF_TOKEN to a token that may; for a web server of yours .netrc says user and password."
         )
     if status in (404, 410):
         raise BundleNotFoundError(f"{place} is not there ({status}).")

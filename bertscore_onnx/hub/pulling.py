@@ -8,7 +8,14 @@ from pathlib import Path
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.bundle.store import MANIFEST
-from bertscore_onnx.errors import HubUnreachableError, InputError, ManifestError, UnsafePathError
+from bertscore_onnx.errors import (
+    BertScoreOnnxError,
+    HubError,
+    HubUnreachableError,
+    InputError,
+    ManifestError,
+    UnsafePathError,
+)
 from bertscore_onnx.hub.client import check_online
 from bertscore_onnx.hub.folders import StoreFolder, WebFolder
 from bertscore_onnx.hub.origins import ORIGINS, add_origin, find
@@ -125,9 +132,17 @@ def _open(source: Source, token: str | None) -> Remote:
 
 def _read_manifest(remote: Remote) -> tuple[Manifest, bytes]:
     """Return a place's manifest, and its bytes."""
-    with tempfile.TemporaryDirectory(prefix="bertscore-onnx-") as folder:
-        manifest = fetch_manifest(remote, Path(folder))
-        content = (Path(folder) / MANIFEST).read_bytes()
+    try:
+        with tempfile.TemporaryDirectory(prefix="bertscore-onnx-") as folder:
+            manifest = fetch_manifest(remote, Path(folder))
+            content = (Path(folder) / MANIFEST).read_bytes()
+    except BertScoreOnnxError:
+        raise
+    except OSError as error:
+        raise HubError(
+            f"Cannot put the manifest of {remote.name} into a temporary folder: {error.strerror or error}. Make room, "
+            "or set TMPDIR to a folder that can be written."
+        ) from error
     names = {name.casefold().strip(". ") for name in manifest.files}  # as some systems take them, and as they are made
     if {MANIFEST, ORIGINS} & names:
         raise UnsafePathError(f"The manifest of {remote.name} names itself or {ORIGINS}. Do not use this bundle.")

@@ -168,6 +168,13 @@ def test_another_bundle_in_its_place_is_kept_unless_forced(hub, commit, changed,
     assert bundles_in() == [place]
 
 
+def test_no_room_for_temporary_files_is_told(hub, commit, monkeypatch, tmp_path, bundles_in):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nothing"))
+    with pytest.raises(HubError, match="temporary folder: No such file or directory"):
+        pull("org/tiny")
+    assert bundles_in() == []
+
+
 def test_what_is_no_bundle_is_kept_even_by_force(hub, commit, place):
     place.mkdir(parents=True)
     (place / "notes").write_text("mine")
