@@ -19,7 +19,8 @@ export HF_HUB_OFFLINE := 1
 .PHONY: demo check quick test test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint hooks clean
 
 # Export a pretrained model, then score with it in an environment that has no PyTorch.
-demo: $(EXPORTER) $(RUNTIME)/.installed
+demo:
+	@$(MAKE) --no-print-directory --jobs 2 $(EXPORTER) $(RUNTIME)/.installed
 	$(RUN) -m bertscore_onnx export --model "$$($(RUN) examples/minilm.py)" --name all-MiniLM-L6-v2 --num-layers 4 --output $(BUNDLE) --force
 	@! $(RUNTIME)/bin/python -c "import torch" 2> /dev/null && echo "$(RUNTIME) has no torch to import."
 	@$(RUNTIME)/bin/python examples/demo.py $(BUNDLE)
@@ -102,7 +103,7 @@ $(INSTALLED): $(EXPORTER)
 	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server]" --group dev
 	touch $@
 
-$(RUNTIME)/.installed: $(EXPORTER)
+$(RUNTIME)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(RUNTIME)
 	$(RUNTIME)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]"
 	touch $@

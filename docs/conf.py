@@ -38,6 +38,7 @@ python_display_short_literal_types = True
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|concurrent|numpy|os|pathlib|types|typing)\..*"),
     ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|serving|text)\..*"),
+    ("py:class", "Tensor"),
 ]
 
 html_theme = "furo"

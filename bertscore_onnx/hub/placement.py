@@ -126,8 +126,8 @@ def told(folder: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise HubError(
-            f"Cannot put a bundle into {folder}: {error.strerror or error}. What was downloaded by then is kept, and the "
-            "next pull goes on there. BERTSCORE_ONNX_HOME names another folder."
+            f"Cannot put a bundle into {folder}: {error.strerror or error}. What was downloaded by then is kept, and "
+            "the next pull goes on there. BERTSCORE_ONNX_HOME names another folder."
         ) from error
 
 

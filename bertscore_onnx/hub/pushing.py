@@ -33,10 +33,10 @@ def push(
     token: str | None = None,
     progress: bool | None = None,
 ) -> str:
-    """Push a bundle into its variant's folder of a repository, in one commit.
+    """Push a bundle into its variant's folder of a repository, in one commit: `hf://ORG/REPO@COMMIT/VARIANT`.
 
     Files that an earlier bundle of the variant left there go. The repository's model card is written again from all
-    the bundles there, unless somebody else wrote it: one that lacks the comment `CARD_MARK` stays as it is.
+    the bundles there, unless somebody else wrote it: one without the comment that says so stays as it is.
 
     Args:
         bundle: the bundle's folder, of which every file is read for its digest first.
@@ -46,7 +46,7 @@ def push(
         progress: show progress bars on standard error; None for such on a terminal.
 
     Returns:
-        The name under which `pull` and `BERTScorer` find just this, `hf://ORG/REPO@COMMIT/VARIANT`.
+        That name, under which `pull` and `BERTScorer` find just this bundle.
 
     Raises:
         InputError: the repository's name is none.

@@ -1,7 +1,7 @@
 """Warns of public names that the reference leaves out."""
 
 from collections.abc import Iterator
-from inspect import getmembers, isclass
+from inspect import getmembers, getmro, isclass
 
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -28,8 +28,18 @@ def public_names() -> Iterator[set[str]]:
     for module in MODULES:
         for name in module.__all__:
             value = getattr(module, name)
-            yield {f"{module.__name__}.{name}", f"{getattr(value, '__module__', '')}.{name}"}
+            names = {f"{module.__name__}.{name}", f"{getattr(value, '__module__', module.__name__)}.{name}"}
+            yield names
+            for member in _members(value):
+                yield {f"{one}.{member}" for one in names}
     yield from ({f"{errors.__name__}.{name}"} for name, _ in getmembers(errors, isclass))
+
+
+def _members(value: object) -> set[str]:
+    """Return the public attributes that this library gives a class, or the class of an object."""
+    classes = getmro(value if isinstance(value, type) else type(value))
+    own = [one for one in classes if one.__module__.startswith(f"{bertscore_onnx.__name__}.")]
+    return {name for one in own for name in vars(one) if not name.startswith("_")}
 
 
 def warn_of_missing(sphinx: Sphinx, environment: BuildEnvironment) -> None:

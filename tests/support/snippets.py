@@ -1,4 +1,4 @@
-"""Finds the fenced blocks of the documents that can be run, and compares what they show with what comes."""
+"""Finds the fenced blocks of the documents, and compares what they show with what comes."""
 
 import re
 from collections.abc import Iterator
@@ -51,12 +51,12 @@ def documents() -> list[Path]:
     return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def snippets(document: Path) -> Iterator[Snippet]:
-    """Yield the blocks of a document that can be run, or say why they are not."""
+def snippets(document: Path, *languages: str) -> Iterator[Snippet]:
+    """Yield the blocks of a document in some languages, where "" is none; by default those that can be run."""
     lines = document.read_text(encoding="utf-8").splitlines()
     blocks = list(_blocks(lines))
     for number, (start, end, language) in enumerate(blocks):
-        if language not in RUN:
+        if language not in (languages or RUN):
             continue
         below = blocks[number + 1] if number + 1 < len(blocks) else None
         shows = below is not None and below[2] == "text" and not "".join(lines[end + 1 : below[0]]).strip()
