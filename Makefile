@@ -32,7 +32,7 @@ check: $(INSTALLED)
 quick: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not browser" tests/bertscore_onnx tests/documents tests/test_*.py
 
-# Run the whole suite, parity with bert-score included: under six minutes on two cores.
+# Run the whole suite, parity with bert-score included: under nine minutes on two cores.
 test: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10
 
