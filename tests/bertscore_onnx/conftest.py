@@ -7,7 +7,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.providers import CPU, OPENVINO
-from bertscore_onnx.encoding.sessions import open_session
+from bertscore_onnx.encoding.sessions import Sessions, open_session
 from tests.support.fake_hub import fake_hub
 
 
@@ -46,6 +46,19 @@ def baseline_path(tmp_path):
     path = tmp_path / "baseline.tsv"
     path.write_text("LAYER,P,R,F\n0,0.5,0.4,0.3\n1,0.3,0.2,0.1\n2,0.1,0.2,0.3\n3,0.2,0.3,0.4\n")
     return path
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """Record the models that are loaded."""
+    made, original = [], Sessions.__init__
+
+    def load(self, *arguments, **options):
+        made.append(self)
+        original(self, *arguments, **options)
+
+    monkeypatch.setattr(Sessions, "__init__", load)
+    return made
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.encoding.sessions import Sessions
 from bertscore_onnx.errors import BaselineError, BertScoreOnnxError, DigestError, InputError, UnknownModelError
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 
@@ -19,19 +18,6 @@ def _without_models():
     score.clear()
     yield
     score.clear()
-
-
-@pytest.fixture
-def loaded(monkeypatch):
-    """Record the models that are loaded."""
-    made, original = [], Sessions.__init__
-
-    def load(self, *arguments, **options):
-        made.append(self)
-        original(self, *arguments, **options)
-
-    monkeypatch.setattr(Sessions, "__init__", load)
-    return made
 
 
 def test_calls_with_the_same_settings_load_the_model_once(loaded, tiny_bundle):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.encoding.sessions import Sessions
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 
@@ -13,19 +12,6 @@ from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 def base(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         yield scorer
-
-
-@pytest.fixture
-def loaded(monkeypatch):
-    """Record the models that are loaded."""
-    made, original = [], Sessions.__init__
-
-    def load(self, *arguments, **options):
-        made.append(self)
-        original(self, *arguments, **options)
-
-    monkeypatch.setattr(Sessions, "__init__", load)
-    return made
 
 
 @pytest.mark.parametrize(
