@@ -100,7 +100,7 @@ $(EXPORTER): pyproject.toml constraints.txt
 
 $(INSTALLED): $(EXPORTER)
 	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server,evaluation]" --group dev
 	touch $@
 
 $(RUNTIME)/.installed: pyproject.toml constraints.txt

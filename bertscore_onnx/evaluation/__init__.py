@@ -1,0 +1,1 @@
+"""Judging systems by their scores, and metrics by people's judgements; the extra `evaluation`."""

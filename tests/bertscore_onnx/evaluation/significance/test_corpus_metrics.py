@@ -1,0 +1,157 @@
+"""BLEU, chrF and TER against sacreBLEU's own PairedTest, run live."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sacrebleu
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.significance import PairedTest
+
+from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx.evaluation.significance import approximate_randomization, corpus_metric, paired_bootstrap
+
+ROOT = Path(__file__).parents[4]
+METAEVAL = Path(os.environ.get("METAEVAL", ROOT.parent / "shared" / "data" / "metaeval"))
+"""Public data of the WMT metrics tasks."""
+
+TEXT = "the a cat dog house tree runs sits sees under over red green big small and or not with ."
+WORDS = TEXT.split()
+METRICS = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+
+
+def changed(texts, rng, rate):
+    """Replace some of the words, at random."""
+    return [" ".join(rng.choice(WORDS) if rng.random() < rate else word for word in text.split()) for text in texts]
+
+
+def made_texts(num_references):
+    """Return three systems of nearly the same quality, and references."""
+    rng = np.random.default_rng(11)
+    meant = [" ".join(rng.choice(WORDS, rng.integers(3, 15))) for _ in range(80)]
+    systems = [changed(meant, rng, rate) for rate in (0.30, 0.27, 0.31)]
+    return systems, [changed(meant, rng, 0.1) for _ in range(num_references)]
+
+
+def oracle(name, systems, streams, seed, monkeypatch, **options):
+    monkeypatch.setenv("SACREBLEU_SEED", str(seed))
+    named = [(str(number), texts) for number, texts in enumerate(systems)]
+    _, results = PairedTest(named, {name: METRICS[name](references=streams)}, None, **options)()
+    return next(values for column, values in results.items() if column != "System")
+
+
+def assert_equal(result, expected):
+    for ours, theirs in [("score", "score"), ("mean", "mean"), ("half_width", "ci")]:
+        values = [getattr(one, theirs) for one in expected]
+        np.testing.assert_allclose(getattr(result, ours), np.array(values, dtype=np.float64), rtol=5e-7)
+    np.testing.assert_array_equal(result.p, [one.p_value for one in expected[1:]])
+
+
+@pytest.mark.parametrize("seed", [12345, 7, 2024])
+@pytest.mark.parametrize("num_references", [1, 2])
+@pytest.mark.parametrize("name", METRICS)
+def test_the_bootstrap_is_sacrebleus(name, num_references, seed, monkeypatch):
+    systems, streams = made_texts(num_references)
+    metric = corpus_metric(name, systems, [*zip(*streams, strict=True)])
+    result = paired_bootstrap(metric.statistics, seed=seed)
+    assert_equal(result, oracle(name, systems, streams, seed, monkeypatch, test_type="bs"))
+    assert (result.p > 0.002).all()
+
+
+@pytest.mark.parametrize("seed", [12345, 7, 2024])
+@pytest.mark.parametrize("num_references", [1, 2])
+@pytest.mark.parametrize("name", METRICS)
+def test_approximate_randomization_is_sacrebleus(name, num_references, seed, monkeypatch):
+    systems, streams = made_texts(num_references)
+    metric = corpus_metric(name, systems, [*zip(*streams, strict=True)])
+    result = approximate_randomization(metric.statistics, seed=seed, num_swaps=1000, num_resamples=300)
+    expected = oracle(name, systems, streams, seed, monkeypatch, test_type="ar", n_samples=1000, n_ar_confidence=300)
+    assert_equal(result, expected)
+    assert (result.p > 0.002).all()
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_ties_of_few_segments_are_sacrebleus(name, monkeypatch):
+    systems, streams = made_texts(1)
+    systems, streams = [texts[:4] for texts in systems], [texts[:4] for texts in streams]
+    metric = corpus_metric(name, systems, streams[0])
+    few = {"n_samples": 500, "n_ar_confidence": 500}
+    expected = oracle(name, systems, streams, 12345, monkeypatch, test_type="ar", **few)
+    assert_equal(approximate_randomization(metric.statistics, num_swaps=500, num_resamples=500), expected)
+    expected = oracle(name, systems, streams, 12345, monkeypatch, test_type="bs", **few)
+    assert_equal(paired_bootstrap(metric.statistics, num_resamples=500), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not METAEVAL.exists(), reason="needs the WMT23 set he-en: set METAEVAL to the folder of wmt23/")
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("kind", ["bs", "ar"])
+def test_real_systems_are_compared_as_by_sacrebleu(name, kind, monkeypatch):
+    outputs = sorted((METAEVAL / "wmt23" / "system-outputs" / "he-en").glob("*.txt"))[:4]
+    reference = (METAEVAL / "wmt23" / "references" / "he-en.refB.txt").read_text(encoding="utf-8").split("\n")[:200]
+    systems = [path.read_text(encoding="utf-8").split("\n")[:200] for path in outputs]
+    test = {"bs": paired_bootstrap, "ar": approximate_randomization}[kind]
+    expected = oracle(name, systems, [reference], 12345, monkeypatch, test_type=kind, n_ar_confidence=1000)
+    assert_equal(test(corpus_metric(name, systems, reference).statistics), expected)
+
+
+def test_segments_are_scored_as_by_sacrebleu():
+    systems, (reference,) = made_texts(1)
+    alone = {"bleu": sacrebleu.sentence_bleu, "chrf": sacrebleu.sentence_chrf, "ter": sacrebleu.sentence_ter}
+    for name, function in alone.items():
+        expected = [
+            [function(text, [one]).score for text, one in zip(texts, reference, strict=True)] for texts in systems
+        ]
+        np.testing.assert_allclose(corpus_metric(name, systems, reference).segment_scores, expected, rtol=1e-12)
+
+
+def test_smoothing_leaves_the_statistics_as_they_are():
+    systems, (reference,) = made_texts(1)
+    metric = corpus_metric("bleu", systems, reference, smooth_method="add-k")
+    expected = [BLEU(smooth_method="add-k").corpus_score(texts, [reference]).score for texts in systems]
+    for _ in range(2):
+        np.testing.assert_allclose(metric.statistics.observed(), expected, rtol=1e-12)
+
+
+def test_the_number_of_references_may_vary():
+    candidates = [["the cat", "a dog runs"], ["the dog", "the dog runs"]]
+    metric = corpus_metric("chrf", candidates, ["the cat", ["a dog ran", "the dog runs"]])
+    streams = [["the cat", "a dog ran"], [None, "the dog runs"]]
+    expected = [CHRF().corpus_score(texts, streams).score for texts in candidates]
+    np.testing.assert_allclose(metric.statistics.observed(), expected, rtol=1e-12)
+    assert metric.signature.startswith("nrefs:var|")
+
+
+def test_only_ter_is_better_when_lower():
+    systems, (reference,) = made_texts(1)
+    lower = {name: corpus_metric(name, systems, reference).statistics.lower_is_better for name in METRICS}
+    assert lower == {"bleu": False, "chrf": False, "ter": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "candidates", "references", "options", "said"),
+    [
+        ("meteor", [["a"]], ["a"], {}, "Choose one of bleu, chrf, ter"),
+        ("bleu", [], ["a"], {}, "0 systems"),
+        ("bleu", [[]], [], {}, "references for 0 segments"),
+        ("bleu", [["a", "b"], ["a"]], ["a", "b"], {}, "System 1.* has 1 texts.*from number 2 on"),
+        ("bleu", [["a", None]], ["a", "b"], {}, "System 0 has None for segment 1"),
+        ("bleu", [["a", "b"]], ["a", []], {}, "Segment 1"),
+        ("bleu", [["a", "b"]], ["a", [None]], {}, "Segment 1"),
+        ("bleu", [["a"]], ["a"], {"words": 2}, "does not take these options for BLEU"),
+        ("bleu", [["a"]], ["a"], {"tokenize": "morse"}, "does not take these options for BLEU"),
+    ],
+)
+def test_bad_input_is_refused(name, candidates, references, options, said):
+    with pytest.raises(InputError, match=said):
+        corpus_metric(name, candidates, references, **options)
+
+
+def test_the_extra_is_named_where_sacrebleu_is_missing(monkeypatch):
+    assert importlib.util.find_spec("sacrebleu")
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'bertscore-onnx\[evaluation\]'"):
+        corpus_metric("bleu", [["a"]], ["a"])
