@@ -1,0 +1,13 @@
+"""Judging metrics against people: correlation, pairs of systems, and significance of the difference between metrics."""
+
+from bertscore_onnx.evaluation.agreement.correlation import correlate, correlate_pairs, outliers
+from bertscore_onnx.evaluation.agreement.judgements import Measure, average, system_means
+
+__all__ = [
+    "Measure",
+    "average",
+    "correlate",
+    "correlate_pairs",
+    "outliers",
+    "system_means",
+]
