@@ -2,12 +2,15 @@
 
 from bertscore_onnx.evaluation.agreement.correlation import correlate, correlate_pairs, outliers
 from bertscore_onnx.evaluation.agreement.judgements import Measure, average, system_means
+from bertscore_onnx.evaluation.agreement.tie_calibration import TieCalibratedAccuracy, tie_calibrated_accuracy
 
 __all__ = [
     "Measure",
+    "TieCalibratedAccuracy",
     "average",
     "correlate",
     "correlate_pairs",
     "outliers",
     "system_means",
+    "tie_calibrated_accuracy",
 ]
