@@ -1,15 +1,18 @@
 """Judging metrics against people: correlation, pairs of systems, and significance of the difference between metrics."""
 
 from bertscore_onnx.evaluation.agreement.correlation import correlate, correlate_pairs, outliers
+from bertscore_onnx.evaluation.agreement.darr import Darr, darr
 from bertscore_onnx.evaluation.agreement.judgements import Measure, average, system_means
 from bertscore_onnx.evaluation.agreement.tie_calibration import TieCalibratedAccuracy, tie_calibrated_accuracy
 
 __all__ = [
+    "Darr",
     "Measure",
     "TieCalibratedAccuracy",
     "average",
     "correlate",
     "correlate_pairs",
+    "darr",
     "outliers",
     "system_means",
     "tie_calibrated_accuracy",
