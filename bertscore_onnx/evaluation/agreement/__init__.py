@@ -3,6 +3,7 @@
 from bertscore_onnx.evaluation.agreement.correlation import correlate, correlate_pairs, outliers
 from bertscore_onnx.evaluation.agreement.darr import Darr, darr
 from bertscore_onnx.evaluation.agreement.judgements import Measure, average, system_means
+from bertscore_onnx.evaluation.agreement.pairwise import pairwise_accuracy, soft_pairwise_accuracy, superiority
 from bertscore_onnx.evaluation.agreement.tie_calibration import TieCalibratedAccuracy, tie_calibrated_accuracy
 
 __all__ = [
@@ -14,6 +15,9 @@ __all__ = [
     "correlate_pairs",
     "darr",
     "outliers",
+    "pairwise_accuracy",
+    "soft_pairwise_accuracy",
+    "superiority",
     "system_means",
     "tie_calibrated_accuracy",
 ]
