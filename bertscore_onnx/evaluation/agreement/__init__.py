@@ -5,11 +5,13 @@ from bertscore_onnx.evaluation.agreement.darr import Darr, darr
 from bertscore_onnx.evaluation.agreement.judgements import Measure, average, system_means
 from bertscore_onnx.evaluation.agreement.pairwise import pairwise_accuracy, soft_pairwise_accuracy, superiority
 from bertscore_onnx.evaluation.agreement.tie_calibration import TieCalibratedAccuracy, tie_calibrated_accuracy
+from bertscore_onnx.evaluation.agreement.williams import Williams, williams
 
 __all__ = [
     "Darr",
     "Measure",
     "TieCalibratedAccuracy",
+    "Williams",
     "average",
     "correlate",
     "correlate_pairs",
@@ -20,4 +22,5 @@ __all__ = [
     "superiority",
     "system_means",
     "tie_calibrated_accuracy",
+    "williams",
 ]
