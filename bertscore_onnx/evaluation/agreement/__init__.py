@@ -4,20 +4,24 @@ from bertscore_onnx.evaluation.agreement.correlation import correlate, correlate
 from bertscore_onnx.evaluation.agreement.darr import Darr, darr
 from bertscore_onnx.evaluation.agreement.judgements import Measure, average, system_means
 from bertscore_onnx.evaluation.agreement.pairwise import pairwise_accuracy, soft_pairwise_accuracy, superiority
+from bertscore_onnx.evaluation.agreement.perm_both import PermBoth, clusters, perm_both
 from bertscore_onnx.evaluation.agreement.tie_calibration import TieCalibratedAccuracy, tie_calibrated_accuracy
 from bertscore_onnx.evaluation.agreement.williams import Williams, williams
 
 __all__ = [
     "Darr",
     "Measure",
+    "PermBoth",
     "TieCalibratedAccuracy",
     "Williams",
     "average",
+    "clusters",
     "correlate",
     "correlate_pairs",
     "darr",
     "outliers",
     "pairwise_accuracy",
+    "perm_both",
     "soft_pairwise_accuracy",
     "superiority",
     "system_means",
