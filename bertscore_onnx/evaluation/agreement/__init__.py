@@ -13,6 +13,7 @@ from bertscore_onnx.evaluation.agreement.hybrid import (
 from bertscore_onnx.evaluation.agreement.judgements import Measure, average, system_means
 from bertscore_onnx.evaluation.agreement.pairwise import pairwise_accuracy, soft_pairwise_accuracy, superiority
 from bertscore_onnx.evaluation.agreement.perm_both import PermBoth, clusters, perm_both
+from bertscore_onnx.evaluation.agreement.ranking import average_precision, roc_auc
 from bertscore_onnx.evaluation.agreement.tie_calibration import TieCalibratedAccuracy, tie_calibrated_accuracy
 from bertscore_onnx.evaluation.agreement.williams import Williams, williams
 
@@ -26,6 +27,7 @@ __all__ = [
     "TieCalibratedAccuracy",
     "Williams",
     "average",
+    "average_precision",
     "binomial_interval",
     "clusters",
     "correlate",
@@ -35,6 +37,7 @@ __all__ = [
     "outliers",
     "pairwise_accuracy",
     "perm_both",
+    "roc_auc",
     "select_models",
     "soft_pairwise_accuracy",
     "superiority",
