@@ -26,11 +26,8 @@ class Condition:
     """The mean score for condition i, the share of examples that are right for ii and iii; None where there is none."""
     categories: dict[str, tuple[float, int]]
     """The same by category, with its number of examples; only categories of enough examples."""
-
-    @property
-    def right(self) -> int:
-        """How many examples are right (conditions ii and iii)."""
-        return round((self.value or 0) * self.n)
+    right: int | None = None
+    """How many examples are right; None for condition i, which has no right and wrong."""
 
     @property
     def reason(self) -> str:
@@ -106,4 +103,5 @@ def _condition(
         for name, count in zip(*np.unique(categories, return_counts=True), strict=True)
         if count >= min_examples
     }
-    return Condition(len(values), float(values.mean()) if len(values) else None, shown)
+    right = int(values.sum()) if values.dtype == np.bool_ else None
+    return Condition(len(values), float(values.mean()) if len(values) else None, shown, right)

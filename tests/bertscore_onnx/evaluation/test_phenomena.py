@@ -15,7 +15,7 @@ def test_a_good_output_is_right_only_above_every_bad_one():
 
 def test_the_mean_of_good_outputs_is_over_those_there_are():
     result = phenomena(["a"] * 3, np.array([0.5, np.nan, 1.0]), [[], [], []])
-    assert (result.i.value, result.i.n) == (0.75, 2)
+    assert (result.i.value, result.i.n, result.i.right) == (0.75, 2, None)
 
 
 def test_bad_outputs_are_right_only_where_they_fall():
@@ -31,7 +31,7 @@ def test_small_categories_count_but_are_not_shown():
 
 def test_a_condition_that_fits_no_example_has_no_value():
     condition = phenomena(["a"], np.array([1.0]), [[]]).iii
-    assert (condition.n, condition.value, condition.categories) == (0, None, {})
+    assert (condition.n, condition.right, condition.value, condition.categories) == (0, 0, None, {})
     assert condition.reason
 
 
