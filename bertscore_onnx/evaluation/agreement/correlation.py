@@ -85,8 +85,7 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
 
 def pearson(human: Floats, metric: Floats) -> float:
     """Return Pearson's r of two rows, (n,), of which neither is constant."""
-    human, metric = human - human.mean(), metric - metric.mean()
-    human, metric = human / np.linalg.norm(human), metric / np.linalg.norm(metric)
+    human, metric = _unit(human), _unit(metric)
     return float(np.clip(human @ metric, -1, 1))
 
 
@@ -121,9 +120,17 @@ def outliers(system_scores: Floats) -> NDArray[np.bool_]:
     return is_outlier
 
 
+def _unit(scores: Floats) -> Floats:
+    """Centre scores and divide by their norm, whose squares neither overflow nor vanish; (n,)."""
+    centred = scores - scores.mean()
+    centred /= np.abs(centred).max()
+    unit: Floats = centred / np.linalg.norm(centred)
+    return unit
+
+
 def _kendall(human: Floats, metric: Floats, variant: str) -> float:
     try:
         from scipy.stats import kendalltau
     except ModuleNotFoundError as error:
-        raise missing_scipy(error) from error
+        raise missing_scipy() from error
     return float(kendalltau(human, metric, variant=variant).statistic)

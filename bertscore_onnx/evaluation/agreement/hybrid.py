@@ -26,6 +26,8 @@ class HybridSystems:
     """(hybrids, judged segments)."""
     segments: NDArray[np.int64]
     """The segments that anybody judged, (judged segments,)."""
+    shape: tuple[int, ...]
+    """Of the judgements, (systems, segments)."""
 
     def scores(self, scores: Floats) -> Floats:
         """Average the scores of each hybrid system's outputs; (hybrids,).
@@ -33,12 +35,20 @@ class HybridSystems:
         Args:
             scores: of the real systems, (systems, segments), finite where people judged. A metric of whole corpora,
                 such as BLEU, is computed from the outputs in `systems` and `segments` instead.
+
+        Raises:
+            InputError: the scores have another shape than the judgements, or a drawn output has no finite score.
         """
+        if np.shape(scores) != self.shape:
+            raise InputError(f"scores of shape {np.shape(scores)}: expected {self.shape}, as the judgements")
         judged = np.asarray(scores, dtype=np.float64)[:, self.segments]
         chunk = max(1, CHUNK_CELLS // len(self.segments))
         columns = np.arange(len(self.segments))
         starts = range(0, len(self.systems), chunk)
-        return np.concatenate([judged[self.systems[at : at + chunk], columns].mean(axis=1) for at in starts])
+        means = np.concatenate([judged[self.systems[at : at + chunk], columns].mean(axis=1) for at in starts])
+        if not np.isfinite(means).all():
+            raise InputError("a judged output has no finite score: give one, or NaN as its human score to leave it out")
+        return means
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ def hybrid_systems(human: Floats, *, num_hybrids: int = 10_000, seed: int = 0) -
         raise InputError(f"{num_hybrids} hybrid systems of {len(segments)} judged segments: expected at least 1 of 1")
     judged_first = np.argsort(~is_judged[:, segments], axis=0, kind="stable")  # (systems, judged segments)
     drawn = np.random.default_rng(seed).integers(counts[segments], size=(num_hybrids, len(segments)), dtype=np.int32)
-    return HybridSystems(judged_first.astype(np.int32)[drawn, np.arange(len(segments))], segments)
+    return HybridSystems(judged_first.astype(np.int32)[drawn, np.arange(len(segments))], segments, human.shape)
 
 
 def select_models(

@@ -103,8 +103,10 @@ def system_means(scores: Floats) -> Floats:
     return means
 
 
-def missing_scipy(error: ModuleNotFoundError) -> MissingExtraError:
-    """Say how to install what the statistics need."""
+def missing_scipy() -> MissingExtraError:
+    """Say how to install what some statistics need."""
     return MissingExtraError(
-        f"{error.name} is needed for this statistic: pip install 'bertscore-onnx[evaluation]'", name=error.name
+        "this statistic needs scipy, which is not installed, or not with all that it needs: "
+        "pip install 'bertscore-onnx[evaluation]'",
+        name="scipy",
     )

@@ -83,8 +83,11 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> F
         that are equal but for rounding count as equal. On the diagonal 1.
 
     Raises:
-        InputError: there are no permutations.
+        InputError: the scores have another shape, one is not finite, or there are no permutations.
     """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 2 or not np.isfinite(scores).all():
+        raise InputError(f"scores of shape {scores.shape}: expected (systems, segments), all finite")
     if permutations < 1:
         raise InputError(f"{permutations} permutations: expected at least one, such as 1000")
     rng = np.random.default_rng(seed)

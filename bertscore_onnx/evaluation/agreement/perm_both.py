@@ -98,11 +98,13 @@ def clusters(scores: Floats, p: Floats, *, alpha: float = 0.05) -> NDArray[np.in
         Ranks from 1, (metrics,).
 
     Raises:
-        InputError: shapes do not go together.
+        InputError: shapes do not go together, or a value is missing.
     """
     scores, p = np.asarray(scores, dtype=np.float64), np.asarray(p, dtype=np.float64)
-    if scores.ndim != 1 or p.shape != (len(scores), len(scores)):
-        raise InputError(f"scores of shape {scores.shape} and p of shape {p.shape}: expected (n,) and (n, n)")
+    if scores.ndim != 1 or p.shape != (len(scores), len(scores)) or not (np.isfinite(scores).all() and (p >= 0).all()):
+        raise InputError(
+            f"scores of shape {scores.shape} and p of shape {p.shape}: expected (n,) and (n, n), without missing ones"
+        )
     ranks = np.zeros(len(scores), dtype=np.int64)
     rank, members = 1, list[int]()
     for metric in np.argsort(-scores, kind="stable"):

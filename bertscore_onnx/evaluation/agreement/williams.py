@@ -57,6 +57,6 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
     try:
         from scipy.stats import t as student
     except ModuleNotFoundError as error:
-        raise missing_scipy(error) from error
+        raise missing_scipy() from error
     t = float((r12 - r13) * np.sqrt((n - 1) * (1 + r23)) / np.sqrt(variance))
     return Williams(t, float(student.sf(t, n - 3)), n)

@@ -68,6 +68,13 @@ def test_no_value_says_why(human, metric, reason):
     assert (measure.value, measure.reason) == (None, reason)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_squares_neither_vanish_nor_overflow(scale):
+    human, metric = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 2.0])
+    expected = stats.pearsonr(human, metric).statistic
+    assert correlate_pairs(scale * human, metric).value == pytest.approx(expected, abs=1e-12)
+
+
 def test_a_mean_of_nothing_says_why():
     nothing = correlate_pairs(np.ones(3), np.arange(3.0))
     assert average([nothing, nothing]).reason == "no group has a value: people's scores are constant"

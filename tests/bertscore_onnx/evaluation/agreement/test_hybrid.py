@@ -41,6 +41,16 @@ def test_scores_are_means_of_the_outputs(human, monkeypatch):
     assert hybrids.scores(human) == pytest.approx(expected, abs=1e-12)
 
 
+def test_scores_have_the_shape_of_the_judgements(human):
+    with pytest.raises(InputError, match=r"scores of shape \(4, 7\): expected \(4, 6\)"):
+        hybrid_systems(human, num_hybrids=2).scores(np.ones((4, 7)))
+
+
+def test_judged_outputs_need_scores(human):
+    with pytest.raises(InputError, match="a judged output has no finite score"):
+        hybrid_systems(human, num_hybrids=50).scores(np.where(human == 23, np.nan, human))
+
+
 def test_selection_is_as_a_loop_has_it():
     rng = np.random.default_rng(1)
     human, metric = rng.integers(0, 20, (2, 60)).astype(np.float64)

@@ -81,6 +81,12 @@ def test_spa_without_a_value_says_why(human, reason):
     assert (measure.value, measure.reason) == (None, reason)
 
 
+@pytest.mark.parametrize("scores", [np.ones(3), np.array([[1.0, np.nan]])])
+def test_scores_are_checked(scores):
+    with pytest.raises(InputError, match=r"expected \(systems, segments\), all finite"):
+        superiority(scores)
+
+
 def test_permutations_are_checked():
     with pytest.raises(InputError, match="0 permutations: expected at least one"):
         superiority(np.ones((2, 2)), permutations=0)

@@ -128,3 +128,8 @@ def test_a_p_of_alpha_is_not_significant():
 def test_shapes_of_clusters_are_checked():
     with pytest.raises(InputError, match=r"scores of shape \(2,\) and p of shape \(3, 3\)"):
         clusters(np.ones(2), np.ones((3, 3)))
+
+
+def test_a_missing_score_has_no_rank():
+    with pytest.raises(InputError, match="without missing ones"):
+        clusters(np.array([1.0, np.nan]), np.ones((2, 2)))
