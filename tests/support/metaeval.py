@@ -1,0 +1,98 @@
+"""Human judgements and metric scores of shared tasks, read as systems × segments; they lie outside the project."""
+
+import csv
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+FOLDER = Path(os.environ.get("METAEVAL", Path(__file__).parents[3] / "shared" / "data" / "metaeval"))
+needs_metaeval = pytest.mark.skipif(
+    not FOLDER.exists(), reason="needs WMT and TQ-AutoTest judgements: set METAEVAL to their folder"
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EvalSet:
+    """A set in mt-metrics-eval's layout; the systems are those with human scores."""
+
+    folder: Path
+    language_pair: str
+    gold: str
+
+    @property
+    def systems(self) -> list[str]:
+        lines = self._human("sys").read_text(encoding="utf-8").splitlines()
+        return sorted(line.split()[0] for line in lines)
+
+    def human(self, level: str) -> Floats:
+        return self._read(self._human(level))
+
+    def metric(self, name: str, level: str) -> Floats:
+        return self._read(self.folder / "metric-scores" / self.language_pair / f"{name}.{level}.score")
+
+    def _human(self, level: str) -> Path:
+        return self.folder / "human-scores" / f"{self.language_pair}.{self.gold}.{level}.score"
+
+    def _read(self, path: Path) -> Floats:
+        scores: dict[str, list[float]] = {}
+        for line in path.read_text(encoding="utf-8").splitlines():
+            system, score = line.split()
+            scores.setdefault(system, []).append(np.nan if score == "None" else float(score))
+        return np.array([scores[system] for system in self.systems]).squeeze()
+
+
+def wmt23() -> EvalSet:
+    return EvalSet(FOLDER / "wmt23", "he-en", "mqm")
+
+
+def wmt20(metric: str) -> tuple[Floats, Floats]:
+    """Return the mean raw assessments of cs-en and a metric's scores, (systems, segments)."""
+    scores = {}
+    for line in (FOLDER / "wmt20" / f"{metric}.cs-en.seg.score").read_text(encoding="utf-8").splitlines():
+        *_, system, document, segment, score = line.split("\t")
+        scores[system, f"{document}::{segment}"] = float(score)
+    with (FOLDER / "wmt20" / "metrics-ad-seg-scores-cs-en.csv").open(encoding="utf-8") as file:
+        human = {(row["SYS"], row["SEGID"]): float(row["RAW.SCR"]) for row in csv.DictReader(file, delimiter=" ")}
+    systems, segments = sorted({system for system, _ in scores}), sorted({segment for _, segment in scores})
+    return (
+        np.array([[human.get((system, segment), np.nan) for segment in segments] for system in systems]),
+        np.array([[scores[system, segment] for segment in segments] for system in systems]),
+    )
+
+
+def wmt19(language_pair: str) -> tuple[Floats, Floats]:
+    """Return the system scores by people and of BLEU, (systems,)."""
+    path = FOLDER / "wmt19" / f"DA-newstest2019-{language_pair}-sys-nohy-scores.csv"
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter=" "))
+    human, bleu = (np.array([float(row[column]) for row in rows]) for column in ("HUMAN", "BLEU"))
+    return human, bleu
+
+
+@dataclass(frozen=True)
+class Example:
+    category: str
+    good: list[str]
+    bad: list[str]
+
+
+def tq_autotest() -> list[Example]:
+    """Return the examples of TQ-AutoTest, de-en."""
+    (path,) = (FOLDER / "tq_autotest").iterdir()
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+    kinds = [name.split()[0] for name in header]
+    return [
+        Example(
+            row[header.index("Category")],
+            [text for kind, text in zip(kinds, row, strict=False) if kind == "Correct" and text.strip()],
+            [text for kind, text in zip(kinds, row, strict=False) if kind == "Incorrect" and text.strip()],
+        )
+        for row in rows
+    ]
