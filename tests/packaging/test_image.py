@@ -101,9 +101,7 @@ class Container:
         return 1024 * int(re.findall(r"VmHWM:\s+(\d+)", status)[0])
 
     def terminate(self) -> None:
-        for pid in self.pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+        self._send(signal.SIGTERM)
 
     def wait(self) -> int:
         return self._outer.wait(GUARD)
@@ -114,8 +112,15 @@ class Container:
         return self._outer.poll() is not None
 
     def kill(self) -> None:
-        self._outer.kill()
+        if self._outer.poll() is None:
+            self._send(signal.SIGKILL)  # to change the user has freed it from --kill-child
+            self._outer.kill()
         self._outer.wait()
+
+    def _send(self, number: int) -> None:
+        for pid in self.pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
 @pytest.fixture
