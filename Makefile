@@ -25,7 +25,7 @@ demo:
 	@! $(RUNTIME)/bin/python -c "import torch" 2> /dev/null && echo "$(RUNTIME) has no torch to import."
 	@$(RUNTIME)/bin/python examples/demo.py $(BUNDLE)
 
-# Lint, and run the quick tests of the runtime, side by side: under a minute on two cores.
+# Lint, and run the quick tests of the runtime, side by side: about two minutes on two cores.
 check: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
 

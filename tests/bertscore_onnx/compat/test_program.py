@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import sys
 from bert_score import BERTScorer, score

@@ -13,6 +13,8 @@ from bertscore_onnx.hub.client import CHUNK
 from bertscore_onnx.hub.transfer import ATTEMPTS
 from tests.bertscore_onnx.hub.conftest import VARIANT
 
+pytestmark = pytest.mark.slow
+
 TENTHS = [number / 9 for number in range(10)]
 
 

@@ -12,6 +12,8 @@ from bertscore_onnx.errors import DigestError, HubError, HubUnreachableError, In
 from bertscore_onnx.hub import pull, push
 from tests.bertscore_onnx.hub.conftest import VARIANT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def writable(hub, monkeypatch):

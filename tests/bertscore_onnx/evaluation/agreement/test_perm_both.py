@@ -10,6 +10,8 @@ from scipy import stats
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.agreement import clusters, correlate, correlate_pairs, perm_both, system_means
 
+pytestmark = pytest.mark.slow
+
 LEVELS = ["all", "segment", "system", "system_means"]
 
 

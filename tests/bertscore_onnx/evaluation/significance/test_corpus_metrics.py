@@ -14,6 +14,8 @@ from sacrebleu.significance import PairedTest
 from bertscore_onnx.errors import InputError, MissingExtraError
 from bertscore_onnx.evaluation.significance import approximate_randomization, corpus_metric, paired_bootstrap
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[4]
 METAEVAL = Path(os.environ.get("METAEVAL", ROOT.parent / "shared" / "data" / "metaeval"))
 """Public data of the WMT metrics tasks."""
