@@ -129,7 +129,7 @@ def _continue(
             attempt = 1 if _size(file) > before else attempt + 1
             if attempt >= ATTEMPTS:
                 raise
-        time.sleep(PAUSE * 2 ** (attempt - 1))
+        time.sleep(PAUSE * 2 ** (attempt - 1))  # a server that broke off needs time to come back
 
 
 def _receive(
