@@ -24,6 +24,8 @@ def draw_similarity(scorer: BERTScorer, candidate: str, reference: str, rescalin
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
         raise MissingExtraError(
             "Drawings need matplotlib: `pip install 'bertscore-onnx[plot]'`.", name="matplotlib"
         ) from error
