@@ -31,18 +31,19 @@ class TokenEmbeddings:
         start = int(self.starts[text])
         return slice(start, start + int(self.lengths[text]))
 
-    def padded_rows(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def padded_rows(self, texts: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return where some of the texts lie, as one padded batch.
 
         Args:
             texts: which texts, in which order, (batch,).
+            width: to how many tokens they are padded, at least as many as the longest has.
 
         Returns:
-            The row of each token, (batch, tokens), where padding repeats the first one of its text; and the mask of the
-            real tokens, (batch, tokens).
+            The row of each token, (batch, width), where padding repeats the first one of its text; and the mask of the
+            real tokens, (batch, width).
         """
         lengths, starts = self.lengths[texts], self.starts[texts, None]  # (batch,) and (batch, 1)
-        column = np.arange(lengths.max())  # (tokens,)
+        column = np.arange(width)  # (width,)
         mask = column < lengths[:, None]  # (batch, tokens)
         return starts + column * mask, mask
 

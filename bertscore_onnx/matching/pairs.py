@@ -16,6 +16,10 @@ from bertscore_onnx.matching.weights import TokenWeights
 MAX_MATCH_TOKENS = 4096
 """Padded tokens of either side in one batch of the matching; a pair with a longer side is a batch by itself."""
 
+WIDTH_STEP = 8
+"""Both sides of a pair are padded to the next multiple of this many tokens that holds the longer one. How a product or
+a sum rounds depends on its shape, so that the shape must not depend on the other pairs of a batch."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenPairs:
@@ -61,7 +65,7 @@ def match_pairs(pairs: TokenPairs, weights: TokenWeights, threads: ThreadPool) -
         IdfError: the weights say nothing of a token that occurs.
     """
     matching = Matching(pairs, weights)
-    batches = list(plan_batches(matching.lengths, MAX_MATCH_TOKENS))
+    batches = list(plan_batches(matching.widths, MAX_MATCH_TOKENS, padding=False))
     if len(batches) == 1:  # not worth the way to another thread
         matching.match(batches[0])
     else:
@@ -77,9 +81,10 @@ class Matching:
     def __init__(self, pairs: TokenPairs, weights: TokenWeights) -> None:
         self._pairs, self._weights = pairs, weights
         candidate_lengths = pairs.candidates.lengths[pairs.candidate]  # (pairs,)
-        self.lengths: NDArray[np.int64] = np.maximum(candidate_lengths, pairs.references.lengths[pairs.reference])
-        """Tokens of the longer side, (pairs,)."""
-        layers, number = len(pairs.candidates.vectors), len(self.lengths)
+        longer = np.maximum(candidate_lengths, pairs.references.lengths[pairs.reference])  # (pairs,)
+        self.widths: NDArray[np.int64] = -(-longer // WIDTH_STEP) * WIDTH_STEP
+        """Padded tokens of either side, (pairs,)."""
+        layers, number = len(pairs.candidates.vectors), len(self.widths)
         self.precision: NDArray[np.float32] = np.zeros((layers, number), dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
         self.recall: NDArray[np.float32] = np.zeros((layers, number), dtype=np.float32)
@@ -89,9 +94,10 @@ class Matching:
         """Whether both sides have one that weighs something, (pairs,)."""
 
     def match(self, batch: NDArray[np.int64]) -> None:
-        """Match a few pairs, (batch,)."""
-        candidates = _Side(self._pairs.candidates, self._pairs.candidate[batch], self._weights)
-        references = _Side(self._pairs.references, self._pairs.reference[batch], self._weights)
+        """Match a few pairs of one width, (batch,)."""
+        width = int(self.widths[batch[0]])
+        candidates = _Side(self._pairs.candidates, self._pairs.candidate[batch], width, self._weights)
+        references = _Side(self._pairs.references, self._pairs.reference[batch], width, self._weights)
         self.has_words[batch] = candidates.has_words & references.has_words
         self.has_weight[batch] = candidates.has_weight & references.has_weight
         with blas_gate:
@@ -107,21 +113,21 @@ class Matching:
 
 
 class _Side:
-    """The candidates or the references of a batch, padded: (batch, tokens)."""
+    """The candidates or the references of a batch, padded: (batch, width)."""
 
-    def __init__(self, table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> None:
+    def __init__(self, table: TokenEmbeddings, texts: NDArray[np.int64], width: int, weights: TokenWeights) -> None:
         self._table = table
-        self._rows, self.mask = table.padded_rows(texts)
+        self._rows, self.mask = table.padded_rows(texts, width)
         ids = table.ids[self._rows]  # padding has that of a token of its text
         token_weights = weights.of(ids)
         self.weights = token_weights * self.mask
-        """What the tokens weigh, padding nothing, (batch, tokens)."""
+        """What the tokens weigh, padding nothing, (batch, width)."""
         self.has_words = weights.is_word[ids].any(axis=1)
         """Whether a text has a token that is not special, (batch,)."""
         self.has_weight = token_weights.any(axis=1)
         """Whether a text has a token that weighs something, (batch,)."""
 
     def vectors(self, layer: int) -> NDArray[np.float32]:
-        """Return the embeddings, (batch, tokens, hidden)."""
+        """Return the embeddings, (batch, width, hidden)."""
         vectors: NDArray[np.float32] = self._table.vectors[layer, self._rows]
         return vectors

@@ -144,3 +144,18 @@ def test_an_empty_text_scores_zero_and_one_word_does_not(bundle):
     with BERTScorer(bundle) as scorer:
         scores = np.stack(scorer.score(["", "a", "a"], ["a", "", "a"]))
     assert scores == pytest.approx(np.float32([[0, 0, 1]] * 3), abs=1e-5)
+
+
+def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(bundle):
+    candidates, references = map(list, zip(*PAIRS, strict=True))
+    with BERTScorer(bundle, device="cpu") as scorer:
+        together = scorer.score(candidates, references)
+        parts = [
+            scorer.score(candidates[start : start + 3], references[start : start + 3])
+            for start in range(0, len(PAIRS), 3)
+        ]
+        alone = [scorer.score([candidate], [reference]) for candidate, reference in PAIRS]
+    for some in (parts, alone):
+        assert [np.concatenate(values).tolist() for values in zip(*some, strict=True)] == [
+            *map(np.ndarray.tolist, together)
+        ]
