@@ -3,17 +3,30 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__all__ = ["BERTScorer", "BertScoreOnnxError", "EncodedTexts", "Score", "Scores", "Signature", "__version__", "score"]
+__all__ = [
+    "BERTScorer",
+    "BertScoreOnnxError",
+    "DocumentCounts",
+    "EncodedTexts",
+    "Score",
+    "Scores",
+    "Signature",
+    "__version__",
+    "count_documents",
+    "score",
+]
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "BERTScorer": "scorer",
     "BertScoreOnnxError": "errors",
+    "DocumentCounts": "matching.document_counts",
     "EncodedTexts": "encoding.encoded_texts",
     "Score": "scores",
     "Scores": "scores",
     "Signature": "signature",
+    "count_documents": "scoring.document_counter",
     "score": "functional",
 }
 
@@ -34,8 +47,10 @@ if TYPE_CHECKING:
     from bertscore_onnx.encoding.encoded_texts import EncodedTexts
     from bertscore_onnx.errors import BertScoreOnnxError
     from bertscore_onnx.functional import score
+    from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.scores import Score, Scores
+    from bertscore_onnx.scoring.document_counter import count_documents
     from bertscore_onnx.signature import Signature
 else:  # hidden from type checkers, to which every name would be a member
 

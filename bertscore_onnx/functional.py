@@ -1,13 +1,14 @@
 """`score()`: BERTScore in a single call, by a scorer that is kept for the next one."""
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from contextlib import ExitStack
 from os import PathLike
 from typing import Literal, overload
 
 from bertscore_onnx.bundle.store import MANIFEST, Precision
 from bertscore_onnx.errors import BaselineError
+from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scorer_cache import ScorerCache
 from bertscore_onnx.scores import Scores
@@ -40,7 +41,7 @@ class ScoreFunction:
         model_type: str | PathLike[str] | None = ...,
         num_layers: int | None = ...,
         verbose: bool = ...,
-        idf: bool | Mapping[int, float] = ...,
+        idf: Idf = ...,
         device: object = ...,
         batch_size: int | None = ...,
         nthreads: int | None = ...,
@@ -66,7 +67,7 @@ class ScoreFunction:
         model_type: str | PathLike[str] | None = ...,
         num_layers: int | None = ...,
         verbose: bool = ...,
-        idf: bool | Mapping[int, float] = ...,
+        idf: Idf = ...,
         device: object = ...,
         batch_size: int | None = ...,
         nthreads: int | None = ...,
@@ -91,7 +92,7 @@ class ScoreFunction:
         model_type: str | PathLike[str] | None = None,
         num_layers: int | None = None,
         verbose: bool = False,
-        idf: bool | Mapping[int, float] = False,
+        idf: Idf = False,
         device: object = None,
         batch_size: int | None = None,
         nthreads: int | None = None,

@@ -1,7 +1,7 @@
 """The one public way in: `BERTScorer`."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import nullcontext
 from os import PathLike
 from typing import Literal, Self, overload
@@ -16,7 +16,7 @@ from bertscore_onnx.errors import InputTypeError
 from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling
 from bertscore_onnx.matching.unrelated import unrelated_f1
-from bertscore_onnx.matching.weights import TokenWeights, idf_of_mapping, uniform
+from bertscore_onnx.matching.weights import Idf, TokenWeights, idf_given, uniform
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import Reference, check_positive, collect_pairs, read_items
@@ -39,7 +39,7 @@ class BERTScorer(TextScorer):
         batch_size: int | None = None,
         nthreads: int | None = None,
         all_layers: bool = False,
-        idf: bool | Mapping[int, float] = False,
+        idf: Idf = False,
         idf_sents: Iterable[str] | None = None,
         device: object = None,
         lang: str | None = None,
@@ -66,7 +66,7 @@ class BERTScorer(TextScorer):
             nthreads: CPU threads for the model; None for all that this process may keep busy.
             all_layers: score every layer, with a bundle that was exported with `--all-layers`.
             idf: weigh tokens by inverse document frequency: computed from `idf_sents` or by `compute_idf`, or else
-                from the references of each call. Or a ready table of token id to weight.
+                from the references of each call. Or `DocumentCounts`, or a ready table of token id to weight.
             idf_sents: sentences to compute idf weights from; needs `idf=True`.
             device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is fast; "coreml" for the
                 GPU of a Mac, which has not been measured; None for CUDA where there is one, else the CPU.
@@ -129,7 +129,7 @@ class BERTScorer(TextScorer):
         """The line of the `signature`, under bert-score's name for it."""
         return str(self.signature)
 
-    def with_idf(self, idf: bool | Mapping[int, float], idf_sents: Iterable[str] | None = None) -> Self:
+    def with_idf(self, idf: Idf, idf_sents: Iterable[str] | None = None) -> Self:
         """Return a scorer with other token weights that shares this one's model.
 
         Args:
@@ -140,7 +140,7 @@ class BERTScorer(TextScorer):
             IdfError: the weights cannot be computed.
             ClosedError: this scorer was closed.
         """
-        other = self._sharing_model()
+        other = self.shared()
         try:
             other._set_weights(idf, idf_sents)
         except BaseException:
@@ -166,7 +166,7 @@ class BERTScorer(TextScorer):
         """
         is_raw = lang is None and baseline_path is None
         rescaling = Rescaling() if is_raw else self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)
-        other = self._sharing_model()
+        other = self.shared()
         other._rescaling = rescaling
         return other
 
@@ -285,11 +285,11 @@ class BERTScorer(TextScorer):
         """Name the scorer by its signature."""
         return f"BERTScorer({self.signature}, provider={self.provider})"
 
-    def _set_weights(self, idf: bool | Mapping[int, float], idf_sents: Iterable[str] | None) -> None:
-        self._uses_idf = isinstance(idf, Mapping) or idf
+    def _set_weights(self, idf: Idf, idf_sents: Iterable[str] | None) -> None:
+        self._uses_idf = not isinstance(idf, bool) or idf
         self._weights: TokenWeights | None = None if self._uses_idf else uniform(self.manifest)
-        if isinstance(idf, Mapping):
-            self._weights = idf_of_mapping(idf, self.manifest)
+        if not isinstance(idf, bool):
+            self._weights = idf_given(idf, self.manifest, self._pipeline.tokenization)
         if idf_sents is not None:
             self.compute_idf(idf_sents)
 

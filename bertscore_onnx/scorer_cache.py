@@ -29,7 +29,7 @@ class ScorerCache:
 
         Args:
             settings: what tells the scorer from others.
-            load: makes a scorer without rescaling, where none is kept or its bundle was replaced. Its errors are passed
+            load: makes a scorer, where none is kept or its bundle was replaced. Its errors are passed
                 on. Of threads that ask for the same settings one loads it and the others wait.
         """
         while True:
@@ -91,7 +91,7 @@ class _Entry:
                 self._close()
         if self._scorer is None:
             self._scorer = load()
-        return self._scorer.with_rescaling()
+        return self._scorer.shared()
 
     def drop(self) -> None:
         """Close the scorer, and let none be loaded here again."""

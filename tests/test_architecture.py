@@ -14,7 +14,7 @@ SHIPPED = [RUNTIME, EXPORT, ROOT / "models"]
 
 DIRECTION = [
     {"errors", "extras", "files", "scores", "signature", "concurrency"},
-    {"text"},
+    {"text", "tables"},
     {"bundle"},
     {"hub"},
     {"encoding"},

@@ -1,7 +1,7 @@
 """Chooses the weight of every vocabulary id: uniform, by idf, or a table the caller made."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import IdfError
-from bertscore_onnx.matching.idf import document_frequency, idf_weights, uniform_weights
+from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.matching.idf import idf_weights, uniform_weights
+
+Idf = bool | Mapping[int, float] | DocumentCounts
+"""Whether and how tokens are weighted by inverse document frequency, as `BERTScorer` takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +49,35 @@ def uniform(manifest: Manifest) -> TokenWeights:
     return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), "no")
 
 
-def idf_of_documents(slices: Iterable[Sequence[NDArray[np.int64]]], manifest: Manifest, name: str = "") -> TokenWeights:
+def idf_given(idf: Mapping[int, float] | DocumentCounts, manifest: Manifest, tokenization: str) -> TokenWeights:
+    """Weigh tokens by document counts, or by a ready table; arguments and errors are those of the two functions."""
+    if isinstance(idf, DocumentCounts):
+        return idf_of_counts(idf, manifest, tokenization)
+    return idf_of_mapping(idf, manifest)
+
+
+def idf_of_counts(counts: DocumentCounts, manifest: Manifest, tokenization: str, name: str = "") -> TokenWeights:
     """Weigh tokens by their idf in documents.
 
     Args:
-        slices: the token ids of each reference, duplicates included, some references at a time.
+        counts: how many documents each token occurs in.
         manifest: the bundle's.
+        tokenization: the scorer's, which must be that of the counts.
         name: the signature's name for the table; by default a digest of it.
 
     Raises:
-        IdfError: every token that occurs would weigh 0.
+        IdfError: the counts are of another tokenizer; or every token that occurs would weigh 0.
     """
-    frequency, count = np.zeros(manifest.vocab_size, dtype=np.int64), 0  # (vocab_size,)
-    for documents in slices:
-        frequency += document_frequency(documents, manifest.vocab_size)
-        count += len(documents)
-    if not count:
+    frequency, number = counts.frequency(manifest.vocab_size, tokenization), counts.num_documents
+    if not number:
         raise IdfError("There are no references; idf needs at least two different ones.")
-    if (frequency[frequency > 0] == count).all():
-        alike = "There is one reference" if count == 1 else f"All {count:,} references hold the same tokens"
+    if (counts.documents == number).all():
+        alike = "There is one reference" if number == 1 else f"All {number:,} references hold the same tokens"
         raise IdfError(
             f"{alike}, so every idf weight is 0; idf needs at least two different references. Leave idf out, or in "
             "Python give a larger corpus as idf_sents."
         )
-    table = idf_weights(frequency, count)
+    table = idf_weights(frequency, number)
     return TokenWeights(table, _words(manifest), name or _digest(table))
 
 

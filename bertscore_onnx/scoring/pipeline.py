@@ -3,12 +3,14 @@
 While one chunk is encoded, the one after it is read and tokenised and the one before it is matched.
 """
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,7 @@ from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
@@ -30,6 +33,7 @@ from bertscore_onnx.scoring.chunks import Chunk, DistinctTexts
 from bertscore_onnx.scoring.continued import ChunkScores, join_continued
 from bertscore_onnx.scoring.inputs import Pairs, Side, check_positive
 from bertscore_onnx.scoring.text_warnings import TextCounts
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 from bertscore_onnx.text.tokenizer import LongText, TextTokenizer, check_long_text
 
 CHUNK_BYTES = 128_000_000
@@ -77,6 +81,17 @@ def load_tokenizer(bundle: Bundle, long_text: LongText = "truncate", max_length:
     return tokenizer
 
 
+def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
+    """Return a name for all that decides which ids texts get: the tokenizer of a bundle, and where texts are cut.
+
+    Bundles of one model in other layers or precisions have the same.
+    """
+    files = [manifest.files.get(name) for name in (TOKENIZER_FILE, SENTENCEPIECE_FILE)]
+    decisive = (files, manifest.tokenizer_spec, manifest.empty_ids, manifest.vocab_size)
+    digest = hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()[:12]
+    return f"{digest}-{tokenizer.description}-{tokenizer.long_text}-{tokenizer.max_length}"
+
+
 class Pipeline(Closeable):
     """One model with its tokenizer; threads may share it, and so may scorers of different weights and rescaling."""
 
@@ -110,6 +125,8 @@ class Pipeline(Closeable):
         self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, max_length)
         self.max_length: int | None = max_length
         """The most tokens of a text where that was chosen; None for the model's own maximum."""
+        self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
+        """What makes the token ids; document counts of another cannot be used."""
         self.encoder: Encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
         """The model."""
         self.model: str = (
@@ -187,13 +204,15 @@ class Pipeline(Closeable):
         ]
         return encoded, TextCounts(truncated=num_truncated)
 
-    def documents(self, slices: Iterable[Side]) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield the ids of each text, (tokens,), duplicates included, some texts at a time."""
-        for some in slices:
-            if isinstance(some, EncodedTexts):
-                yield [some.embeddings.ids_of(row) for row in some.rows]
-            else:
-                yield self.tokenizer(some.texts)[0]
+    def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
+        """Count in how many of the texts each token occurs; texts come some at a time, duplicates included."""
+        documents = (
+            [some.embeddings.ids_of(row) for row in some.rows]
+            if isinstance(some, EncodedTexts)
+            else self.tokenizer(some.texts)[0]
+            for some in slices
+        )
+        return DocumentCounts.of_documents(documents, self.manifest.vocab_size, self.tokenization)
 
     def shared(self) -> Self:
         """Return this pipeline for one more user, who has to close it too."""

@@ -12,7 +12,7 @@ from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.errors import ClosedError, IdfError, InputError
 from bertscore_onnx.matching.matrix import match_matrix
 from bertscore_onnx.matching.rescaling import Rescaling
-from bertscore_onnx.matching.weights import TokenWeights, idf_of_documents, uniform
+from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import Score, Scores, join_scores
 from bertscore_onnx.scoring.inputs import (
     Pairs,
@@ -240,6 +240,12 @@ class TextScorer(Closeable):
         """
         self._pipeline.encoder.release_memory()
 
+    def shared(self) -> Self:
+        """Return a scorer of the same settings that shares the model, and is closed by itself."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _shared_pipeline=self._pipeline.shared())
+        return other
+
     def close(self) -> None:
         """Stop using the model, which is released when no other scorer shares it; this one cannot score after that."""
         if not self._is_closed:
@@ -252,12 +258,6 @@ class TextScorer(Closeable):
         if self._is_closed:
             raise ClosedError("The scorer was closed. Make a new one.")
         return self._shared_pipeline
-
-    def _sharing_model(self) -> Self:
-        """Return a copy that is one more user of the model."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, _shared_pipeline=self._pipeline.shared())
-        return other
 
     def _stream(
         self,
@@ -294,4 +294,5 @@ class TextScorer(Closeable):
         return texts
 
     def _idf_of(self, slices: Iterable[Side], name: str = "") -> TokenWeights:
-        return idf_of_documents(self._pipeline.documents(slices), self.manifest, name)
+        pipeline = self._pipeline
+        return idf_of_counts(pipeline.count_documents(slices), self.manifest, pipeline.tokenization, name)

@@ -10,7 +10,8 @@ import typer
 from bertscore_onnx.cli.inputs.files import InputFile
 from bertscore_onnx.cli.inputs.formats import InputFormat, format_of
 from bertscore_onnx.cli.inputs.sources import STANDARD_INPUT
-from bertscore_onnx.cli.inputs.tables.columns import Column, candidate_column, reference_columns
+from bertscore_onnx.cli.inputs.tables.columns import candidate_column, reference_columns
+from bertscore_onnx.tables.columns import Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from bertscore_onnx.cli.inputs.formats import InputFormat
 from bertscore_onnx.cli.inputs.lines import read_lines
 from bertscore_onnx.cli.inputs.sources import Source, open_source
-from bertscore_onnx.cli.inputs.tables.columns import Column
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.columns import Column
 
 
 @dataclass(frozen=True, slots=True)

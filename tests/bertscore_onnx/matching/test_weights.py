@@ -6,7 +6,8 @@ import pytest
 
 from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.errors import IdfError
-from bertscore_onnx.matching.weights import idf_of_documents, idf_of_mapping, uniform
+from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.matching.weights import idf_of_counts, idf_of_mapping, uniform
 
 DIFFERENT = [np.array([2, 5, 3]), np.array([2, 6, 3])]
 
@@ -14,6 +15,10 @@ DIFFERENT = [np.array([2, 5, 3]), np.array([2, 6, 3])]
 @pytest.fixture(scope="module")
 def manifest(tiny_bundle):
     return read_manifest(tiny_bundle)
+
+
+def idf_of_documents(slices, manifest):
+    return idf_of_counts(DocumentCounts.of_documents(slices, manifest.vocab_size, "test"), manifest, "test")
 
 
 def test_without_idf_only_the_zero_ids_weigh_nothing(manifest):

@@ -6,7 +6,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.matching.pairs import match_pairs
-from bertscore_onnx.scoring.inputs import slices_of
+from bertscore_onnx.scoring.inputs import collect_items, slices_of
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))
@@ -68,13 +68,13 @@ def test_equal_texts_of_a_chunk_are_encoded_once(scorer, monkeypatch):
     assert size == 4 * 32 * (4 + 4)  # a cat, the dog, each with its two special tokens
 
 
-def test_documents_are_the_ids_of_each_text(scorer, small_chunks):
-    pipeline = scorer._pipeline
-    handle = scorer.encode(SEVERAL)
-    expected = [ids.tolist() for ids in pipeline.tokenizer([text for group in SEVERAL for text in group])[0]]
-    slices = list(pipeline.documents(slices_of(handle)))
-    assert len(slices) == 2
-    assert [ids.tolist() for part in slices for ids in part] == expected
+def test_texts_that_came_encoded_are_counted_like_others(scorer, small_chunks):
+    counts = [
+        scorer._pipeline.count_documents(slices_of(side))
+        for side in (scorer.encode(SEVERAL), collect_items(SEVERAL, "texts"))
+    ]
+    assert counts[0] == counts[1]
+    assert counts[0].num_documents == sum(map(len, SEVERAL))
 
 
 def embeddings_of_chunks(monkeypatch):

@@ -7,8 +7,8 @@ from itertools import chain
 
 from bertscore_onnx.cli.inputs.lines import MAX_LINE_BYTES, read_lines
 from bertscore_onnx.cli.inputs.sources import Source
-from bertscore_onnx.cli.inputs.tables.columns import Column
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.columns import Column
 
 Row = tuple[str, list[str]]
 """Where a row begins, and its fields."""

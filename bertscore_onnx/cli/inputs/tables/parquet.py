@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bertscore_onnx.cli.inputs.sources import Source
-from bertscore_onnx.cli.inputs.tables.columns import Column
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.extras import needs_extra
+from bertscore_onnx.tables.columns import Column
 
 if TYPE_CHECKING:
     import pyarrow

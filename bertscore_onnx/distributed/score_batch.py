@@ -1,0 +1,148 @@
+"""`ScoreBatch`: what an engine calls with one batch of rows after the other, in as many processes as it likes."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from os import PathLike, fspath
+from typing import Any, Unpack
+
+from bertscore_onnx.distributed.settings import ScorerSettings, checked_settings, key_of
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.scorer_cache import ScorerCache
+from bertscore_onnx.scores import Score
+from bertscore_onnx.signature import Signature
+from bertscore_onnx.tables.batches import Batch, Table, table_of
+from bertscore_onnx.tables.rows import Errors, RowReader, Rows
+from bertscore_onnx.tables.scored import ScoreColumns, ScoredRows
+
+MAX_SCORERS = 2
+"""How many scorers a process keeps, which all that is called in it share."""
+
+_scorers = ScorerCache(MAX_SCORERS)
+
+
+class ScoreBatch:
+    """Scores batches of rows: a callable to give to Ray Data, Spark, Dask, `datasets.map` or pandas.
+
+    It holds settings alone, so that it is pickled and hashed in no time. The scorer is loaded in the process where it
+    is first called, once for all copies of equal settings. In fp32, fp16 and int8 on a CPU the scores of a row have the
+    same bits however rows are cut into batches.
+    """
+
+    def __init__(
+        self,
+        bundle: str | PathLike[str] | None = None,
+        candidate: str = "candidate",
+        reference: str = "reference",
+        *,
+        errors: Errors = "raise",
+        **settings: Unpack[ScorerSettings],
+    ) -> None:
+        """Take what to score with; no bundle is opened yet.
+
+        Args:
+            bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it for itself. None for the
+                default model of `lang`.
+            candidate: the name of the column of candidates, a text a row.
+            reference: that of references, a text or a list of texts a row.
+            errors: what becomes of a row that has a null or something else than texts: "raise" for an InputError with
+                its number, "null" for nulls as its scores and a further column `error` with the reason.
+            settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
+                the references: give it the `DocumentCounts` of the whole.
+
+        Raises:
+            InputError: there is no such setting, or no such treatment of errors.
+        """
+        RowReader(candidate, reference, errors)  # checks the treatment of errors
+        self._bundle = None if bundle is None else fspath(bundle)
+        self._candidate, self._reference, self._errors = candidate, reference, errors
+        self._settings = checked_settings(settings)
+
+    @property
+    def columns(self) -> ScoreColumns:
+        """The columns that it adds."""
+        return ScoreColumns(bool(self._settings.get("all_layers")), self._errors)
+
+    @property
+    def signature(self) -> Signature:
+        """That of its scores; loads the scorer in this process."""
+        with self._scorer() as scorer:
+            return scorer.signature
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Score the rows of a batch.
+
+        Args:
+            batch: a dict of columns (numpy arrays or lists), a `pyarrow.Table` or `RecordBatch`, or a
+                `pandas.DataFrame`.
+
+        Returns:
+            The batch in its form, with further columns: `precision`, `recall` and `f1`, float32, and `best_reference`,
+            the position of the reference with the best F; each a list over the layers with `all_layers`. With
+            `errors="null"` also `error`, which is null where there are scores. A dict then has arrays of objects. The
+            metadata of an Arrow schema gets the signature, under `bertscore_onnx.signature`.
+
+        Raises:
+            InputError: a column is missing, or has the name of one that is to be added; or a row cannot be scored.
+            BertScoreOnnxError: what `BERTScorer` raises, when it is first called in a process.
+        """
+        [scored] = self.stream([batch])
+        return scored
+
+    def stream(self, batches: Iterable[Batch], title: str = "") -> Iterator[Batch]:
+        """Score the rows of many batches, which are read some thousand rows ahead, so that their size is no matter.
+
+        Args:
+            batches: as for a call.
+            title: what the rows are of, such as a file, for a message.
+
+        Yields:
+            Each batch as a call returns it. Where a row cannot be scored, first the batches before it.
+
+        Raises:
+            InputError, BertScoreOnnxError: as a call raises them; the number of a row counts from the first batch on.
+        """
+        reader = RowReader(self._candidate, self._reference, self._errors, title)
+        waiting: deque[tuple[Table, Rows]] = deque()
+
+        def pairs() -> Iterator[tuple[str, list[str]]]:
+            for batch in batches:
+                table = table_of(batch)
+                candidates, references = map(table.values, reader.find(table.names))
+                table.check_free(self.columns.names)
+                rows = reader.read(candidates, references)
+                waiting.append((table, rows))
+                yield from rows.pairs
+
+        with self._scorer() as scorer:
+            signature, found = scorer.signature, list[Score]()
+
+            def finished() -> Batch:
+                table, rows = waiting.popleft()
+                scored = ScoredRows(found[:], rows.reasons, self.columns, signature)
+                found.clear()
+                return table.with_scores(scored)
+
+            for score in scorer.stream(pairs()):
+                while len(found) == len(waiting[0][1].pairs):
+                    yield finished()
+                found.append(score)
+            while waiting:
+                yield finished()
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the settings."""
+        return isinstance(other, ScoreBatch) and key_of(vars(self)) == key_of(vars(other))
+
+    def __hash__(self) -> int:
+        """Return what equal ones share."""
+        return hash(key_of(vars(self)))
+
+    def __repr__(self) -> str:
+        """Name the bundle and the settings."""
+        given: dict[str, Any] = {"candidate": self._candidate, "reference": self._reference, "errors": self._errors}
+        named = ", ".join(f"{name}={value!r}" for name, value in (given | self._settings).items())
+        return f"ScoreBatch({self._bundle!r}, {named})"
+
+    def _scorer(self) -> BERTScorer:
+        """Return the scorer of this process; the caller closes it."""
+        return _scorers.get(key_of(self._bundle, self._settings), lambda: BERTScorer(self._bundle, **self._settings))

@@ -1,0 +1,219 @@
+"""In how many documents each token occurs: integers, so that counts of parts add up exactly to those of the whole."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import IdfError, InputError
+from bertscore_onnx.extras import needs_extra
+from bertscore_onnx.files import write_whole
+from bertscore_onnx.matching.idf import document_frequency
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ALL_DOCUMENTS = -1
+"""The token of the row that holds the number of documents."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentCounts:
+    """How many documents, usually references, each token occurs in; duplicates count.
+
+    `BERTScorer(idf=counts)` weighs tokens by them. Counts of parts of a corpus add up with `+`, in any order, to those
+    of the whole; none of them depends on the model's weights, only on its tokenizer.
+    """
+
+    tokens: NDArray[np.int64]
+    """The ids that occur, increasing, (tokens,)."""
+
+    documents: NDArray[np.int64]
+    """How many documents each occurs in, (tokens,), each from 1 to `num_documents`."""
+
+    num_documents: int
+    """How many documents there are."""
+
+    tokenization: str
+    """What made tokens of texts; counts of another cannot be added, nor weigh tokens of it."""
+
+    @classmethod
+    def of_documents(
+        cls, slices: Iterable[Sequence[NDArray[np.int64]]], vocab_size: int, tokenization: str
+    ) -> "DocumentCounts":
+        """Count.
+
+        Args:
+            slices: the ids of each document, (tokens,), some documents at a time.
+            vocab_size: how many ids there are; every id is below it.
+            tokenization: what made the ids.
+        """
+        frequency, number = np.zeros(vocab_size, dtype=np.int64), 0  # (vocab_size,)
+        for documents in slices:
+            if documents:
+                frequency += document_frequency(documents, vocab_size)
+                number += len(documents)
+        tokens = np.flatnonzero(frequency)
+        return cls(tokens, frequency[tokens], number, tokenization)
+
+    @classmethod
+    def of_rows(cls, tokens: NDArray[np.int64], documents: NDArray[np.int64], tokenization: str) -> "DocumentCounts":
+        """Add up rows of counts, such as `to_arrow` gives.
+
+        Args:
+            tokens: the id of each row, (rows,), in any order, any number of times; or `ALL_DOCUMENTS`.
+            documents: how many documents it occurs in, (rows,).
+            tokenization: what made the ids.
+
+        Raises:
+            InputError: the numbers are those of no documents.
+        """
+        found, position = np.unique(tokens, return_inverse=True)
+        sums = np.zeros(len(found), dtype=np.int64)
+        np.add.at(sums, position, documents)
+        number = int(sums[found == ALL_DOCUMENTS].sum())
+        is_token = found != ALL_DOCUMENTS
+        counts = cls(found[is_token], sums[is_token], number, tokenization)
+        if not counts._is_possible():
+            raise InputError(
+                f"The counts are of {number:,} documents, and a token is said to occur in fewer than one of them or in "
+                f"more; expected a row with the token {ALL_DOCUMENTS} for the number of documents, and for each token "
+                "one up to that many. Count the documents again."
+            )
+        return counts
+
+    def __add__(self, other: "DocumentCounts") -> "DocumentCounts":
+        """Return the counts of both.
+
+        Raises:
+            InputError: their tokens are of different tokenizers, or of texts that were cut at different lengths.
+        """
+        if not isinstance(other, DocumentCounts):
+            return NotImplemented
+        if self.tokenization != other.tokenization:
+            raise InputError(
+                f"The counts are of different tokenizations, {self.tokenization} and {other.tokenization}. Count all "
+                "documents with one bundle and the same settings."
+            )
+        tokens, documents = (np.concatenate(rows) for rows in zip(self._rows(), other._rows(), strict=True))
+        return self.of_rows(tokens, documents, self.tokenization)
+
+    def __radd__(self, other: object) -> Self:
+        """Let `sum()` begin with 0."""
+        return self if other == 0 else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all that the counts hold."""
+        return isinstance(other, DocumentCounts) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        """Return what equal counts share."""
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        """Tell the size rather than the content."""
+        return f"DocumentCounts({self.num_documents:,} documents, {len(self.tokens):,} tokens, {self.tokenization})"
+
+    def save(self, file: str | PathLike[str]) -> None:
+        """Write a file that `load` reads; equal counts give equal bytes.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        tokens, documents = self.tokens.tolist(), self.documents.tolist()
+        content = _File(self.tokenization, self.num_documents, tokens, documents)
+        write_whole(file, msgspec.json.encode(content))
+
+    @classmethod
+    def load(cls, file: str | PathLike[str]) -> "DocumentCounts":
+        """Read a file that `save` wrote.
+
+        Raises:
+            InputError: there is none, or it holds something else.
+        """
+        name = fspath(file)
+        try:
+            content = msgspec.json.decode(Path(name).read_bytes(), type=_File)
+        except OSError as error:
+            raise InputError(f"Cannot read {name!r} ({error.strerror}); expected a file of document counts.") from error
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"{name} does not hold document counts ({error}). Write it with `bertscore-onnx count-documents`, or "
+                "with `DocumentCounts.save`."
+            ) from error
+        tokens, documents = np.array(content.tokens, dtype=np.int64), np.array(content.documents, dtype=np.int64)
+        counts = cls(tokens, documents, content.num_documents, content.tokenization)
+        if len(tokens) != len(documents) or (np.diff(tokens) <= 0).any() or not counts._is_possible():
+            raise InputError(f"{name} holds impossible document counts. Count the documents again.")
+        return counts
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """Return a table of the columns `token` and `documents`, int64, and `tokenization`, a string.
+
+        A row for each token, and one with the token -1, of which `documents` is the number of documents. Rows of
+        several tables, summed by tokenization and token, are counts again.
+
+        Raises:
+            MissingExtraError: pyarrow is not installed.
+        """
+        with needs_extra("parquet", "A table of document counts"):
+            import pyarrow
+        tokens, documents = self._rows()
+        names = pyarrow.array([self.tokenization] * len(tokens), pyarrow.string())
+        return pyarrow.table({"token": tokens, "documents": documents, "tokenization": names})
+
+    @classmethod
+    def from_arrow(cls, table: "pyarrow.Table") -> "DocumentCounts":
+        """Add up the rows of `to_arrow`, of one table or of several that were put together or summed.
+
+        Raises:
+            InputError: they are of several tokenizations, or of none; or the numbers are those of no documents.
+        """
+        names = table["tokenization"].unique().to_pylist()
+        if len(names) != 1:
+            listed = ", ".join(map(str, names)) or "none, for there is no row"
+            raise InputError(f"Document counts are of one tokenization; these are of {listed}.")
+        return cls.of_rows(table["token"].to_numpy(), table["documents"].to_numpy(), names[0])
+
+    def frequency(self, vocab_size: int, tokenization: str) -> NDArray[np.int64]:
+        """Return the documents that each id of a model occurs in, (vocab_size,).
+
+        Raises:
+            IdfError: the counts are of another tokenizer, or of texts that were cut elsewhere.
+        """
+        if self.tokenization != tokenization or self.tokens[-1:].max(initial=-1) >= vocab_size:
+            raise IdfError(
+                f"The document counts are of the tokenization {self.tokenization}; the scorer's is {tokenization}. "
+                "Count the documents with this bundle, and the same long_text and max_length."
+            )
+        frequency = np.zeros(vocab_size, dtype=np.int64)
+        frequency[self.tokens] = self.documents
+        return frequency
+
+    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.append(self.tokens, ALL_DOCUMENTS), np.append(self.documents, self.num_documents)
+
+    def _key(self) -> tuple[str, int, bytes, bytes]:
+        return self.tokenization, self.num_documents, self.tokens.tobytes(), self.documents.tobytes()
+
+    def _is_possible(self) -> bool:
+        in_range = (self.tokens >= 0) & (self.documents >= 1) & (self.documents <= self.num_documents)
+        return self.num_documents >= 0 and bool(in_range.all())
+
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """A file of counts."""
+
+    tokenization: str
+    num_documents: Count
+    tokens: list[Count]
+    documents: list[Count]
+    format: Literal["bertscore-onnx document counts 1"] = "bertscore-onnx document counts 1"
