@@ -6,6 +6,7 @@ RUN := $(VENV)/bin/python
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 EXPORTER := $(VENV)/.exporter
 INSTALLED := $(VENV)/.installed
+ENGINES := $(VENV)/.engines
 RUNTIME := $(VENV)/runtime
 INTEGRATIONS := $(patsubst examples/constraints/%.txt,$(VENV)/integrations/%,$(wildcard examples/constraints/*.txt))
 SITE := $(VENV)/site
@@ -16,7 +17,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo check quick test test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint hooks clean
+.PHONY: demo check quick test test-distributed test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -37,6 +38,10 @@ quick: $(INSTALLED)
 # Run the whole suite, parity with bert-score included: eleven minutes on two cores.
 test: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10
+
+# Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
+test-distributed: $(ENGINES)
+	$(RUN) -m pytest --quiet --numprocesses 2 --dist loadgroup -m distributed tests/bertscore_onnx
 
 # Run the examples with the packages they are for, each in an environment of its own: their requirements conflict.
 test-integrations: $(INSTALLED) $(INTEGRATIONS:%=%/.installed)
@@ -103,6 +108,10 @@ $(EXPORTER): pyproject.toml constraints.txt
 $(INSTALLED): $(EXPORTER)
 	$(RUN) $(INSTALL) --upgrade pip
 	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server,evaluation]" --group dev
+	touch $@
+
+$(ENGINES): $(INSTALLED)
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[ray,spark]"
 	touch $@
 
 $(RUNTIME)/.installed: pyproject.toml constraints.txt

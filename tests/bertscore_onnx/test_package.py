@@ -22,11 +22,13 @@ def test_exported_members():
     assert bertscore_onnx.__all__ == [
         "BERTScorer",
         "BertScoreOnnxError",
+        "DocumentCounts",
         "EncodedTexts",
         "Score",
         "Scores",
         "Signature",
         "__version__",
+        "count_documents",
         "score",
     ]
     for name in bertscore_onnx.__all__:
