@@ -11,7 +11,7 @@ from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.document_counter import DocumentCounter
 from bertscore_onnx.tables.batches import Batch, table_of
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.rows import Errors
+from bertscore_onnx.tables.rows import Errors, check_errors
 
 if TYPE_CHECKING:
     import pyarrow
@@ -37,8 +37,9 @@ class CountBatch:
             settings: those of `BERTScorer` that say which bundle, and where texts are cut.
 
         Raises:
-            InputTypeError: there is no such setting.
+            InputError: there is no such setting, or no such treatment of rows.
         """
+        check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
         self._reference, self._errors = reference, errors
         self._settings = checked_settings(settings, TokenizerSettings)

@@ -11,7 +11,7 @@ from bertscore_onnx.scorer_cache import ScorerCache
 from bertscore_onnx.scores import Score
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.batches import Batch, Table, table_of
-from bertscore_onnx.tables.rows import Errors, RowReader, Rows
+from bertscore_onnx.tables.rows import Errors, RowReader, Rows, check_errors
 from bertscore_onnx.tables.scored import ScoreColumns, ScoredRows
 
 MAX_SCORERS = 2
@@ -52,7 +52,7 @@ class ScoreBatch:
         Raises:
             InputError: there is no such setting, or no such treatment of errors.
         """
-        RowReader(candidate, reference, errors)  # checks the treatment of errors
+        check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
         self._candidate, self._reference, self._errors = candidate, reference, errors
         self._settings = checked_settings(settings)
