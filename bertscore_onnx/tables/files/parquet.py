@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bertscore_onnx.cli.inputs.sources import Source
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.extras import needs_extra
 from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.files.sources import Source
 
 if TYPE_CHECKING:
     import pyarrow

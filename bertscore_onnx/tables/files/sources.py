@@ -10,8 +10,8 @@ from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import cast
 
-from bertscore_onnx.cli.inputs.signatures import HEAD_BYTES, is_gzip, refuse_foreign
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.files.signatures import HEAD_BYTES, is_gzip, refuse_foreign
 
 STANDARD_INPUT = "-"
 
@@ -42,7 +42,7 @@ class Source:
         """
         head, file = _look_ahead(self.raw())
         if is_gzip(head):
-            from bertscore_onnx.cli.inputs.unpacking import Unpacked  # costs start-up time and is needed only here
+            from bertscore_onnx.tables.files.unpacking import Unpacked  # costs start-up time and is needed only here
 
             head, file = _look_ahead(Unpacked(file, self.title))
         refuse_foreign(head, self.title)
