@@ -50,11 +50,12 @@ class Source:
 
 
 @contextmanager
-def open_source(name: str, *, to_read_again: bool = False) -> Iterator[Source]:
+def open_source(name: str, *, title: str | None = None, to_read_again: bool = False) -> Iterator[Source]:
     """Open a file for as long as the block lasts.
 
     Args:
         name: a file, or `-` for standard input, which stays open.
+        title: what to call it in a message; None for its name.
         to_read_again: whether it must be rereadable; then a pipe is read to its end, into a temporary file.
 
     Raises:
@@ -65,9 +66,9 @@ def open_source(name: str, *, to_read_again: bool = False) -> Iterator[Source]:
             with TemporaryFile() as spool:
                 copyfileobj(file, spool)
                 spool.seek(0)
-                yield Source(name, spool)
+                yield Source(title or name, spool)
         else:
-            yield Source(name, file)
+            yield Source(title or name, file)
 
 
 class _Rejoined(BufferedIOBase):
