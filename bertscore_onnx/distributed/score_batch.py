@@ -17,6 +17,9 @@ from bertscore_onnx.tables.scored import ScoreColumns, ScoredRows
 MAX_SCORERS = 2
 """How many scorers a process keeps, which all that is called in it share."""
 
+MAX_IDLE_ROWS = 10_000
+"""How many rows in a row that cannot be scored are kept before they are handed on without waiting for a score."""
+
 _scorers = ScorerCache(MAX_SCORERS)
 
 
@@ -102,16 +105,42 @@ class ScoreBatch:
             InputError, BertScoreOnnxError: as a call raises them; the number of a row counts from the first batch on.
         """
         reader = RowReader(self._candidate, self._reference, self._errors, title)
-        waiting: deque[tuple[Table, Rows]] = deque()
 
-        def pairs() -> Iterator[tuple[str, list[str]]]:
+        def read() -> Iterator[tuple[Table, Rows]]:
             for batch in batches:
                 table = table_of(batch)
                 candidates, references = map(table.values, reader.find(table.names))
                 table.check_free(self.columns.names)
-                rows = reader.read(candidates, references)
+                yield table, reader.read(candidates, references)
+
+        return self.stream_rows(read())
+
+    def stream_rows(self, batches: Iterable[tuple[Table, Rows]]) -> Iterator[Batch]:
+        """Score rows that were read already, as `stream` does.
+
+        Args:
+            batches: each batch, and the texts in its rows.
+
+        Yields:
+            Each batch as a call returns it. Where `batches` fails, first the batches before.
+
+        Raises:
+            BertScoreOnnxError: what `BERTScorer` raises.
+        """
+        unread = iter(batches)
+        waiting: deque[tuple[Table, Rows]] = deque()
+        is_ended = False
+
+        def pairs() -> Iterator[tuple[str, list[str]]]:
+            nonlocal is_ended
+            num_idle = 0  # rows without a pair, for which no score comes
+            for table, rows in unread:
                 waiting.append((table, rows))
                 yield from rows.pairs
+                num_idle = 0 if rows.pairs else num_idle + len(rows.reasons)
+                if num_idle > MAX_IDLE_ROWS:
+                    return
+            is_ended = True
 
         with self._scorer() as scorer:
             signature, found = scorer.signature, list[Score]()
@@ -122,14 +151,16 @@ class ScoreBatch:
                     yield table.with_scores(ScoredRows(found[:], rows.reasons, self.columns, signature))
                     found.clear()
 
-            try:
-                for score in scorer.stream(pairs()):
+            while not is_ended:
+                try:
+                    for score in scorer.stream(pairs()):
+                        yield from finished()  # batches without a pair
+                        found.append(score)
+                        yield from finished()
+                except Exception:
                     yield from finished()
-                    found.append(score)
-            except Exception:
+                    raise
                 yield from finished()
-                raise
-            yield from finished()
 
     def __eq__(self, other: object) -> bool:
         """Compare the settings."""
