@@ -119,11 +119,11 @@ $(RUNTIME)/.installed: pyproject.toml constraints.txt
 	$(RUNTIME)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]"
 	touch $@
 
-# The file of constraints is named after the package. An example that is a package itself is installed beside it.
+# The file names every package of the environment. An example that is a package itself is installed beside it.
 $(VENV)/integrations/%/.installed: examples/constraints/%.txt pyproject.toml $(INSTALLED)
 	$(PYTHON) -m venv --clear --without-pip $(@D)
-	$(RUN) -m pip --quiet --disable-pip-version-check --python $(@D)/bin/python install --constraint $< \
-		--editable ".[cpu]" $* $(patsubst %/pyproject.toml,./%,$(wildcard examples/$*/pyproject.toml))
+	$(RUN) -m pip --quiet --disable-pip-version-check --python $(@D)/bin/python install --requirement $< \
+		--editable ".[cpu]" $(patsubst %/pyproject.toml,./%,$(wildcard examples/$*/pyproject.toml))
 	touch $@
 
 $(SITE)/.installed: pyproject.toml constraints.txt

@@ -11,6 +11,12 @@ Errors = Literal["raise", "null"]
 """What becomes of a row that cannot be scored: an error that names it, or nulls and a reason."""
 
 
+def check_errors(errors: str) -> None:
+    """Raise an InputError where this is no treatment of rows."""
+    if errors not in get_args(Errors):
+        raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of a batch."""
@@ -25,24 +31,24 @@ class Rows:
 class RowReader:
     """Reads the rows of one batch after the other, and knows how many it has read."""
 
-    def __init__(self, candidate: str, reference: str, errors: Errors, title: str = "") -> None:
+    def __init__(self, candidate: str, reference: str, errors: Errors, title: str = "", num_read: int = 0) -> None:
         """Take where the texts are.
 
         Args:
             candidate, reference: the names of the columns.
             errors: what becomes of a row that cannot be scored.
             title: what the rows are of, such as a file, for a message.
+            num_read: how many rows stand before the first one that is to be read.
 
         Raises:
             InputError: there is no such treatment of rows.
         """
-        if errors not in get_args(Errors):
-            raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
+        check_errors(errors)
         self._candidate = Column((candidate,), "candidate")
         self._reference = Column((reference,), "reference", may_hold_lists=True)
         self._errors = errors
         self._title = title
-        self._num_read = 0
+        self._num_read = num_read
 
     def find(self, names: Sequence[str]) -> tuple[str, str]:
         """Return the names of the two columns among all that are there; an InputError where one is missing."""

@@ -81,3 +81,15 @@ def opened_as_openvino(monkeypatch):
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [provider])
     monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", open_on_cpu)
     return opened
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a file of the test's own and return its path."""
+
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs.formats import InputFormat
 from bertscore_onnx.cli.messages import silence_warnings
 from bertscore_onnx.cli.options.scorer import (
     AllowFp32Baseline,
@@ -27,6 +26,7 @@ from bertscore_onnx.cli.options.scorer import (
     check_model,
 )
 from bertscore_onnx.cli.outputs.choice import OutputFormat, choose_output
+from bertscore_onnx.tables.files.formats import InputFormat
 
 
 def score(

@@ -159,9 +159,9 @@ def _is_loopback(host: str) -> bool:
 
 def _read_idf(specs: Sequence[str]) -> dict[str, list[str]]:
     """Read the sentences of each table, given as NAME=FILE; of a file with columns, its references."""
+    from bertscore_onnx.cli.inputs.columns import reference_columns
     from bertscore_onnx.cli.inputs.files import InputFile, open_input
-    from bertscore_onnx.cli.inputs.formats import format_of
-    from bertscore_onnx.cli.inputs.tables.columns import reference_columns
+    from bertscore_onnx.tables.files.formats import format_of
 
     tables: dict[str, list[str]] = {}
     for spec in specs:

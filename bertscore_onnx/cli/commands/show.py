@@ -155,8 +155,8 @@ def _kind(output: str | None) -> str:
 
 
 def _lines(name: str) -> list[str]:
-    from bertscore_onnx.cli.inputs.lines import read_lines
-    from bertscore_onnx.cli.inputs.sources import open_source
+    from bertscore_onnx.tables.files.lines import read_lines
+    from bertscore_onnx.tables.files.sources import open_source
 
     with open_source(name) as source:
         return list(read_lines(source, "references, one a line"))

@@ -7,11 +7,11 @@ from pathlib import Path, PurePath
 
 import typer
 
+from bertscore_onnx.cli.inputs.columns import candidate_column, reference_columns
 from bertscore_onnx.cli.inputs.files import InputFile
-from bertscore_onnx.cli.inputs.formats import InputFormat, format_of
-from bertscore_onnx.cli.inputs.sources import STANDARD_INPUT
-from bertscore_onnx.cli.inputs.tables.columns import candidate_column, reference_columns
 from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.files.formats import InputFormat, format_of
+from bertscore_onnx.tables.files.sources import STANDARD_INPUT
 
 
 @dataclass(frozen=True, slots=True)

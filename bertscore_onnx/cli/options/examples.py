@@ -10,6 +10,11 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx score -m BUNDLE -c pairs.csv.gz --candidate-column mt --reference-column ref1 ref2
         bertscore-onnx score -m BUNDLE -c - --input-format tsv --json < pairs.tsv
     """,
+    "batch": """
+        bertscore-onnx batch -m BUNDLE --input 'pairs/*.parquet' --output scores
+        bertscore-onnx batch -m BUNDLE -i a.jsonl b.csv.gz -o scores --candidate mt --columns id --errors null
+        bertscore-onnx batch -m BUNDLE -i pairs -o scores --idf --engine ray --nthreads 4
+    """,
     "show": """
         bertscore-onnx show --lang en -c "It is cold today." -r "The weather is cold."
         bertscore-onnx show -m BUNDLE -c "It is cold." -r "The weather is cold." "It is freezing." -o match.html

@@ -77,17 +77,5 @@ def installed_bundle(home, tiny_bundle) -> Path:
     return shutil.copytree(tiny_bundle, bundle_folder("tiny-bert", Variant(2)))
 
 
-@pytest.fixture
-def write(tmp_path):
-    """Write a file of the test's own and return its path."""
-
-    def write(name, content):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 def _environment():
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

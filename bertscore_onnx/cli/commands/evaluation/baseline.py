@@ -127,9 +127,9 @@ def _resolved(model: str) -> "Bundle":
 
 
 def _texts(corpus: str, max_words: int) -> list[str]:
-    from bertscore_onnx.cli.inputs.lines import read_lines
-    from bertscore_onnx.cli.inputs.sources import open_source
     from bertscore_onnx.evaluation.unrelated import short_texts
+    from bertscore_onnx.tables.files.lines import read_lines
+    from bertscore_onnx.tables.files.sources import open_source
 
     with open_source(corpus) as source:
         return short_texts(read_lines(source), max_words)

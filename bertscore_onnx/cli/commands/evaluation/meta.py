@@ -6,13 +6,13 @@ from typing import Annotated, Literal, cast, get_args
 
 import typer
 
-from bertscore_onnx.cli.inputs.formats import InputFormat
 from bertscore_onnx.cli.messages import silence_warnings
 from bertscore_onnx.cli.options.scorer import Device, Model, NumLayers, NumThreads, Quiet
 from bertscore_onnx.cli.outputs.choice import chosen_format
 from bertscore_onnx.cli.tasks.effects import check_task
 from bertscore_onnx.cli.tasks.extras import check_extras
 from bertscore_onnx.cli.tasks.options import MetaOptions, Metric, ResultFormat, TableColumns, Task, TaskOptions
+from bertscore_onnx.tables.files.formats import InputFormat
 
 
 def meta(

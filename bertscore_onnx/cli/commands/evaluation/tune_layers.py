@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs.formats import InputFormat
 from bertscore_onnx.cli.messages import silence_warnings, tell
 from bertscore_onnx.cli.options.completion import complete_model
 from bertscore_onnx.cli.options.scorer import BatchSize, Device, NumThreads, Quiet, Verbose
 from bertscore_onnx.cli.tables import print_table
+from bertscore_onnx.tables.files.formats import InputFormat
 
 if TYPE_CHECKING:
     from bertscore_onnx.evaluation.layers import LayerCorrelation, LayerTuning

@@ -7,7 +7,6 @@ from pathlib import Path
 import typer
 
 from bertscore_onnx.cli.inputs.judgements import read_table
-from bertscore_onnx.cli.inputs.sources import STANDARD_INPUT
 from bertscore_onnx.cli.options.scorer import check_effects
 from bertscore_onnx.cli.tasks.inputs.table_systems import systems_of_table
 from bertscore_onnx.cli.tasks.options import MetaOptions
@@ -21,6 +20,7 @@ from bertscore_onnx.evaluation.meta import (
     read_eval_set,
     score_system_texts,
 )
+from bertscore_onnx.tables.files.sources import STANDARD_INPUT
 
 
 def read_systems(

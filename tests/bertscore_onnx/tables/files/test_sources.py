@@ -9,9 +9,9 @@ import zipfile
 
 import pytest
 
-from bertscore_onnx.cli.inputs.lines import read_lines
-from bertscore_onnx.cli.inputs.sources import open_source
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.files.lines import read_lines
+from bertscore_onnx.tables.files.sources import open_source
 
 TEXT = "eins\nzwölf\n".encode()
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from bertscore_onnx.cli.inputs.lines import MAX_LINE_BYTES, read_lines
-from bertscore_onnx.cli.inputs.sources import Source
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.files.lines import MAX_LINE_BYTES, read_lines
+from bertscore_onnx.tables.files.sources import Source
 
 Row = tuple[str, list[str]]
 """Where a row begins, and its fields."""

@@ -10,8 +10,8 @@ from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import cast
 
-from bertscore_onnx.cli.inputs.signatures import HEAD_BYTES, is_gzip, refuse_foreign
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.files.signatures import HEAD_BYTES, is_gzip, refuse_foreign
 
 STANDARD_INPUT = "-"
 
@@ -42,7 +42,7 @@ class Source:
         """
         head, file = _look_ahead(self.raw())
         if is_gzip(head):
-            from bertscore_onnx.cli.inputs.unpacking import Unpacked  # costs start-up time and is needed only here
+            from bertscore_onnx.tables.files.unpacking import Unpacked  # costs start-up time and is needed only here
 
             head, file = _look_ahead(Unpacked(file, self.title))
         refuse_foreign(head, self.title)
@@ -50,11 +50,12 @@ class Source:
 
 
 @contextmanager
-def open_source(name: str, *, to_read_again: bool = False) -> Iterator[Source]:
+def open_source(name: str, *, title: str | None = None, to_read_again: bool = False) -> Iterator[Source]:
     """Open a file for as long as the block lasts.
 
     Args:
         name: a file, or `-` for standard input, which stays open.
+        title: what to call it in a message; None for its name.
         to_read_again: whether it must be rereadable; then a pipe is read to its end, into a temporary file.
 
     Raises:
@@ -65,9 +66,9 @@ def open_source(name: str, *, to_read_again: bool = False) -> Iterator[Source]:
             with TemporaryFile() as spool:
                 copyfileobj(file, spool)
                 spool.seek(0)
-                yield Source(name, spool)
+                yield Source(title or name, spool)
         else:
-            yield Source(name, file)
+            yield Source(title or name, file)
 
 
 class _Rejoined(BufferedIOBase):

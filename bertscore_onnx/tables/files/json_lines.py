@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from bertscore_onnx.cli.inputs.lines import read_lines
-from bertscore_onnx.cli.inputs.sources import Source
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.files.lines import read_lines
+from bertscore_onnx.tables.files.sources import Source
 
 
 def read_json_lines(source: Source, columns: Sequence[Column]) -> Iterator[list[str]]:

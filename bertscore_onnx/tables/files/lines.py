@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import BinaryIO, cast
 
-from bertscore_onnx.cli.inputs.sources import Source
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.files.sources import Source
 
 MAX_LINE_BYTES = 10_000_000
 """A longer line is refused, so that a pipe without line ends cannot fill the memory."""

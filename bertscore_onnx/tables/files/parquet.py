@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bertscore_onnx.cli.inputs.sources import Source
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.extras import needs_extra
 from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.files.sources import Source
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,7 +30,7 @@ def read_parquet(source: Source, columns: Sequence[Column]) -> Iterator[list[str
     def choose(schema: "pyarrow.Schema") -> list[str]:
         names.extend(column.find(schema.names, source.title) for column in columns)
         for column, name in zip(columns, names, strict=True):
-            _check_type(schema.field(name).type, column, name, source.title)
+            check_type(schema.field(name).type, column, name, source.title)
         return names
 
     for place, values in read_values(source, choose):
@@ -67,12 +67,23 @@ def read_values(
                 number += 1
                 yield f"{source.title}, row {number}", values
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{source.title} cannot be read as Parquet, after row {number}: {error}. Write or copy it again."
-        ) from error
+        raise unreadable(f"{source.title}, after row {number},", error) from error
 
 
-def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str) -> None:
+def unreadable(place: str, error: Exception) -> InputError:
+    """Return the error that says that a file is no Parquet or damaged, and where."""
+    return InputError(f"{place} cannot be read as Parquet: {error}. Write or copy it again.")
+
+
+def check_type(given: "pyarrow.DataType", column: Column, name: str, title: str) -> None:
+    """Raise an InputError where a column of this type holds no texts.
+
+    Args:
+        given: the type.
+        column: what the column is for.
+        name: its name.
+        title: the file.
+    """
     from pyarrow import types
 
     item = given

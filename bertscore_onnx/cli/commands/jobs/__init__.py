@@ -1,0 +1,1 @@
+"""The commands that score whole collections of files."""

@@ -1,1 +1,0 @@
-"""Texts in the columns of tables: TSV, CSV, JSON lines and Parquet."""
