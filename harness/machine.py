@@ -31,7 +31,7 @@ def machine_facts() -> dict[str, str]:
     facts = {
         "processor": processor.get("model name") or platform.processor() or platform.machine(),
         "family, model, stepping": " ".join(processor.get(name, "?") for name in ("cpu family", "model", "stepping")),
-        "cores usable": str(usable_cpus().number),
+        "cores usable": str(usable_cpus()),
         "features": " ".join(name for name in FEATURES if name in flags) or "unknown",
         "load at the start": f"{os.getloadavg()[0]:.2f}",
         "system": f"{platform.system()} {platform.machine()}",

@@ -20,34 +20,39 @@ def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
     return None if flags is None else [feature for feature in CPU_FEATURES if feature in flags]
 
 
-CpuBound = Literal["affinity", "quota", "OMP_NUM_THREADS"]
-"""What bounds the CPUs of a process: those it may run on, which are the whole machine's unless something restricts it;
-the quota of its container, or of another control group; or the environment variable that tells OpenMP, which Ray and
-Spark set to the CPUs of a worker."""
+CpuSource = Literal["affinity", "quota", "OMP_NUM_THREADS"]
+"""What says how many CPUs a process may keep busy: those it may run on, which are the whole machine's unless something
+restricts it; the quota of its container, or of another control group; or the environment variable that tells OpenMP,
+which Ray and Spark set to the CPUs of a worker."""
 
 
-class UsableCpus(NamedTuple):
-    """How many CPUs a process may keep busy, and why no more."""
+class CpuBound(NamedTuple):
+    """How many CPUs a process may keep busy, and what says so."""
 
     number: int
     """At least 1."""
 
-    bound: CpuBound
-    """The strictest; of equal ones the first that `CpuBound` names."""
+    source: CpuSource
+    """The strictest; of equal ones the first that `CpuSource` names."""
 
 
-def usable_cpus() -> UsableCpus:
-    """Return how many CPUs this process is to keep busy: those it is permitted, and at most `OMP_NUM_THREADS`."""
+def usable_cpus() -> int:
+    """Return how many CPUs this process is to keep busy: what the system permits, and at most `OMP_NUM_THREADS`."""
+    return cpu_bound().number
+
+
+def cpu_bound() -> CpuBound:
+    """Return how many CPUs this process is to keep busy, and what says so."""
     permitted = permitted_cpus()
     wanted = _openmp_threads(os.environ.get("OMP_NUM_THREADS", ""))
-    return permitted if wanted is None or wanted >= permitted.number else UsableCpus(wanted, "OMP_NUM_THREADS")
+    return permitted if wanted is None or wanted >= permitted.number else CpuBound(wanted, "OMP_NUM_THREADS")
 
 
-def permitted_cpus() -> UsableCpus:
+def permitted_cpus() -> CpuBound:
     """Return how many CPUs the system lets this process keep busy: its affinity, and its quota, rounded up."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _cgroup_quota()
-    return UsableCpus(cpus, "affinity") if quota is None or quota >= cpus else UsableCpus(max(1, quota), "quota")
+    return CpuBound(cpus, "affinity") if quota is None or quota >= cpus else CpuBound(max(1, quota), "quota")
 
 
 def _openmp_threads(value: str) -> int | None:

@@ -73,7 +73,7 @@ class Sessions:
         self._opened: dict[bool, Any] = {}
         self._pid = os.getpid()
         self._is_closed = False
-        self.num_threads: int = num_threads or usable_cpus().number
+        self.num_threads: int = num_threads or usable_cpus()
         """CPU threads to use."""
         self.provider: Provider = self._open_first(_providers_for(bundle, device))
         """The provider in use."""

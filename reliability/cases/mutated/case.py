@@ -50,7 +50,7 @@ Change = Callable[[bytes, random.Random], bytes]
 
 def measure(settings: Settings) -> list[Figure]:
     """Open mutated bundles, many in a process that may crash, and in as many processes as there are CPUs."""
-    workers = usable_cpus().number
+    workers = usable_cpus()
     numbers = range(settings.sizes.mutated_bundles)
     with tempfile.TemporaryDirectory() as folder:
         bases = make_bases(settings.tiny, Path(folder))

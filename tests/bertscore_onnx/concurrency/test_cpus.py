@@ -68,13 +68,13 @@ def four_cpus(monkeypatch):
 
 
 def test_without_bounds_all_permitted_cpus_are_used(four_cpus):
-    assert cpus.usable_cpus() == cpus.permitted_cpus() == (4, "affinity")
+    assert cpus.cpu_bound() == cpus.permitted_cpus() == (4, "affinity")
 
 
 @pytest.mark.parametrize(("quota", "expected"), [(1, (1, "quota")), (0, (1, "quota")), (4, (4, "affinity"))])
 def test_the_quota_bounds_the_cpus(four_cpus, quota, expected):
     four_cpus.setattr(cpus, "_cgroup_quota", lambda: quota)
-    assert cpus.usable_cpus() == expected
+    assert cpus.cpu_bound() == expected
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_the_quota_bounds_the_cpus(four_cpus, quota, expected):
 )
 def test_the_environment_bounds_the_cpus(four_cpus, value, expected):
     four_cpus.setenv("OMP_NUM_THREADS", value)
-    assert cpus.usable_cpus() == expected
+    assert cpus.cpu_bound() == expected
     assert cpus.permitted_cpus() == (4, "affinity")
 
 
 def test_the_quota_counts_where_the_environment_allows_more(four_cpus):
     four_cpus.setattr(cpus, "_cgroup_quota", lambda: 2)
     four_cpus.setenv("OMP_NUM_THREADS", "3")
-    assert cpus.usable_cpus() == (2, "quota")
+    assert cpus.cpu_bound() == (2, "quota")
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no CPU affinity")
@@ -106,6 +106,6 @@ def test_the_affinity_bounds_the_cpus():
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(before)})
-        assert cpus.usable_cpus().number == 1
+        assert cpus.usable_cpus() == 1
     finally:
         os.sched_setaffinity(0, before)

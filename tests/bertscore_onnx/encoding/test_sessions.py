@@ -15,7 +15,6 @@ import pytest
 from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
-from bertscore_onnx.concurrency.cpus import UsableCpus
 from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
 from bertscore_onnx.encoding.sessions import Sessions, open_session
 from bertscore_onnx.errors import ClosedError, DeviceError, DigestError, GraphError, InputError
@@ -139,7 +138,7 @@ def test_with_one_thread_one_session_does_for_both(bundle):
 
 
 def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.usable_cpus", lambda: UsableCpus(5, "affinity"))
+    monkeypatch.setattr("bertscore_onnx.encoding.sessions.usable_cpus", lambda: 5)
     assert Sessions(bundle, device="cpu").num_threads == 5
 
 
