@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -77,7 +78,7 @@ def test_files_are_scored_on_ray(files, pairs, expected, minilm_bundle):
 def test_files_are_scored_on_spark(files, pairs, expected, minilm_bundle):
     (files / "bin").mkdir()
     submit = files / "bin" / "spark-submit"
-    spark_submit = f"{os.path.dirname(sys.executable)}/spark-submit"
+    spark_submit = Path(sys.executable).with_name("spark-submit")
     places = {"cluster": CLUSTER, "folder": files, "bundle": minilm_bundle}
     submit.write_text(LOCAL_SPARK_SUBMIT.format(python=sys.executable, spark_submit=spark_submit, **places))
     submit.chmod(0o755)
