@@ -21,8 +21,8 @@ __all__ = ["count_documents", "score_dataset"]
 if TYPE_CHECKING:
     from ray.data import Dataset
 
-ROWS_PER_BATCH = 4096
-"""How many rows an actor scores at a time: each batch begins and ends with the model waiting for the tokenizer."""
+ROWS_PER_BATCH = 1024
+"""How many rows an actor scores at a time: of 500 a CPU scores as many a second as of 4,096, and few end together."""
 
 ROWS_PER_COUNT = 65_536
 """How many rows are counted at a time: as many as all of them have tokens, as many rows of counts come back."""
@@ -102,7 +102,8 @@ def score_dataset(
 
     from ray.data import ActorPoolStrategy
 
-    return ds.map_batches(
+    # An actor takes whole blocks, so a dataset of one would be scored by one actor.
+    return ds.repartition(target_num_rows_per_block=rows_per_batch).map_batches(
         ScoreBatch,
         fn_constructor_args=(bundle, candidate, reference),
         fn_constructor_kwargs={"errors": errors, **given},
