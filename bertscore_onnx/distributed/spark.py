@@ -1,6 +1,6 @@
 """Scores the rows of a Spark DataFrame, and counts its documents: on classic Spark and on Spark Connect."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from os import PathLike, fspath
 from os.path import isdir
@@ -200,24 +200,27 @@ def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
 
 def _by_position(df: "DataFrame") -> "DataFrame":
     """Return a frame whose columns are called 0, 1, …: `mapInArrow` fails where names have dots, or occur twice."""
-    return df.toDF(*map(str, range(len(df.columns))))
+    return df.toDF(*_positions(len(df.columns)))
 
 
-def _by_name(
-    work: Callable[[Batches, str], Batches], names: list[str]
-) -> Callable[[Iterable["pyarrow.RecordBatch"]], Batches]:
-    """Return a function for `mapInArrow` that gives columns their names again, and leaves out partitions without rows.
+def _by_name(work: Callable[[Batches, str], Batches], names: list[str]) -> Callable[[Batches], Batches]:
+    """Return a function for `mapInArrow` that does work on columns with names, for those with positions.
 
     Args:
-        work: takes the batches of a partition and what to call it.
+        work: takes the batches of a partition, which has rows, and what to call it.
         names: those of the columns.
     """
 
-    def of_partition(batches: Iterable["pyarrow.RecordBatch"]) -> Batches:
+    def of_partition(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
         named = (batch.rename_columns(names) for batch in batches if batch.num_rows)
         for first in named:
-            yield from work(chain([first], named), f"partition {TaskContext.get().partitionId()}")
+            for done in work(chain([first], named), f"partition {TaskContext.get().partitionId()}"):
+                yield done.rename_columns(_positions(done.num_columns))
 
     return of_partition
+
+
+def _positions(number: int) -> list[str]:
+    return list(map(str, range(number)))
