@@ -41,7 +41,8 @@ def score_dataframe(
     so that a setting or a bundle that is wrong is told at once; and with `idf=True` it counts the documents.
 
     Args:
-        df: the frame. With `idf=True` it is computed twice: once to count, and once to score.
+        df: the frame. With `idf=True` it is computed twice, once to count and once to score: cache one that is
+            expensive, or not the same each time.
         bundle: where each executor finds it: a path that all of them see, a name or `hf://…`, as `BERTScorer` takes it;
             or, of an archive that Spark ships (`--archives bundle.zip#NAME`), the name it is unpacked as, with the
             folder in it if there is one. None for the default model of `lang`.
@@ -71,20 +72,22 @@ def score_dataframe(
     given: dict[str, Any] = {**settings, "idf": False} if counts_first else dict(settings)
     added = ScoreBatch(bundle, candidate, reference, errors=errors, **given).columns
     _check_free(df.columns, added.names)
-    if counts_first:
-        of_tokenizer = {name: given[name] for name in TokenizerSettings.__annotations__ if name in given}
-        given["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer)
 
     def score_batch() -> ScoreBatch:
         return ScoreBatch(_on_executor(bundle), candidate, reference, errors=errors, **given)
+
+    signature = _signature(df, score_batch)
+    if counts_first:
+        of_tokenizer = {name: given[name] for name in TokenizerSettings.__annotations__ if name in given}
+        given["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer)
+        signature = _signature(df, score_batch)
 
     def score(batches: Batches, title: str) -> Batches:
         return score_batch().stream(batches, title)
 
     from pyspark.sql.types import StructType
 
-    metadata = {SIGNATURE.decode(): _signature(df, score_batch)}
-    schema = StructType([*df.schema.fields, *_fields(added, metadata)])
+    schema = StructType([*df.schema.fields, *_fields(added, {SIGNATURE.decode(): signature})])
     return _by_position(df).mapInArrow(_by_name(score, df.columns), schema)
 
 
