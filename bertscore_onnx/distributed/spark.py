@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from os import PathLike, fspath
 from os.path import isdir
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from bertscore_onnx import errors as error_tree
 from bertscore_onnx.distributed.count_batch import CountBatch
 from bertscore_onnx.distributed.score_batch import ScoreBatch
-from bertscore_onnx.distributed.settings import ScorerSettings, TokenizerSettings
+from bertscore_onnx.distributed.settings import ScorerSettings, TokenizerSettings, checked_settings
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
 from bertscore_onnx.extras import check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
@@ -69,7 +69,7 @@ def score_dataframe(
     _check_texts(df, candidate, may_hold_lists=False)
     _check_texts(df, reference, may_hold_lists=True)
     counts_first = settings.get("idf") is True and settings.get("idf_sents") is None
-    given: dict[str, Any] = {**settings, "idf": False} if counts_first else dict(settings)
+    given = checked_settings({**settings, "idf": False} if counts_first else settings)
     added = ScoreBatch(bundle, candidate, reference, errors=errors, **given).columns
     _check_free(df.columns, added.names)
 

@@ -216,6 +216,12 @@ def test_idf_comes_from_the_whole_frame(pairs, tiny_bundle):
     np.testing.assert_array_equal(np.array(scores_of(scored)["f1"], dtype=np.float32), f)
 
 
+def test_idf_may_come_from_other_sentences(pairs, tiny_bundle):
+    sentences = ["the cat sat", "a dog ran", "a red house"]
+    scored = score_dataframe(pairs, tiny_bundle, idf=True, idf_sents=iter(sentences)).toArrow()
+    assert scores_of(scored) == scores_of(ScoreBatch(tiny_bundle, idf=True, idf_sents=sentences)(PAIRS))
+
+
 def test_counting_says_what_is_wrong(pairs, tiny_bundle):
     from pyspark.errors import PythonException
 
