@@ -1,29 +1,22 @@
-"""Adds the columns P, R and F to a dataset of the package `datasets`.
+"""Adds scores to a dataset of the package `datasets`.
 
     pip install datasets 'bertscore-onnx[cpu]'
     python datasets_map.py BUNDLE TABLE.jsonl SCORED.jsonl
 
-The table has the columns `candidate` and `reference`, with one reference a row or a list of them. The function given to
-`map` takes a path, not a scorer: so `datasets` can tell whether the scores of this path are in its cache already, and
-each process of `num_proc` loads a scorer of its own.
+The table has the columns `candidate` and `reference`, with one reference a row or a list of them; it gets `precision`,
+`recall`, `f1` and `best_reference`, the position of the reference with the best F. One process scores, on all CPUs.
+With `map(…, num_proc=n)` each of n loads the model: give `ScoreBatch` the CPUs divided by n as `nthreads`.
+
+`datasets` keeps scores in its cache and finds them there by the settings of the `ScoreBatch`. It does not see that
+another bundle was put into the same path: then say `load_from_cache_file=False`.
 """
 
-import functools
 import sys
-from typing import Any
 
 from datasets import Dataset
 
-from bertscore_onnx import BERTScorer
-
-load_scorer = functools.cache(BERTScorer)
-
-
-def add_scores(batch: dict[str, list[Any]], bundle: str) -> dict[str, Any]:
-    """Score a batch of rows."""
-    return load_scorer(bundle).score(batch["candidate"], batch["reference"])._asdict()
-
+from bertscore_onnx.distributed import ScoreBatch
 
 if __name__ == "__main__":
     bundle, table, scored = sys.argv[1:]
-    Dataset.from_json(table).map(add_scores, batched=True, fn_kwargs={"bundle": bundle}).to_json(scored)
+    Dataset.from_json(table).map(ScoreBatch(bundle), batched=True).to_json(scored)

@@ -1,15 +1,15 @@
 """One contestant in a process of its own: answers requests, JSON lines on its standard input, on standard output.
 
-Imports nothing but the standard library until it is told which engine to load, so that its memory is the engine's.
+Imports no engine, nor what one needs, until it is told which engine to load, so that its memory is the engine's.
 """
 
-import contextlib
 import json
 import os
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
+
+from harness.memory import peak_memory
 
 
 class Contestant:
@@ -49,17 +49,8 @@ class Contestant:
         return profile(self._work)
 
     def peak_memory(self) -> float:
-        """Return the most memory that this process ever held, in MB.
-
-        Not `getrusage`: on Linux its figure survives `exec`, and then tells of the process that started this one.
-        """
-        with contextlib.suppress(OSError):
-            for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) * 1024 / 1e6
-        import resource  # macOS, which starts counting again and counts in bytes
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        """Return the most memory that this process ever held, in MB."""
+        return peak_memory()
 
 
 def main() -> None:

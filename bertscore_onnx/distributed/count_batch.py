@@ -1,6 +1,6 @@
 """`CountBatch`: counts the documents of one batch of rows after the other, by the tokenizer alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack
@@ -11,7 +11,7 @@ from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.document_counter import DocumentCounter
 from bertscore_onnx.tables.batches import Batch, table_of
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.rows import Errors
+from bertscore_onnx.tables.rows import Errors, check_errors
 
 if TYPE_CHECKING:
     import pyarrow
@@ -37,8 +37,9 @@ class CountBatch:
             settings: those of `BERTScorer` that say which bundle, and where texts are cut.
 
         Raises:
-            InputTypeError: there is no such setting.
+            InputError: there is no such setting, or no such treatment of rows.
         """
+        check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
         self._reference, self._errors = reference, errors
         self._settings = checked_settings(settings, TokenizerSettings)
@@ -54,16 +55,28 @@ class CountBatch:
 
     def count(self, batch: Batch) -> DocumentCounts:
         """Count the references of a batch, in any form that `ScoreBatch` takes; errors are those of a call."""
-        column = Column((self._reference,), "reference", may_hold_lists=True)
-        table = table_of(batch)
-        values = table.values(column.find(table.names, "The batch"))
-        counter = _counter(self._bundle, tuple(sorted(self._settings.items())))
-        return counter.count(self._texts(column, values))
+        return self.total([batch])
 
-    def _texts(self, column: Column, values: Sequence[object]) -> Iterator[list[str]]:
+    def total(self, batches: Iterable[Batch], title: str = "") -> DocumentCounts:
+        """Count the references of many batches together, which are read one by one.
+
+        Args:
+            batches: each in any form that `ScoreBatch` takes.
+            title: what the rows are of, such as a file, for a message.
+
+        Raises:
+            InputError: as a call raises it; the number of a row counts from the first batch on.
+        """
+        counter = _counter(self._bundle, tuple(sorted(self._settings.items())))
+        return counter.count(self._texts(batches, title))
+
+    def _texts(self, batches: Iterable[Batch], title: str) -> Iterator[list[str]]:
+        column = Column((self._reference,), "reference", may_hold_lists=True)
+        tables = map(table_of, batches)
+        values = (value for table in tables for value in table.values(column.find(table.names, title or "The batch")))
         for number, value in enumerate(values, 1):
             try:
-                yield column.texts_of(value, self._reference, f"row {number}")
+                yield column.texts_of(value, self._reference, f"{title}, row {number}" if title else f"row {number}")
             except InputError:
                 if self._errors == "raise":
                     raise

@@ -1,7 +1,7 @@
 """`ScoreBatch`: what an engine calls with one batch of rows after the other, in as many processes as it likes."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from os import PathLike, fspath
 from typing import Any, Unpack
 
@@ -11,7 +11,7 @@ from bertscore_onnx.scorer_cache import ScorerCache
 from bertscore_onnx.scores import Score
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.batches import Batch, Table, table_of
-from bertscore_onnx.tables.rows import Errors, RowReader, Rows
+from bertscore_onnx.tables.rows import Errors, RowReader, Rows, check_errors
 from bertscore_onnx.tables.scored import ScoreColumns, ScoredRows
 
 MAX_SCORERS = 2
@@ -55,7 +55,7 @@ class ScoreBatch:
         Raises:
             InputError: there is no such setting, or no such treatment of errors.
         """
-        RowReader(candidate, reference, errors)  # checks the treatment of errors
+        check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
         self._candidate, self._reference, self._errors = candidate, reference, errors
         self._settings = checked_settings(settings)
@@ -145,29 +145,30 @@ class ScoreBatch:
         with self._scorer() as scorer:
             signature, found = scorer.signature, list[Score]()
 
-            def finished() -> Batch:
-                table, rows = waiting.popleft()
-                scored = ScoredRows(found[:], rows.reasons, self.columns, signature)
-                found.clear()
-                return table.with_scores(scored)
+            def finished() -> Iterator[Batch]:
+                while waiting and len(waiting[0][1].pairs) == len(found):
+                    table, rows = waiting.popleft()
+                    yield table.with_scores(ScoredRows(found[:], rows.reasons, self.columns, signature))
+                    found.clear()
 
             while not is_ended:
-                for score in scorer.stream(pairs()):
-                    while not waiting[0][1].pairs:
-                        yield finished()
-                    found.append(score)
-                    if len(found) == len(waiting[0][1].pairs):
-                        yield finished()
-                while waiting:
-                    yield finished()
+                try:
+                    for score in scorer.stream(pairs()):
+                        yield from finished()  # batches without a pair
+                        found.append(score)
+                        yield from finished()
+                except Exception:
+                    yield from finished()
+                    raise
+                yield from finished()
 
     def __eq__(self, other: object) -> bool:
         """Compare the settings."""
-        return isinstance(other, ScoreBatch) and key_of(vars(self)) == key_of(vars(other))
+        return isinstance(other, ScoreBatch) and self._key() == other._key()
 
     def __hash__(self) -> int:
         """Return what equal ones share."""
-        return hash(key_of(vars(self)))
+        return hash(self._key())
 
     def __repr__(self) -> str:
         """Name the bundle and the settings."""
@@ -175,6 +176,10 @@ class ScoreBatch:
         named = ", ".join(f"{name}={value!r}" for name, value in (given | self._settings).items())
         return f"ScoreBatch({self._bundle!r}, {named})"
 
+    def _key(self) -> Hashable:
+        return self._bundle, self._candidate, self._reference, self._errors, key_of(self._settings)
+
     def _scorer(self) -> BERTScorer:
         """Return the scorer of this process; the caller closes it."""
-        return _scorers.get(key_of(self._bundle, self._settings), lambda: BERTScorer(self._bundle, **self._settings))
+        settings = self._bundle, key_of(self._settings)
+        return _scorers.get(settings, lambda: BERTScorer(self._bundle, **self._settings))

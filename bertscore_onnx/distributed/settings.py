@@ -1,7 +1,6 @@
 """What a scorer, or the counting of documents, is to be made with in another process."""
 
-import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from os import PathLike, fspath
 from typing import Any, TypedDict, get_type_hints
 
@@ -65,6 +64,13 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
     return checked
 
 
-def key_of(*settings: object) -> bytes:
+def key_of(settings: Mapping[str, Any]) -> Hashable:
     """Return what is equal for equal settings."""
-    return pickle.dumps(settings)
+    return tuple((name, _hashable(value)) for name, value in sorted(settings.items()))
+
+
+def _hashable(value: Any) -> Hashable:
+    if isinstance(value, Mapping):
+        factory = getattr(value, "default_factory", None)
+        return factory and factory(), *sorted(value.items())
+    return tuple(value) if isinstance(value, list) else value

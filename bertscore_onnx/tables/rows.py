@@ -11,6 +11,12 @@ Errors = Literal["raise", "null"]
 """What becomes of a row that cannot be scored: an error that names it, or nulls and a reason."""
 
 
+def check_errors(errors: str) -> None:
+    """Raise an InputError where this is no treatment of rows."""
+    if errors not in get_args(Errors):
+        raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of a batch."""
@@ -37,8 +43,7 @@ class RowReader:
         Raises:
             InputError: there is no such treatment of rows.
         """
-        if errors not in get_args(Errors):
-            raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
+        check_errors(errors)
         self._candidate = Column((candidate,), "candidate")
         self._reference = Column((reference,), "reference", may_hold_lists=True)
         self._errors = errors

@@ -1,0 +1,227 @@
+"""Scores the rows of a Ray dataset, and counts its documents."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Unpack
+from warnings import warn
+
+from bertscore_onnx import errors as error_tree
+from bertscore_onnx.distributed.count_batch import CountBatch
+from bertscore_onnx.distributed.score_batch import ScoreBatch
+from bertscore_onnx.distributed.settings import ScorerSettings, TokenizerSettings, checked_settings
+from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
+from bertscore_onnx.extras import check_installed
+from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.scoring.inputs import check_positive
+from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.rows import Errors
+
+__all__ = ["count_documents", "score_dataset"]
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+ROWS_PER_BATCH = 4096
+"""How many rows an actor scores at a time: each batch begins and ends with the model waiting for the tokenizer."""
+
+ROWS_PER_COUNT = 65_536
+"""How many rows are counted at a time: as many as all of them have tokens, as many rows of counts come back."""
+
+MOST_CPUS_PER_ACTOR = 4
+"""Few actors of several CPUs hold the weights fewer times than many of one."""
+
+
+def score_dataset(
+    ds: "Dataset",
+    bundle: str | PathLike[str] | None = None,
+    candidate: str = "candidate",
+    reference: str = "reference",
+    *,
+    errors: Errors = "raise",
+    num_actors: int | None = None,
+    cpus_per_actor: int | None = None,
+    gpus_per_actor: float = 0,
+    rows_per_batch: int = ROWS_PER_BATCH,
+    **settings: Unpack[ScorerSettings],
+) -> "Dataset":
+    """Score the rows of a dataset by a pool of actors, each with a scorer.
+
+    The result is computed when it is used, as any dataset is. The call itself runs one short task that opens the bundle
+    as an actor will, so that a setting or a bundle that is wrong is told at once; and with `idf=True` it counts the
+    documents.
+
+    Args:
+        ds: the dataset. With `idf=True` it is computed twice, once to count and once to score: materialize one that is
+            expensive, or not the same each time.
+        bundle: where each node of the cluster finds it: a path that all of them see, a name or `hf://…`, as
+            `BERTScorer` takes it. None for the default model of `lang`.
+        candidate: the name of the column of candidates, a text a row.
+        reference: that of references, a text or a list of texts a row.
+        errors: what becomes of a row that has a null or something else than texts: "raise" for an error with its number
+            in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with the
+            reason.
+        num_actors: the most actors; None for as many as fit into the cluster as it is now. The pool begins with one and
+            grows while there are CPUs that reading and writing leave.
+        cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at most. One actor should
+            leave a CPU free where data is yet to be read.
+        gpus_per_actor: its share of GPUs; with any it scores on CUDA, without on the CPU, unless `device` is given.
+        rows_per_batch: how many rows are scored at a time; fewer where rows are of megabytes.
+        settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole dataset.
+
+    Returns:
+        The dataset with its columns as they are, and `precision`, `recall` and `f1`, float32, and `best_reference`,
+        int64, the position of the reference with the best F; each a list over the layers with `all_layers`. Rows keep
+        their order in each block, and blocks keep theirs where `execution_options.preserve_order` of Ray's context is
+        set. The schema's metadata has the signature, under `bertscore_onnx.signature`, in Parquet files too. A dataset
+        without rows stays as it is.
+
+    Raises:
+        InputError: there is no such setting, or it is out of range; a column is missing; there are columns with the
+            names of those that are to be added; or there are no documents to count.
+        BertScoreOnnxError: what `BERTScorer` raises in a process of the cluster.
+        MissingExtraError: Ray Data is not installed.
+    """
+    _check_dataset(ds)
+    check_positive("num_actors", num_actors)
+    check_positive("cpus_per_actor", cpus_per_actor)
+    check_positive("rows_per_batch", rows_per_batch)
+    _check_gpus(gpus_per_actor, settings.get("device"))
+    cpus = cpus_per_actor or _cpus_per_actor()
+    counts_first = settings.get("idf") is True and settings.get("idf_sents") is None
+    defaults = {"nthreads": cpus, "device": "cuda" if gpus_per_actor else "cpu"}
+    given = checked_settings({**defaults, **settings, **({"idf": False} if counts_first else {})})
+    score_batch = ScoreBatch(bundle, candidate, reference, errors=errors, **given)
+    schema = ds.schema(fetch_if_missing=False)  # None where rows would have to be computed to know it
+    if schema is not None:
+        _check_columns(schema.names, candidate, reference, score_batch.columns.names)
+    most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
+    _try_out(score_batch, gpus_per_actor)
+    if counts_first:
+        of_tokenizer = {name: given[name] for name in TokenizerSettings.__annotations__ if name in given}
+        given["idf"] = count_documents(ds, bundle, reference, errors=errors, **of_tokenizer)
+
+    from ray.data import ActorPoolStrategy
+
+    return ds.map_batches(
+        ScoreBatch,
+        fn_constructor_args=(bundle, candidate, reference),
+        fn_constructor_kwargs={"errors": errors, **given},
+        batch_size=rows_per_batch,
+        batch_format="pyarrow",
+        zero_copy_batch=True,
+        udf_modifying_row_count=False,
+        # A pool of a fixed size may take all CPUs, and then waits for ever for the tasks that read.
+        compute=ActorPoolStrategy(min_size=1, max_size=most_actors),
+        num_cpus=cpus,
+        num_gpus=gpus_per_actor or None,
+    )
+
+
+def count_documents(
+    ds: "Dataset",
+    bundle: str | PathLike[str] | None = None,
+    reference: str = "reference",
+    *,
+    errors: Errors = "raise",
+    **settings: Unpack[TokenizerSettings],
+) -> DocumentCounts:
+    """Count in how many references of a dataset each token occurs, for `idf`; the model is not loaded.
+
+    Tasks count some rows each, and this process adds up their integers as they come, so that blocks are no matter.
+
+    Args:
+        ds: the dataset, of which one column is read.
+        bundle, reference, errors: as for `score_dataset`; "null" leaves out the rows that have no references.
+        settings: those of `BERTScorer` that say which bundle, and where texts are cut.
+
+    Raises:
+        InputError: there is no such setting; the column is missing; or the dataset has no rows.
+        MissingExtraError: Ray Data is not installed.
+    """
+    _check_dataset(ds)
+    count_batch = CountBatch(bundle, reference, errors=errors, **settings)
+    names = ds.columns()
+    if names:
+        Column((reference,), "reference").find(names, "The dataset")
+    counted = ds.select_columns([reference]).map_batches(
+        count_batch, batch_size=ROWS_PER_COUNT, batch_format="pyarrow", zero_copy_batch=True
+    )
+    total: DocumentCounts | None = None
+    for table in counted.iter_batches(batch_size=None, batch_format="pyarrow"):
+        if table.num_rows:
+            counts = DocumentCounts.from_arrow(table)
+            total = counts if total is None else total + counts
+    if total is None:
+        raise InputError("The dataset has no rows, so there are no documents to count; expected one or more.")
+    return total
+
+
+def _check_dataset(ds: object) -> None:
+    check_installed(("ray", "ray.data"), "ray", "Scoring on Ray")
+    from ray.data import Dataset
+
+    if not isinstance(ds, Dataset):
+        raise InputTypeError(f"The dataset is a {type(ds).__module__}.{type(ds).__name__}; expected one of Ray Data.")
+
+
+def _check_columns(names: Sequence[str], candidate: str, reference: str, added: Sequence[str]) -> None:
+    Column((candidate,), "candidate").find(names, "The dataset")
+    Column((reference,), "reference").find(names, "The dataset")
+    taken = [name for name in names if name in added]
+    if taken:
+        raise InputError(
+            f"The dataset has columns {', '.join(map(repr, taken))} already, and scores would go there. Rename or drop "
+            "them first."
+        )
+
+
+def _check_gpus(gpus: object, device: object) -> None:
+    if isinstance(gpus, bool) or not isinstance(gpus, (int, float)) or not gpus >= 0:
+        raise InputError(f"gpus_per_actor is {gpus!r}; expected a number of 0 or more.")
+    if not gpus and str(device).startswith("cuda"):
+        raise InputError(f"device is {device!r}, and the actors are to have no GPU; give gpus_per_actor=1.")
+
+
+def _try_out(score_batch: ScoreBatch, gpus: float) -> None:
+    """Let a process of the cluster open the bundle; raise the error that it has."""
+    import ray
+
+    @ray.remote(num_gpus=gpus)  # type: ignore[untyped-decorator]
+    def fault(score_batch: ScoreBatch) -> tuple[str, str] | None:
+        try:
+            score_batch.signature  # noqa: B018 - loads the scorer
+        except BertScoreOnnxError as error:
+            return type(error).__name__, str(error)
+        return None
+
+    found = ray.get(fault.remote(score_batch))
+    if found is not None:
+        name, message = found
+        raise getattr(error_tree, name)(message)
+
+
+def _nodes() -> list[dict[str, float]]:
+    """Return what each node of the cluster has, in Ray's words."""
+    import ray
+
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+def _cpus_per_actor() -> int:
+    """Return a quarter of the smallest node that computes, within bounds."""
+    smallest = min((node["CPU"] for node in _nodes() if node.get("CPU")), default=1)
+    return max(1, min(int(smallest) // 4, MOST_CPUS_PER_ACTOR))
+
+
+def _num_actors(cpus: int, gpus: float) -> int:
+    """Return how many actors fit into the cluster, at least one."""
+
+    def fitting(node: dict[str, float]) -> int:
+        by_cpus = int(node.get("CPU", 0) // cpus)
+        return min(by_cpus, int(node.get("GPU", 0) // gpus)) if gpus else by_cpus
+
+    number = sum(map(fitting, _nodes()))
+    if not number:
+        needed = f"{cpus} CPUs" + (f" and {gpus:g} GPUs" if gpus else "")
+        warn(f"No node of the cluster has the {needed} of an actor; none starts until one joins.", stacklevel=3)
+    return max(1, number)

@@ -1,0 +1,225 @@
+"""Scores the rows of a Spark DataFrame, and counts its documents: on classic Spark and on Spark Connect."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from os import PathLike, fspath
+from os.path import isdir
+from typing import TYPE_CHECKING, Any, Unpack
+
+from bertscore_onnx import errors as error_tree
+from bertscore_onnx.distributed.count_batch import CountBatch
+from bertscore_onnx.distributed.score_batch import ScoreBatch
+from bertscore_onnx.distributed.settings import ScorerSettings, TokenizerSettings
+from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
+from bertscore_onnx.extras import check_installed
+from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.rows import Errors
+from bertscore_onnx.tables.scored import SIGNATURE, ScoreColumns
+
+__all__ = ["count_documents", "score_dataframe"]
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
+
+Batches = Iterator["pyarrow.RecordBatch"]
+"""What Spark hands over of a partition, and takes back."""
+
+
+def score_dataframe(
+    df: "DataFrame",
+    bundle: str | PathLike[str] | None = None,
+    candidate: str = "candidate",
+    reference: str = "reference",
+    *,
+    errors: Errors = "raise",
+    **settings: Unpack[ScorerSettings],
+) -> "DataFrame":
+    """Score the rows of a frame.
+
+    The result is computed when it is used, as any frame is. The call itself runs one short task that opens the bundle,
+    so that a setting or a bundle that is wrong is told at once; and with `idf=True` it counts the documents.
+
+    Args:
+        df: the frame. With `idf=True` it is computed twice: once to count, and once to score.
+        bundle: where each executor finds it: a path that all of them see, a name or `hf://…`, as `BERTScorer` takes it;
+            or, of an archive that Spark ships (`--archives bundle.zip#NAME`), the name it is unpacked as, with the
+            folder in it if there is one. None for the default model of `lang`.
+        candidate: the name of the column of candidates, of the type string.
+        reference: that of references, string or array<string>.
+        errors: what becomes of a row that has a null or an empty array: "raise" for an error with its partition and
+            its number in there, which fails the job; "null" for nulls as its scores and a further column `error` with
+            the reason.
+        settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole frame. The default of
+            `nthreads` is at most `spark.task.cpus`.
+
+    Returns:
+        The frame with its columns as they are, and `precision`, `recall` and `f1`, float, and `best_reference`, bigint,
+        the position of the reference with the best F; each an array over the layers with `all_layers`. Rows keep their
+        order in each partition. The metadata of these columns has the signature, under `bertscore_onnx.signature`.
+
+    Raises:
+        InputError: there is no such setting; a column is missing or of another type; there are columns with the names
+            of those that are to be added; or there are no documents to count.
+        BertScoreOnnxError: what `BERTScorer` raises on an executor.
+        MissingExtraError: pyspark is not installed, or not all that it needs.
+    """
+    _check_frame(df)
+    _check_texts(df, candidate, may_hold_lists=False)
+    _check_texts(df, reference, may_hold_lists=True)
+    counts_first = settings.get("idf") is True and settings.get("idf_sents") is None
+    given: dict[str, Any] = {**settings, "idf": False} if counts_first else dict(settings)
+    added = ScoreBatch(bundle, candidate, reference, errors=errors, **given).columns
+    _check_free(df.columns, added.names)
+    if counts_first:
+        of_tokenizer = {name: given[name] for name in TokenizerSettings.__annotations__ if name in given}
+        given["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer)
+
+    def score_batch() -> ScoreBatch:
+        return ScoreBatch(_on_executor(bundle), candidate, reference, errors=errors, **given)
+
+    def score(batches: Batches, title: str) -> Batches:
+        return score_batch().stream(batches, title)
+
+    from pyspark.sql.types import StructType
+
+    metadata = {SIGNATURE.decode(): _signature(df, score_batch)}
+    schema = StructType([*df.schema.fields, *_fields(added, metadata)])
+    return _by_position(df).mapInArrow(_by_name(score, df.columns), schema)
+
+
+def count_documents(
+    df: "DataFrame",
+    bundle: str | PathLike[str] | None = None,
+    reference: str = "reference",
+    *,
+    errors: Errors = "raise",
+    **settings: Unpack[TokenizerSettings],
+) -> DocumentCounts:
+    """Count in how many references of a frame each token occurs, for `idf`; the model is not loaded.
+
+    Each partition is counted by itself, and Spark adds up the integers, so that partitions are no matter.
+
+    Args:
+        df: the frame, of which one column is read.
+        bundle, reference, errors: as for `score_dataframe`; "null" leaves out the rows that have no references.
+        settings: those of `BERTScorer` that say which bundle, and where texts are cut.
+
+    Raises:
+        InputError: there is no such setting; the column is missing or of another type; or the frame has no rows.
+        MissingExtraError: pyspark is not installed, or not all that it needs.
+    """
+    _check_frame(df)
+    CountBatch(bundle, reference, errors=errors, **settings)  # checks the settings
+    _check_texts(df, reference, may_hold_lists=True)
+
+    def count(batches: Batches, title: str) -> Batches:
+        counter = CountBatch(_on_executor(bundle), reference, errors=errors, **settings)
+        yield from counter.total(batches, title).to_arrow().to_batches()
+
+    from pyspark.sql.functions import sum as sum_of
+
+    references = _by_position(df).select(str(df.columns.index(reference)))
+    rows = references.mapInArrow(_by_name(count, [reference]), "token bigint, documents bigint, tokenization string")
+    table = rows.groupBy("tokenization", "token").agg(sum_of("documents").alias("documents")).toArrow()
+    if not table.num_rows:
+        raise InputError("The frame has no rows, so there are no documents to count; expected one or more.")
+    return DocumentCounts.from_arrow(table)
+
+
+def _check_frame(df: object) -> None:
+    check_installed(("pyspark", "pandas", "pyarrow"), "spark", "Scoring on Spark")
+    from pyspark.sql import DataFrame
+
+    if not isinstance(df, DataFrame):
+        raise InputTypeError(f"The frame is a {type(df).__module__}.{type(df).__name__}; expected that of Spark.")
+
+
+def _check_texts(df: "DataFrame", name: str, *, may_hold_lists: bool) -> None:
+    """Raise an InputError where a column is missing, or holds no texts."""
+    from pyspark.sql.types import ArrayType, StringType
+
+    option = "reference" if may_hold_lists else "candidate"
+    Column((name,), option).find(df.columns, "The frame")
+    kind = given = df.schema[name].dataType
+    if may_hold_lists and isinstance(kind, ArrayType):
+        kind = kind.elementType
+    if not isinstance(kind, StringType):
+        expected = "string or array<string>" if may_hold_lists else "string"
+        raise InputError(f"The frame: the column {name!r} is of type {given.simpleString()}; expected {expected}.")
+
+
+def _check_free(names: list[str], added: list[str]) -> None:
+    """Raise an InputError where there are columns of the names to be added, of which Spark ignores the case."""
+    taken = [name for name in names if name.lower() in added]
+    if taken:
+        raise InputError(
+            f"The frame has columns {', '.join(map(repr, taken))} already, and scores would go there. Rename or drop "
+            "them first."
+        )
+
+
+def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]":
+    """Return the columns of scores as Spark has them."""
+    from pyspark.sql.types import ArrayType, DataType, FloatType, LongType, StringType, StructField
+
+    types: list[DataType] = [FloatType(), FloatType(), FloatType(), LongType()]
+    if added.all_layers:
+        types = [ArrayType(one) for one in types]
+    scores = [StructField(name, one, metadata=metadata) for name, one in zip(added.names, types, strict=False)]
+    return [*scores, *(StructField(name, StringType()) for name in added.names[len(types) :])]
+
+
+def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:
+    """Let an executor open the bundle, and return the signature; or raise the error that it has."""
+
+    def sign(_: Batches) -> Batches:
+        import pyarrow
+
+        try:
+            kind, text = "", str(score_batch().signature)
+        except BertScoreOnnxError as error:
+            kind, text = type(error).__name__, str(error)
+        yield pyarrow.RecordBatch.from_pydict({"kind": [kind], "text": [text]})
+
+    [row] = df.sparkSession.range(1, numPartitions=1).mapInArrow(sign, "kind string, text string").collect()
+    if row.kind:
+        raise getattr(error_tree, row.kind)(row.text)
+    return str(row.text)
+
+
+def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
+    """Return where the executor that runs this finds a bundle: where Spark unpacks archives, or else where it says."""
+    if bundle is None:
+        return None
+    from pyspark import SparkFiles
+
+    unpacked = SparkFiles.get(fspath(bundle))
+    return unpacked if isdir(unpacked) else fspath(bundle)
+
+
+def _by_position(df: "DataFrame") -> "DataFrame":
+    """Return a frame whose columns are called 0, 1, …: `mapInArrow` fails where names have dots, or occur twice."""
+    return df.toDF(*map(str, range(len(df.columns))))
+
+
+def _by_name(
+    work: Callable[[Batches, str], Batches], names: list[str]
+) -> Callable[[Iterable["pyarrow.RecordBatch"]], Batches]:
+    """Return a function for `mapInArrow` that gives columns their names again, and leaves out partitions without rows.
+
+    Args:
+        work: takes the batches of a partition and what to call it.
+        names: those of the columns.
+    """
+
+    def of_partition(batches: Iterable["pyarrow.RecordBatch"]) -> Batches:
+        from pyspark import TaskContext
+
+        named = (batch.rename_columns(names) for batch in batches if batch.num_rows)
+        for first in named:
+            yield from work(chain([first], named), f"partition {TaskContext.get().partitionId()}")
+
+    return of_partition

@@ -1,0 +1,251 @@
+import pickle
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pandas
+import pyarrow
+import pytest
+
+from bertscore_onnx import BERTScorer, count_documents
+from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
+from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
+
+NEW = ["precision", "recall", "f1", "best_reference"]
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* longer than .* tokens and truncated:UserWarning")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return pyarrow.table({"id": range(len(CANDIDATES)), "candidate": CANDIDATES, "reference": SEVERAL})
+
+
+@pytest.fixture(scope="module")
+def expected(tiny_bundle):
+    with BERTScorer(tiny_bundle) as scorer:
+        scores = scorer.score(CANDIDATES, SEVERAL)
+    return [values.tolist() for values in (*scores, scores.best_reference)]
+
+
+def columns_of(batch):
+    return [np.asarray(batch[name]).tolist() for name in NEW]
+
+
+FORMS = {
+    "table": lambda table: table,
+    "record batch": lambda table: table.to_batches()[0],
+    "arrays": lambda table: {name: table[name].to_numpy() for name in table.column_names},
+    "lists": lambda table: table.to_pydict(),
+    "frame": lambda table: table.to_pandas(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_batch_comes_back_in_its_form_with_scores_beside_its_columns(tiny_bundle, table, expected, form):
+    batch = FORMS[form](table)
+    scored = ScoreBatch(tiny_bundle)(batch)
+    assert type(scored) is type(batch)
+    assert list(scored.schema.names if hasattr(scored, "schema") else scored) == [*table.column_names, *NEW]
+    assert np.asarray(scored["id"]).tolist() == list(range(len(CANDIDATES)))
+    assert columns_of(scored) == expected
+
+
+@pytest.mark.parametrize(
+    ("of_candidates", "of_references"),
+    [
+        (pyarrow.large_string(), pyarrow.large_list(pyarrow.large_string())),
+        (pyarrow.dictionary(pyarrow.int32(), pyarrow.string()), pyarrow.list_(pyarrow.string())),
+        (pyarrow.string_view(), pyarrow.list_(pyarrow.string_view())),
+    ],
+)
+def test_arrow_may_hold_texts_in_any_of_its_types(tiny_bundle, expected, of_candidates, of_references):
+    columns = {
+        "candidate": pyarrow.array(CANDIDATES, of_candidates),
+        "reference": pyarrow.array(SEVERAL, of_references),
+    }
+    assert columns_of(ScoreBatch(tiny_bundle)(pyarrow.table(columns))) == expected
+
+
+def test_a_reference_may_be_one_text(tiny_bundle):
+    with BERTScorer(tiny_bundle) as scorer:
+        expected = scorer.score(CANDIDATES, REFERENCES)
+    scored = ScoreBatch(tiny_bundle, "mt", "ref")({"mt": np.array(CANDIDATES), "ref": np.array(REFERENCES)})
+    assert scored["f1"].tobytes() == expected.F.tobytes()
+
+
+def test_arrow_says_how_scores_were_made_beside_what_it_said_before(tiny_bundle, table):
+    scored = ScoreBatch(tiny_bundle, rescale_with_baseline=False)(table.replace_schema_metadata({"made": "by hand"}))
+    with BERTScorer(tiny_bundle) as scorer:
+        assert scored.schema.metadata == {b"made": b"by hand", b"bertscore_onnx.signature": scorer.hash.encode()}
+    assert [scored.schema.field(name).type for name in NEW] == [*[pyarrow.float32()] * 3, pyarrow.int64()]
+
+
+def test_scores_have_the_same_bits_however_rows_are_cut(tiny_bundle, table):
+    rows = pyarrow.concat_tables([table.slice(i % len(CANDIDATES), 1) for i in range(100)])
+    score = ScoreBatch(tiny_bundle)
+    whole = score(rows)
+    for seed in range(5):
+        cuts = [0, *sorted(np.random.default_rng(seed).integers(0, 101, 12).tolist()), 100]
+        parts = [rows.slice(start, stop - start) for start, stop in pairwise(cuts)]
+        assert pyarrow.concat_tables(map(score, parts)).equals(whole)
+        streamed = list(score.stream(parts))
+        assert [len(part) for part in streamed] == [len(part) for part in parts]
+        assert pyarrow.concat_tables(streamed).equals(whole)
+
+
+@pytest.mark.parametrize("form", ["table", "record batch", "lists", "frame"])
+def test_a_batch_without_rows_gets_the_columns(tiny_bundle, table, form):
+    nothing = table.slice(0, 0)
+    batch = pyarrow.RecordBatch.from_pylist([], nothing.schema) if form == "record batch" else FORMS[form](nothing)
+    assert columns_of(ScoreBatch(tiny_bundle)(batch)) == [[], [], [], []]
+
+
+def test_a_stream_of_nothing_is_nothing(tiny_bundle):
+    assert list(ScoreBatch(tiny_bundle).stream([])) == []
+
+
+def test_every_layer_is_a_list(all_layers_bundle, table):
+    score = ScoreBatch(all_layers_bundle, all_layers=True)
+    with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
+        expected = scorer.score(CANDIDATES, SEVERAL)
+    assert np.array(score(table)["f1"].to_pylist(), np.float32).tolist() == expected.F.T.tolist()
+    assert score(table.to_pydict())["best_reference"].tolist() == expected.best_reference.T.tolist()
+    assert np.array(score(table.to_pandas())["recall"].tolist()).tolist() == expected.R.T.tolist()
+
+
+WRONG = {
+    "null": (None, "a"),
+    "a reference that is null": ("a", None),
+    "no references": ("a", []),
+    "null among references": ("a", ["a", None]),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("form", ["lists", "table", "frame"])
+def test_a_row_that_cannot_be_scored_is_named(tiny_bundle, case, form):
+    candidate, reference = WRONG[case]
+    as_list = isinstance(reference, list)
+    references = [["b"], reference, ["c"]] if as_list else ["b", reference, "c"]
+    batch = FORMS[form](pyarrow.table({"candidate": ["b", candidate, "c"], "reference": references}))
+    with pytest.raises(InputError, match=r"^row 2: the column '(candidate|reference)' holds "):
+        ScoreBatch(tiny_bundle)(batch)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_or_gets_nulls_and_the_reason(tiny_bundle, form):
+    texts = ["the cat", None, "a dog", "the cat"]
+    batch = FORMS[form](pyarrow.table({"candidate": texts, "reference": ["a cat", "x", None, "the cat"]}))
+    scored = ScoreBatch(tiny_bundle, errors="null")(batch)
+    with BERTScorer(tiny_bundle) as scorer:
+        good = scorer.score(["the cat", "the cat"], ["a cat", "the cat"]).F.tolist()
+    frame = pandas.DataFrame(scored) if isinstance(scored, dict) else scored
+    frame = frame if isinstance(frame, pandas.DataFrame) else frame.to_pandas(types_mapper=pandas.ArrowDtype)
+    assert frame["f1"].isna().tolist() == frame["best_reference"].isna().tolist() == [False, True, True, False]
+    assert np.float32(frame["f1"].dropna().tolist()).tolist() == good
+    assert frame["error"].isna().tolist() == [True, False, False, True]
+    assert [message.split(": ")[0] for message in frame["error"].dropna()] == ["row 2", "row 3"]
+
+
+def test_values_of_another_type_are_no_texts(tiny_bundle):
+    with pytest.raises(InputError, match="row 1: the column 'candidate' holds a number; expected a text"):
+        ScoreBatch(tiny_bundle)({"candidate": [3], "reference": ["a"]})
+    scored = ScoreBatch(tiny_bundle, errors="null")(pyarrow.table({"candidate": [3, 4], "reference": ["a", "b"]}))
+    assert scored["f1"].null_count == 2
+
+
+def test_a_stream_counts_its_rows_and_gives_the_batches_before_the_wrong_one(tiny_bundle):
+    batches = [{"candidate": ["a"] * n, "reference": ["a"] * (n - 1) + [last]} for n, last in [(2, "a"), (3, None)]]
+    stream = ScoreBatch(tiny_bundle).stream(batches, "pairs.jsonl")
+    assert next(stream)["f1"].tolist() == pytest.approx([1, 1])
+    with pytest.raises(InputError, match=r"^pairs.jsonl, row 5: the column 'reference' holds null"):
+        next(stream)
+
+
+def test_a_missing_column_is_told_with_those_that_are_there(tiny_bundle):
+    with pytest.raises(
+        InputError, match=r"there is no column 'candidate', only 'candidates', 'reference'\. Did you mean"
+    ):
+        ScoreBatch(tiny_bundle)({"candidates": ["a"], "reference": ["a"]})
+
+
+def test_columns_are_not_overwritten(tiny_bundle, table):
+    with pytest.raises(InputError, match="has columns 'f1' already"):
+        ScoreBatch(tiny_bundle)(table.append_column("f1", [[1.0] * len(table)]))
+
+
+def test_what_is_no_batch_is_refused(tiny_bundle):
+    with pytest.raises(InputTypeError, match="The batch is a list; expected a dict of columns"):
+        ScoreBatch(tiny_bundle)([("a", "b")])
+
+
+def test_settings_are_checked_before_anything_is_loaded():
+    with pytest.raises(InputTypeError, match="There is no setting 'modell'; expected some of num_layers, lang"):
+        ScoreBatch("nowhere", modell="x")
+    with pytest.raises(InputError, match=r'errors is .ignore.; expected "raise" or "null"'):
+        ScoreBatch("nowhere", errors="ignore")
+    with pytest.raises(InputError, match="idf=True would take idf weights from the references of each batch"):
+        ScoreBatch("nowhere", idf=True)
+
+
+def test_the_bundle_is_opened_at_the_first_call(table):
+    score = ScoreBatch("no/such/bundle")
+    with pytest.raises(BundleNotFoundError):
+        score(table)
+
+
+def test_settings_are_those_of_a_scorer(tiny_bundle, table):
+    references = [text for texts in SEVERAL for text in texts]
+    counts = count_documents(SEVERAL, tiny_bundle, max_length=6)
+    for idf, expected_idf in ((counts, True), (dict.fromkeys(range(30), 0.5), dict.fromkeys(range(30), 0.5))):
+        with BERTScorer(tiny_bundle, idf=expected_idf, max_length=6) as scorer:
+            expected = scorer.score(CANDIDATES, SEVERAL).F
+        assert np.array(ScoreBatch(tiny_bundle, idf=idf, max_length=6)(table)["f1"]).tobytes() == expected.tobytes()
+    from_sentences = ScoreBatch(tiny_bundle, idf=True, idf_sents=iter(references), max_length=6)
+    assert from_sentences(table)["f1"].equals(ScoreBatch(tiny_bundle, idf=counts, max_length=6)(table)["f1"])
+
+
+def test_copies_are_equal_and_as_small_as_their_settings(tiny_bundle, table):
+    score = ScoreBatch(tiny_bundle, errors="null", max_length=6)
+    before = pickle.dumps(score)
+    score(table)
+    assert pickle.dumps(score) == before
+    assert len(before) < 1000
+    copy = pickle.loads(before)
+    assert (copy, hash(copy), repr(copy)) == (score, hash(score), repr(score))
+    assert copy(table).equals(score(table))
+    assert score != ScoreBatch(tiny_bundle, errors="null", max_length=7)
+
+
+def test_a_process_loads_one_scorer_for_all_copies(tiny_bundle, table, monkeypatch):
+    loaded = []
+
+    class Counted(BERTScorer):
+        def __init__(self, *arguments, **settings):
+            loaded.append(arguments)
+            super().__init__(*arguments, **settings)
+
+    monkeypatch.setattr("bertscore_onnx.distributed.score_batch.BERTScorer", Counted)
+    score = ScoreBatch(str(tiny_bundle), max_length=9)
+    for one in (score, pickle.loads(pickle.dumps(score)), ScoreBatch(tiny_bundle, "candidate", max_length=9)):
+        one(table)
+    assert len(loaded) == 1
+
+
+def test_it_needs_no_engine_and_no_pyarrow_for_arrays(tiny_bundle):
+    program = f"""
+        import sys
+        for name in ("pandas", "pyarrow", "pyspark", "ray"):
+            sys.modules[name] = None
+        from bertscore_onnx.distributed import ScoreBatch
+        print(ScoreBatch({str(tiny_bundle)!r})({{"candidate": ["a cat"], "reference": ["a cat"]}})["f1"].round(3))
+    """
+    lines = "\n".join(
+        line.strip() if "sys.modules" not in line else " " + line.strip() for line in program.splitlines()
+    )
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[1.]\n", "")
