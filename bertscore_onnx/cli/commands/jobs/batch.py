@@ -163,7 +163,9 @@ def _print_summary(result: "JobResult", *, as_json: bool) -> None:
 
         print(json.dumps(asdict(result), ensure_ascii=False))
         return
-    before = f" ({result.parts_before:,} were complete before)" if result.parts_before else ""
-    print(f"{result.output}: rows: {result.rows:,} failures: {result.failures:,} parts: {result.parts:,}{before}")
+    before = f", of which {result.parts_before:,} were complete before" if result.parts_before else ""
+    print(
+        f"{result.output}: {result.rows:,} rows in {result.parts:,} parts{before}; {result.failures:,} without scores"
+    )
     if result.f1 is not None:
         print(f"{result.signature} P: {result.precision:.6f} R: {result.recall:.6f} F1: {result.f1:.6f}")

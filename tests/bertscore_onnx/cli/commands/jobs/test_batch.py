@@ -24,14 +24,16 @@ def test_it_prints_rows_failures_and_means_with_the_signature(batch, scorer, tmp
     result = batch()
     f1 = scorer.score(["the cat sat", "a house", "it"], ["a cat sat", "the red house", "a"]).F.mean()
     first, second = result.stdout.splitlines()
-    assert first == f"{tmp_path / 'scores'}: rows: 3 failures: 0 parts: 1"
+    assert first == f"{tmp_path / 'scores'}: 3 rows in 1 parts; 0 without scores"
     assert second.startswith(f"{scorer.hash} P: 0.")
     assert second.endswith(f" F1: {f1:.6f}")
 
 
 def test_started_again_it_tells_what_was_complete(batch):
     batch()
-    assert batch().stdout.splitlines()[0].endswith("parts: 1 (1 were complete before)")
+    assert (
+        batch().stdout.splitlines()[0].endswith("3 rows in 1 parts, of which 1 were complete before; 0 without scores")
+    )
 
 
 def test_as_json_the_summary_is_one_object(batch, scorer, tmp_path):
