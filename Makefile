@@ -17,7 +17,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo check quick test test-distributed test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint hooks clean
+.PHONY: demo check quick test test-distributed test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint engines hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -41,7 +41,8 @@ test: $(INSTALLED)
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)
-	$(RUN) -m pytest --quiet --numprocesses 2 --dist loadgroup -m distributed tests/bertscore_onnx
+	$(RUN) -m pytest --quiet --numprocesses 2 --dist loadgroup -m distributed \
+		tests/bertscore_onnx tests/documents tests/examples
 
 # Run the examples with the packages they are for, each in an environment of its own: their requirements conflict.
 test-integrations: $(INSTALLED) $(INTEGRATIONS:%=%/.installed)
@@ -90,6 +91,9 @@ lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+# Install Ray and Spark, for the tests that start them.
+engines: $(ENGINES)
 
 # Lint at every commit, by the settings in .pre-commit-config.yaml.
 hooks: $(INSTALLED)

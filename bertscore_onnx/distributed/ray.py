@@ -16,6 +16,8 @@ from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.rows import Errors
 
+__all__ = ["count_documents", "score_dataset"]
+
 if TYPE_CHECKING:
     from ray.data import Dataset
 

@@ -17,6 +17,8 @@ from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.rows import Errors
 from bertscore_onnx.tables.scored import SIGNATURE, ScoreColumns
 
+__all__ = ["count_documents", "score_dataframe"]
+
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame

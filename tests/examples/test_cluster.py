@@ -1,0 +1,131 @@
+"""`examples/cluster/`: manifests and scripts say nothing that Kubernetes, Spark or the commands do not know.
+
+The schemas of Kubernetes are those of the package kubernetes-validate. KubeRay's RayJob has none there: the pods in it
+are checked as pods, and what holds them by name.
+"""
+
+import json
+import re
+import shlex
+
+import pytest
+import typer
+import yaml
+
+from bertscore_onnx.cli import app
+from tests.examples.conftest import EXAMPLES
+from tests.examples.test_index import pins
+
+CLUSTER = EXAMPLES / "cluster"
+PINS = pins(EXAMPLES.parent / "constraints.txt")
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+GIGABYTES = 1.5
+"""More than a process with roberta-large holds; docs/at_scale.md has what was measured."""
+
+RAY_JOB = yaml.safe_load((CLUSTER / "rayjob.yaml").read_text(encoding="utf-8"))
+INDEXED_JOB = yaml.safe_load((CLUSTER / "indexed_job.yaml").read_text(encoding="utf-8"))
+RAY_CLUSTER = RAY_JOB["spec"]["rayClusterSpec"]
+HEAD, [WORKERS] = RAY_CLUSTER["headGroupSpec"], RAY_CLUSTER["workerGroupSpecs"]
+POD_TEMPLATES = {
+    "job": INDEXED_JOB["spec"]["template"],
+    "head": HEAD["template"],
+    "worker": WORKERS["template"],
+}
+DOCKERFILE = (CLUSTER / "Dockerfile").read_text(encoding="utf-8")
+each_pod = pytest.mark.parametrize("name", POD_TEMPLATES)
+
+
+def options_of(words):
+    """Parse a command as the command line does; return its options, or fail with its error."""
+    program, command, *rest = words
+    assert program == "bertscore-onnx"
+    group = typer.main.get_command(app)
+    context = typer.Context(group, info_name=program)
+    return group.get_command(context, command).make_context(command, rest, parent=context).params
+
+
+def container(name):
+    [only] = POD_TEMPLATES[name]["spec"]["containers"]
+    return only
+
+
+def test_the_kinds_are_those_of_the_engines():
+    assert (INDEXED_JOB["apiVersion"], INDEXED_JOB["kind"]) == ("batch/v1", "Job")
+    assert (RAY_JOB["apiVersion"], RAY_JOB["kind"]) == ("ray.io/v1", "RayJob")
+
+
+def test_names_are_labels():
+    names = [INDEXED_JOB["metadata"]["name"], RAY_JOB["metadata"]["name"], WORKERS["groupName"]]
+    assert all(NAME.fullmatch(name) for name in names + [container(name)["name"] for name in POD_TEMPLATES])
+
+
+def test_a_ray_job_has_the_fields_of_its_type():
+    assert RAY_JOB.keys() == {"apiVersion", "kind", "metadata", "spec"}
+    assert RAY_JOB["spec"].keys() == {"entrypoint", "backoffLimit", "shutdownAfterJobFinishes", "rayClusterSpec"}
+    assert RAY_CLUSTER.keys() == {"rayVersion", "headGroupSpec", "workerGroupSpecs"}
+    assert HEAD.keys() == {"rayStartParams", "template"}
+    assert WORKERS.keys() == {"groupName", "replicas", "minReplicas", "maxReplicas", "rayStartParams", "template"}
+    assert all(isinstance(value, str) for group in (HEAD, WORKERS) for value in group["rayStartParams"].values())
+
+
+def test_the_commands_are_ours():
+    on_ray = options_of(shlex.split(RAY_JOB["spec"]["entrypoint"]))
+    assert (on_ray["inputs"], on_ray["output"]) == (["/data/pairs/*.parquet"], "/data/scores")
+    assert int(container("worker")["resources"]["limits"]["cpu"]) % on_ray["nthreads"] == 0
+    job = container("job")
+    alone = options_of([*job["command"], *job["args"]])
+    assert (alone["engine"], alone["model_type"]) == ("local", on_ray["model_type"])
+
+
+def test_each_pod_of_the_job_takes_other_files():
+    arguments = " ".join(container("job")["args"])
+    assert arguments.count("$(JOB_COMPLETION_INDEX)") == 2
+    assert INDEXED_JOB["spec"]["completionMode"] == "Indexed"
+    assert INDEXED_JOB["spec"]["completions"] == 10  # one for each last digit
+
+
+@each_pod
+def test_a_pod_has_what_its_processes_hold(name):
+    resources = container(name)["resources"]
+    assert resources["requests"] == resources["limits"]
+    processes = max(1, int(resources["limits"]["cpu"]) // 4)
+    assert int(resources["limits"]["memory"].removesuffix("Gi")) >= GIGABYTES * processes
+
+
+@each_pod
+def test_the_volume_that_commands_name_is_mounted(name):
+    volumes = {volume["name"] for volume in POD_TEMPLATES[name]["spec"]["volumes"]}
+    assert {mount["name"] for mount in container(name)["volumeMounts"]} == volumes
+    assert [mount["mountPath"] for mount in container(name)["volumeMounts"]] == ["/data"]
+
+
+def test_versions_are_those_that_tests_run_with():
+    assert RAY_CLUSTER["rayVersion"] == PINS["ray"]
+    assert f"rayproject/ray:{PINS['ray']}-" in DOCKERFILE
+    assert f"apache/spark:{PINS['pyspark']}-" in DOCKERFILE
+
+
+def test_images_are_those_of_the_dockerfile():
+    script = (CLUSTER / "spark_submit.sh").read_text(encoding="utf-8")
+    images = [container(name)["image"] for name in POD_TEMPLATES] + re.findall(r"^image=(.+)", script, re.MULTILINE)
+    built = re.findall(r"-t (\S+) \.", DOCKERFILE)
+    assert {image.removeprefix("registry.example.org/") for image in images} == {*built}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["indexed_job.yaml", *POD_TEMPLATES])
+def test_kubernetes_knows_every_field(run, name, tmp_path):
+    if name in POD_TEMPLATES:
+        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, **POD_TEMPLATES[name]}
+    else:
+        manifest = INDEXED_JOB
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    run("kubernetes-validate", "kubernetes-validate", "--strict", "manifest.json")
+
+
+@pytest.mark.integration
+def test_a_field_that_kubernetes_does_not_know_is_found(run, tmp_path):
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"nam": "a"}]}}
+    (tmp_path / "manifest.json").write_text(json.dumps(pod), encoding="utf-8")
+    with pytest.raises(AssertionError, match="nam"):
+        run("kubernetes-validate", "kubernetes-validate", "--strict", "manifest.json")
