@@ -115,7 +115,7 @@ def test_pipes_are_scored_by_counts_as_they_come(run, tiny_bundle, counts_file, 
 def test_systems_are_compared_by_counts(run, files, tiny_bundle, counts_file):
     arguments = ["-m", tiny_bundle, *files[:2], files[3], *files[2:], "--tsv"]
     by_idf, by_counts, uniform = (
-        run("compare", *arguments, *idf).stdout.splitlines()[-1].split("\t")[1:4]
+        run("compare", *arguments, *idf).stdout.splitlines()[1].split("\t")[1:4]
         for idf in (["--idf"], ["--idf-counts", counts_file], [])
     )
     assert by_counts == by_idf
