@@ -7,7 +7,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.bundle.resolver import resolve_bundle
-from bertscore_onnx.errors import ClosedError, WorkerError
+from bertscore_onnx.errors import ClosedError, IdfError, WorkerError
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.models.scorer_slot import SharedModel
@@ -15,6 +15,7 @@ from tests.support.fake_scorer import GUARD
 from tests.support.http_server import IDF_SENTENCES, counted, load_scorer, wait_until
 
 TABLES = {"zoo": IDF_SENTENCES, "town": ["a red house", "a blue tree", "the red cat"]}
+COUNTED = {name: counted(sentences) for name, sentences in TABLES.items()}
 PAIR = ["the cat sat"], ["a dog sat on it"]
 
 
@@ -44,9 +45,7 @@ def load(loaded):
 
 @pytest.fixture
 def model(tiny_bundle, load):
-    with Models.load(
-        [str(tiny_bundle)], {name: counted(sentences) for name, sentences in TABLES.items()}, Limits(), load
-    ) as models:
+    with Models.load([str(tiny_bundle)], COUNTED, Limits(), load) as models:
         yield models.model(None)
 
 
@@ -68,6 +67,16 @@ def test_all_tables_share_one_model(model, loaded, tiny_bundle):
         with BERTScorer(tiny_bundle, idf=True, idf_sents=sentences, device="cpu") as scorer:
             assert score(model.slot(name)) == pytest.approx(scorer.score(*PAIR).F.tolist(), abs=1e-6)
             assert str(model.slot(name).scorer.signature) == str(scorer.signature)
+
+
+def test_a_table_of_another_tokenizer_is_named(tiny_bundle, fast_bundle, load, loaded):
+    counts = count_documents(IDF_SENTENCES, fast_bundle)
+    with pytest.raises(
+        IdfError, match=r"The idf table 'zoo' does not fit the model 'tiny-bert'\. The document counts are"
+    ):
+        Models.load([str(tiny_bundle)], {"zoo": lambda bundle: counts}, Limits(), load)
+    with pytest.raises(ClosedError):
+        loaded[0].score(*PAIR)
 
 
 def test_a_model_that_fails_is_loaded_again_for_its_slot_while_others_keep_theirs(model, loaded):
