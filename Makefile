@@ -17,7 +17,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo check quick test test-distributed test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint hooks clean
+.PHONY: demo check quick test test-distributed test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint engines hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -91,6 +91,9 @@ lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+# Install Ray and Spark, for the tests that start them.
+engines: $(ENGINES)
 
 # Lint at every commit, by the settings in .pre-commit-config.yaml.
 hooks: $(INSTALLED)
