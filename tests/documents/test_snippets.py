@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from tests.support.java import require_java
 from tests.support.snippets import ROOT, Snippet, difference, documents, snippets
 
 OWN_TESTS = {"hub.md", "server.md"}
@@ -74,7 +75,9 @@ def write_pairs(folder: Path) -> None:
 
 
 def provide(material: str | None, folder: Path) -> None:
-    """Put public material into a reader's folder, or skip the test where it is not at hand."""
+    """Put public material into a reader's folder; skip the test where that, or what an engine needs, is missing."""
+    if material == "spark":
+        require_java()
     if material is None or material in ENGINES:
         return
     variable = "WMT16" if material == WMT16_TABLE else "METAEVAL"
@@ -93,6 +96,7 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("snippet", cases("python"))
 def test_python_gives_what_is_shown(snippet: Snippet, folder: Path) -> None:
+    provide(snippet.material, folder)
     strict = [] if snippet.material in ENGINES else ["-W", "error"]  # the engines warn of packages beside them
     command = [sys.executable, *strict, "-c", snippet.text]
     done = subprocess.run(
