@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.examples.conftest import EXAMPLES
+from tests.support.java import require_java
 
 pytestmark = pytest.mark.distributed
 CLUSTER = EXAMPLES / "cluster"
@@ -45,6 +46,11 @@ assert len(given) > 8
 """
 
 
+@pytest.fixture(scope="session")
+def java():
+    require_java()
+
+
 @pytest.fixture
 def files(tmp_path, pairs):
     (tmp_path / "pairs").mkdir()
@@ -75,7 +81,7 @@ def test_files_are_scored_on_ray(files, pairs, expected, minilm_bundle):
 
 
 @pytest.mark.xdist_group("spark")
-def test_files_are_scored_on_spark(files, pairs, expected, minilm_bundle):
+def test_files_are_scored_on_spark(java, files, pairs, expected, minilm_bundle):
     (files / "bin").mkdir()
     submit = files / "bin" / "spark-submit"
     spark_submit = Path(sys.executable).with_name("spark-submit")
@@ -88,5 +94,5 @@ def test_files_are_scored_on_spark(files, pairs, expected, minilm_bundle):
 
 
 @pytest.mark.xdist_group("spark")
-def test_spark_knows_every_configuration(tmp_path):
+def test_spark_knows_every_configuration(java, tmp_path):
     assert run(tmp_path, sys.executable, "-c", UNKNOWN_CONFIGURATION, CLUSTER / "spark_submit.sh") == ""
