@@ -21,7 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--tries", type=int, default=1, help="run a case that breaks a bound again, up to this many times in all"
     )
-    parser.add_argument("--busy", action="store_true", help="show broken bounds of speed without failing")
+    parser.add_argument(
+        "--busy", action="store_true", help="show broken bounds of speed without failing, or running the case again"
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "reliability", help="folder of the results")
     parser.add_argument("--tiny", type=Path, metavar="BUNDLE", help="a bundle to take instead of a random BERT's")
     parser.add_argument("--minilm", type=Path, metavar="BUNDLE", help="a bundle to take instead of MiniLM's")

@@ -104,6 +104,17 @@ def test_a_case_that_breaks_a_bound_is_run_again_when_told_and_this_is_said(
     assert "Run 2 times" not in capsys.readouterr().out
 
 
+def be_slow_once(settings):
+    settings.tiny.mkdir()  # fails the second time
+    return be_slow(settings)
+
+
+def test_a_case_that_breaks_bounds_that_do_not_count_is_not_run_again(monkeypatch, tiny_bundle, tmp_path, capsys):
+    with_room = Settings(TINY, tiny=tmp_path / "made", minilm=tiny_bundle)
+    assert run(monkeypatch, with_room, tmp_path, be_slow_once, tries=2, ignore_speed=True)
+    assert "Run 2 times" not in capsys.readouterr().out
+
+
 def last_for_ever(settings):
     return [at_most("waited", math.inf, "s", 1)]
 
