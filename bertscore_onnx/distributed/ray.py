@@ -70,10 +70,10 @@ def score_dataset(
 
     Returns:
         The dataset with its columns as they are, and `precision`, `recall` and `f1`, float32, and `best_reference`,
-        int64, the position of the reference with the best F; each a list over the layers with `all_layers`. Rows keep
-        their order in each block, and blocks keep theirs where `execution_options.preserve_order` of Ray's context is
-        set. The schema's metadata has the signature, under `bertscore_onnx.signature`, in Parquet files too. A dataset
-        without rows stays as it is.
+        int64, the position of the reference with the best F; each a list over the layers with `all_layers`. It has
+        blocks of `rows_per_batch` rows. Rows keep their order in each block, and blocks keep theirs where
+        `execution_options.preserve_order` of Ray's context is set. The schema's metadata has the signature, under
+        `bertscore_onnx.signature`, in Parquet files too. A dataset without rows stays as it is.
 
     Raises:
         InputError: there is no such setting, or it is out of range; a column is missing; there are columns with the
@@ -102,8 +102,8 @@ def score_dataset(
 
     from ray.data import ActorPoolStrategy
 
-    # An actor takes whole blocks, so a dataset of one would be scored by one actor.
-    return ds.repartition(target_num_rows_per_block=rows_per_batch).map_batches(
+    # An actor takes whole blocks: one that is large would keep one actor busy, and each of many small ones is a task.
+    return ds.repartition(target_num_rows_per_block=rows_per_batch, strict=True).map_batches(
         ScoreBatch,
         fn_constructor_args=(bundle, candidate, reference),
         fn_constructor_kwargs={"errors": errors, **given},
