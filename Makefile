@@ -43,7 +43,8 @@ test: $(INSTALLED)
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)
-	$(RUN) -m pytest --quiet --numprocesses 2 --dist loadgroup -m distributed tests/bertscore_onnx
+	$(RUN) -m pytest --quiet --numprocesses 2 --dist loadgroup -m distributed \
+		tests/bertscore_onnx tests/documents tests/examples
 
 # Run the examples with the packages they are for, each in an environment of its own: their requirements conflict.
 test-integrations: $(INSTALLED) $(INTEGRATIONS:%=%/.installed)

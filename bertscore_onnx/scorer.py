@@ -63,7 +63,7 @@ class BERTScorer(TextScorer):
                 for the default model of `lang`.
             num_layers: the layer to take tokens from; None for the bundle's, or the one that bert-score tuned.
             batch_size: the most texts in one run of the model; runs are capped by tokens in any case.
-            nthreads: CPU threads for the model; None for all that this process may keep busy.
+            nthreads: CPU threads; None for all that this process may keep busy, at most `OMP_NUM_THREADS`.
             all_layers: score every layer, with a bundle that was exported with `--all-layers`.
             idf: weigh tokens by inverse document frequency: computed from `idf_sents` or by `compute_idf`, or else
                 from the references of each call. Or `DocumentCounts`, or a ready table of token id to weight.

@@ -37,8 +37,8 @@ python_display_short_literal_types = True
 # The site is built offline, without other projects' indexes; of this one, what is not public has no entry.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|concurrent|numpy|os|pathlib|types|typing)\..*"),
-    ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|serving|text)\..*"),
-    ("py:class", "Tensor"),
+    ("py:.*", r"bertscore_onnx\.(bundle|distributed\.settings|encoding|matching|scoring|serving|tables|text)\..*"),
+    ("py:class", r"(pyarrow\..*|DataFrame|Dataset|Tensor)"),
     ("py:class", "TableFormat"),  # its values are said where it is taken
 ]
 

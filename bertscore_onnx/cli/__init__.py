@@ -13,7 +13,7 @@ import typer
 from bertscore_onnx import __version__
 from bertscore_onnx.cli.commands import doctor, export, inspect, models, pull, push, score, serve, show
 from bertscore_onnx.cli.commands.evaluation import baseline, compare, meta, tune_layers
-from bertscore_onnx.cli.commands.jobs import batch
+from bertscore_onnx.cli.commands.jobs import batch, count_documents
 from bertscore_onnx.cli.messages import PlainMessages, tell
 from bertscore_onnx.cli.options.command import Command
 from bertscore_onnx.cli.options.examples import epilog_of
@@ -34,6 +34,7 @@ app = typer.Typer(
 for _command in (
     score.score,
     batch.batch,
+    count_documents.count_documents,
     show.show,
     compare.compare,
     meta.meta,

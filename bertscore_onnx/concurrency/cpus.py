@@ -1,8 +1,10 @@
 """What the processor of this machine can do, and how much of it this process may use."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Literal, NamedTuple
 
 CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
 """What ONNX Runtime's CPU kernels make use of."""
@@ -18,11 +20,48 @@ def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
     return None if flags is None else [feature for feature in CPU_FEATURES if feature in flags]
 
 
+CpuSource = Literal["affinity", "quota", "OMP_NUM_THREADS"]
+"""What says how many CPUs a process may keep busy: those it may run on, which are the whole machine's unless something
+restricts it; the quota of its container, or of another control group; or the environment variable that tells OpenMP,
+which Ray and Spark set to the CPUs of a worker."""
+
+
+class CpuBound(NamedTuple):
+    """How many CPUs a process may keep busy, and what says so."""
+
+    number: int
+    """At least 1."""
+
+    source: CpuSource
+    """The strictest; of equal ones the first that `CpuSource` names."""
+
+
 def usable_cpus() -> int:
-    """Return how many CPUs this process may keep busy: its affinity, and its container's quota, rounded up."""
+    """Return how many CPUs this process is to keep busy: what the system permits, and at most `OMP_NUM_THREADS`."""
+    return cpu_bound().number
+
+
+def cpu_bound() -> CpuBound:
+    """Return how many CPUs this process is to keep busy, and what says so."""
+    permitted = permitted_cpus()
+    wanted = _openmp_threads(os.environ.get("OMP_NUM_THREADS", ""))
+    return permitted if wanted is None or wanted >= permitted.number else CpuBound(wanted, "OMP_NUM_THREADS")
+
+
+def permitted_cpus() -> CpuBound:
+    """Return how many CPUs the system lets this process keep busy: its affinity, and its quota, rounded up."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _cgroup_quota()
-    return cpus if quota is None else max(1, min(cpus, quota))
+    return CpuBound(cpus, "affinity") if quota is None or quota >= cpus else CpuBound(max(1, quota), "quota")
+
+
+def _openmp_threads(value: str) -> int | None:
+    """Return the number that a value of `OMP_NUM_THREADS` begins with, such as 4 for "4,2", one for each level.
+
+    None where it does not begin with a positive number; OpenMP ignores such a value too.
+    """
+    number = re.match(r"\s*\+?0*([1-9][0-9]{0,8})\s*(,|$)", value)
+    return int(number[1]) if number else None
 
 
 def _cgroup_quota(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int | None:

@@ -24,7 +24,12 @@ class ThreadPool:
     """A few threads that many callers may give work to."""
 
     def __init__(self, number: int, name: str) -> None:
-        """Prepare threads; `name` is what a debugger shows."""
+        """Prepare threads.
+
+        Args:
+            number: how many; with 0 callers do the work themselves, one of them at a time.
+            name: what a debugger shows.
+        """
         self._number, self._name = number, name
         self._restart()
 
@@ -55,12 +60,14 @@ class ThreadPool:
         Raises:
             ClosedError: the threads were closed.
         """
+        if not self._number:
+            return [*self.map(work, items)]
         others = [self.submit(work, item) for item in items[1:]]
         first = [work(item) for item in items[:1]]
         return first + [future.result() for future in others]
 
     def submit(self, work: Callable[[T], Result], item: T) -> Future[Result]:
-        """Do the work for one item in a thread, as soon as one is free; or here, where the system gives no thread.
+        """Do the work for one item in a thread, as soon as one is free; or here, where there is none.
 
         Raises:
             ClosedError: the threads were closed.
@@ -76,7 +83,8 @@ class ThreadPool:
             if self._num_started:
                 self._tasks.put(lambda: _do(future, work, item))
                 return future
-        _do(future, work, item)
+        with self._in_line:
+            _do(future, work, item)
         return future
 
     def close(self) -> None:
@@ -99,6 +107,7 @@ class ThreadPool:
         self._pid, self._changed, self._is_closed = os.getpid(), threading.Lock(), False
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._idle = threading.Semaphore(0)
+        self._in_line = threading.RLock()
         self._num_started = 0
 
     def _start_thread(self) -> None:

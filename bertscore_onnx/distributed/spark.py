@@ -1,21 +1,23 @@
 """Scores the rows of a Spark DataFrame, and counts its documents: on classic Spark and on Spark Connect."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from os import PathLike, fspath
 from os.path import isdir
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from bertscore_onnx import errors as error_tree
 from bertscore_onnx.distributed.count_batch import CountBatch
 from bertscore_onnx.distributed.score_batch import ScoreBatch
-from bertscore_onnx.distributed.settings import ScorerSettings, TokenizerSettings
+from bertscore_onnx.distributed.settings import ScorerSettings, TokenizerSettings, checked_settings
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
 from bertscore_onnx.extras import check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.rows import Errors
 from bertscore_onnx.tables.scored import SIGNATURE, ScoreColumns
+
+__all__ = ["count_documents", "score_dataframe"]
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,7 +43,8 @@ def score_dataframe(
     so that a setting or a bundle that is wrong is told at once; and with `idf=True` it counts the documents.
 
     Args:
-        df: the frame. With `idf=True` it is computed twice: once to count, and once to score.
+        df: the frame. With `idf=True` it is computed twice, once to count and once to score: cache one that is
+            expensive, or not the same each time.
         bundle: where each executor finds it: a path that all of them see, a name or `hf://…`, as `BERTScorer` takes it;
             or, of an archive that Spark ships (`--archives bundle.zip#NAME`), the name it is unpacked as, with the
             folder in it if there is one. None for the default model of `lang`.
@@ -68,23 +71,25 @@ def score_dataframe(
     _check_texts(df, candidate, may_hold_lists=False)
     _check_texts(df, reference, may_hold_lists=True)
     counts_first = settings.get("idf") is True and settings.get("idf_sents") is None
-    given: dict[str, Any] = {**settings, "idf": False} if counts_first else dict(settings)
+    given = checked_settings({**settings, "idf": False} if counts_first else settings)
     added = ScoreBatch(bundle, candidate, reference, errors=errors, **given).columns
     _check_free(df.columns, added.names)
-    if counts_first:
-        of_tokenizer = {name: given[name] for name in TokenizerSettings.__annotations__ if name in given}
-        given["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer)
 
     def score_batch() -> ScoreBatch:
         return ScoreBatch(_on_executor(bundle), candidate, reference, errors=errors, **given)
+
+    signature = _signature(df, score_batch)
+    if counts_first:
+        of_tokenizer = {name: given[name] for name in TokenizerSettings.__annotations__ if name in given}
+        given["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer)
+        signature = _signature(df, score_batch)
 
     def score(batches: Batches, title: str) -> Batches:
         return score_batch().stream(batches, title)
 
     from pyspark.sql.types import StructType
 
-    metadata = {SIGNATURE.decode(): _signature(df, score_batch)}
-    schema = StructType([*df.schema.fields, *_fields(added, metadata)])
+    schema = StructType([*df.schema.fields, *_fields(added, {SIGNATURE.decode(): signature})])
     return _by_position(df).mapInArrow(_by_name(score, df.columns), schema)
 
 
@@ -200,24 +205,27 @@ def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
 
 def _by_position(df: "DataFrame") -> "DataFrame":
     """Return a frame whose columns are called 0, 1, …: `mapInArrow` fails where names have dots, or occur twice."""
-    return df.toDF(*map(str, range(len(df.columns))))
+    return df.toDF(*_positions(len(df.columns)))
 
 
-def _by_name(
-    work: Callable[[Batches, str], Batches], names: list[str]
-) -> Callable[[Iterable["pyarrow.RecordBatch"]], Batches]:
-    """Return a function for `mapInArrow` that gives columns their names again, and leaves out partitions without rows.
+def _by_name(work: Callable[[Batches, str], Batches], names: list[str]) -> Callable[[Batches], Batches]:
+    """Return a function for `mapInArrow` that does work on columns with names, for those with positions.
 
     Args:
-        work: takes the batches of a partition and what to call it.
+        work: takes the batches of a partition, which has rows, and what to call it.
         names: those of the columns.
     """
 
-    def of_partition(batches: Iterable["pyarrow.RecordBatch"]) -> Batches:
+    def of_partition(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
         named = (batch.rename_columns(names) for batch in batches if batch.num_rows)
         for first in named:
-            yield from work(chain([first], named), f"partition {TaskContext.get().partitionId()}")
+            for done in work(chain([first], named), f"partition {TaskContext.get().partitionId()}"):
+                yield done.rename_columns(_positions(done.num_columns))
 
     return of_partition
+
+
+def _positions(number: int) -> list[str]:
+    return list(map(str, range(number)))

@@ -36,10 +36,20 @@ class Encoder:
         self._manifest = bundle.manifest
         self._model = OnnxModel(bundle, device=device, num_threads=num_threads)
         self._provider = self._model.provider
-        self._threads = ThreadPool(self._model.concurrency, "bertscore-encode")
+        self._threads = ThreadPool(self._model.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
         per_size = self._provider.batch_values // self._manifest.hidden_size
         self.max_tokens: int = min(max(64, per_size), self._provider.batch_tokens)
         """Padded tokens in a run of the model."""
+
+    @property
+    def num_threads(self) -> int:
+        """CPU threads to use."""
+        return self._model.num_threads
+
+    @property
+    def leaves_cpu_idle(self) -> bool:
+        """Whether other work may go on beside a run: the model runs elsewhere, or there are more CPU threads."""
+        return self._model.concurrency > 1
 
     @property
     def provider(self) -> str:

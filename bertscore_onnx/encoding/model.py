@@ -35,7 +35,9 @@ class OnnxModel:
         self._check_graph(self._sessions.get())
         self.provider: Provider = self._sessions.provider
         """The provider in use."""
-        self.concurrency: int = self.provider.concurrency or self._sessions.num_threads
+        self.num_threads: int = self._sessions.num_threads
+        """CPU threads to use."""
+        self.concurrency: int = self.provider.concurrency or self.num_threads
         """How many runs at a time keep the provider busy."""
 
     def run(

@@ -1,5 +1,6 @@
 """In how many documents each token occurs: integers, so that counts of parts add up exactly to those of the whole."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -17,6 +18,9 @@ from bertscore_onnx.matching.idf import document_frequency
 
 if TYPE_CHECKING:
     import pyarrow
+
+FORMAT: Literal["bertscore-onnx document counts 1"] = "bertscore-onnx document counts 1"
+"""What a file of counts begins with."""
 
 ALL_DOCUMENTS = -1
 """The token of the row that holds the number of documents."""
@@ -126,8 +130,19 @@ class DocumentCounts:
             InputError: it cannot be written.
         """
         tokens, documents = self.tokens.tolist(), self.documents.tolist()
-        content = _File(self.tokenization, self.num_documents, tokens, documents)
+        content = _File(FORMAT, self.tokenization, self.num_documents, tokens, documents)
         write_whole(file, msgspec.json.encode(content))
+
+    @staticmethod
+    def are_saved_in(file: str | PathLike[str]) -> bool:
+        """Return whether a file begins like one that `save` wrote; of a pipe nothing is read, and it counts as none."""
+        if not os.path.isfile(file):
+            return False
+        try:
+            with Path(file).open("rb") as opened:
+                return FORMAT.encode() in opened.read(2 * len(FORMAT))
+        except OSError:
+            return False
 
     @classmethod
     def load(cls, file: str | PathLike[str]) -> "DocumentCounts":
@@ -212,8 +227,8 @@ Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     """A file of counts."""
 
+    format: Literal["bertscore-onnx document counts 1"]
     tokenization: str
     num_documents: Count
     tokens: list[Count]
     documents: list[Count]
-    format: Literal["bertscore-onnx document counts 1"] = "bertscore-onnx document counts 1"

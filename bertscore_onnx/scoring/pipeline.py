@@ -1,6 +1,7 @@
 """The stages of scoring in their order: tokenise, encode, match, reduce; chunk by chunk, so that memory stays bounded.
 
-While one chunk is encoded, the one after it is read and tokenised and the one before it is matched.
+While one chunk is encoded, the one after it is read and tokenised and the one before it is matched; with one CPU thread
+one stage runs at a time.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
-from bertscore_onnx.concurrency.cpus import usable_cpus
+from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
 from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
@@ -44,13 +45,21 @@ CHUNK_CANDIDATES = 1024
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
 
 
-def load_tokenizer(bundle: Bundle, long_text: LongText = "truncate", max_length: int | None = None) -> TextTokenizer:
+def load_tokenizer(
+    bundle: Bundle,
+    long_text: LongText = "truncate",
+    max_length: int | None = None,
+    *,
+    num_threads: int | None = None,
+) -> TextTokenizer:
     """Load the tokenizer of a bundle.
 
     Args:
         bundle: the bundle.
         long_text: what becomes of texts that are longer than the maximum.
         max_length: the most tokens of a text, special tokens included; None for the model's own maximum.
+        num_threads: CPU threads to use; None for all that this process may keep busy. The tokenizers package has
+            threads for all CPUs or none: for fewer, texts are tokenised one after the other.
 
     Raises:
         TokenizerError: the bundle's files are not a tokenizer.
@@ -66,6 +75,7 @@ def load_tokenizer(bundle: Bundle, long_text: LongText = "truncate", max_length:
         max_length=max_length or manifest.max_length,
         empty_ids=manifest.empty_ids,
         long_text=long_text,
+        in_parallel=(num_threads or usable_cpus()) >= permitted_cpus().number,
     )
     num_special, most = sum(tokenizer.num_special_tokens), manifest.max_length or MAX_SIZE
     if max_length is not None and not num_special < max_length <= most:
@@ -122,7 +132,7 @@ class Pipeline(Closeable):
         """What was loaded."""
         self.manifest: Manifest = bundle.manifest
         """What the bundle says of the model."""
-        self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, max_length)
+        self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, max_length, num_threads=num_threads)
         self.max_length: int | None = max_length
         """The most tokens of a text where that was chosen; None for the model's own maximum."""
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
@@ -134,7 +144,8 @@ class Pipeline(Closeable):
             f"max_length={self.tokenizer.max_length}"
         )
         """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
-        self._threads = ThreadPool(usable_cpus(), "bertscore-match")
+        num_matching = self.encoder.num_threads
+        self._threads = ThreadPool(num_matching if num_matching > 1 else 0, "bertscore-match")
         self._chunk_tokens = CHUNK_BYTES // (4 * len(self.manifest.layers) * self.manifest.hidden_size)
         self._users = 1
         self._users_change = threading.Lock()
@@ -178,8 +189,14 @@ class Pipeline(Closeable):
             counts = TextCounts(found.num_empty, found.num_weightless, chunk.num_truncated)
             return ChunkScores(scores, counts, chunk.is_continued, int(num_references[-1]))
 
+        chunks = self._tokenise(slices)
+        found: Iterator[ChunkScores]
+        if self.encoder.leaves_cpu_idle:
+            found = prefetch(chunks, encode, match_and_reduce)
+        else:
+            found = (match_and_reduce(chunk, encode(chunk)) for chunk in chunks)
         try:
-            yield from join_continued(prefetch(self._tokenise(slices), encode, match_and_reduce))
+            yield from join_continued(found)
         finally:
             is_stopped.set()
 

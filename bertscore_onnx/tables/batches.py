@@ -72,8 +72,7 @@ class _Arrow(Table):
         return list(self._batch.schema.names)
 
     def values(self, name: str) -> list[object]:
-        values: list[object] = self._batch.column(name).to_pylist()
-        return values
+        return _listed(self._batch.column(name).to_pylist())  # Ray's tensors come as arrays
 
     def with_scores(self, scored: ScoredRows) -> Batch:
         import pyarrow

@@ -20,14 +20,16 @@ MAX_ADDED_TOKEN = 1000
 class FastTokenizer:
     """A tokenizer that `tokenizer.json` says all of."""
 
-    def __init__(self, path: Path, max_length: int | None) -> None:
+    def __init__(self, path: Path, max_length: int | None, *, in_parallel: bool = True) -> None:
         """Load a tokenizer.
 
         Args:
             path: a `tokenizer.json`.
             max_length: the most tokens of a text, special tokens included; None for no bound.
+            in_parallel: whether the tokenizers package may use its threads.
         """
         self._tokenizer = load_tokenizer_json(path)
+        self._in_parallel = in_parallel
         is_special = np.array(self._tokenizer.encode("a").special_tokens_mask)
         num_prefix = int(is_special.argmin())
         self.num_special_tokens: tuple[int, int] = (num_prefix, int(is_special[num_prefix:].sum()))
@@ -36,13 +38,15 @@ class FastTokenizer:
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
         """Return the ids of each text, special tokens included, and whether the text was cut."""
-        found = encode_batch(self._tokenizer, texts)
+        found = encode_batch(self._tokenizer, texts, in_parallel=self._in_parallel)
         return [(encoding.ids, bool(encoding.overflowing)) for encoding in found]
 
 
-def encode_batch(tokenizer: Tokenizer, texts: Sequence[str], *, add_special_tokens: bool = True) -> list[Encoding]:
-    """Encode texts, a few of them one after the other."""
-    step = 1 if len(texts) <= SEQUENTIAL_TEXTS else len(texts)
+def encode_batch(
+    tokenizer: Tokenizer, texts: Sequence[str], *, in_parallel: bool = True, add_special_tokens: bool = True
+) -> list[Encoding]:
+    """Encode texts: in the package's threads, which are as many as the CPUs; or one after the other, as a few are."""
+    step = len(texts) if in_parallel and len(texts) > SEQUENTIAL_TEXTS else 1
     return [
         encoding
         for start in range(0, len(texts), step)

@@ -18,18 +18,19 @@ from bertscore_onnx.text.word_cache import WordEncoder, has_words
 class SlowTokenizer:
     """A tokenizer that has a spec."""
 
-    def __init__(self, path: Path, spec: TokenizerSpec, max_length: int | None) -> None:
+    def __init__(self, path: Path, spec: TokenizerSpec, max_length: int | None, *, in_parallel: bool = True) -> None:
         """Load a tokenizer.
 
         Args:
             path: a `spiece.model` if the spec is of one, else a `tokenizer.json`.
             spec: what that file does not say.
             max_length: the most tokens of a text, special tokens included; None for no bound.
+            in_parallel: whether the tokenizers package may use its threads.
         """
         self._normalize = bind_normalizers(spec.normalizers)
         self._split = bind_split(spec.special_tokens)
         self._pre_tokenize = bind_normalizers(spec.pre_tokenizers)
-        self._encode_segments = _segment_encoder(path, spec)
+        self._encode_segments = _segment_encoder(path, spec, in_parallel)
         self._spec = spec
         self.num_special_tokens: tuple[int, int] = (len(spec.prefix_ids), len(spec.suffix_ids))
         self._room = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
@@ -61,7 +62,7 @@ class SlowTokenizer:
         return prefix + kept + suffix, is_cut
 
 
-def _segment_encoder(path: Path, spec: TokenizerSpec) -> Callable[[list[str]], Iterable[list[int]]]:
+def _segment_encoder(path: Path, spec: TokenizerSpec, in_parallel: bool) -> Callable[[list[str]], Iterable[list[int]]]:
     """Return what encodes the segments between special tokens."""
     if spec.sentencepiece is not None:
         from bertscore_onnx.text.sentencepiece import SentencePieceEncoder  # costs memory and is needed only here
@@ -70,4 +71,5 @@ def _segment_encoder(path: Path, spec: TokenizerSpec) -> Callable[[list[str]], I
     tokenizer = load_tokenizer_json(path)
     if has_words(tokenizer):
         return partial(map, WordEncoder(tokenizer))
-    return lambda segments: [found.ids for found in encode_batch(tokenizer, segments, add_special_tokens=False)]
+    encode = partial(encode_batch, tokenizer, in_parallel=in_parallel, add_special_tokens=False)
+    return lambda segments: [found.ids for found in encode(segments)]

@@ -45,6 +45,7 @@ class TextTokenizer:
         max_length: int | None,
         empty_ids: Sequence[int],
         long_text: LongText = "truncate",
+        in_parallel: bool = True,
     ) -> None:
         """Load a tokenizer.
 
@@ -54,6 +55,7 @@ class TextTokenizer:
             max_length: the most tokens of a text, special tokens included; None for no bound but `DEFAULT_MAX_LENGTH`.
             empty_ids: the ids of an empty text.
             long_text: whether longer texts are cut, or keep all their ids, to be encoded in windows.
+            in_parallel: whether the tokenizers package may use its threads, one for each CPU.
 
         Raises:
             TokenizerError: the file is not a tokenizer, or larger than any.
@@ -70,7 +72,11 @@ class TextTokenizer:
         self._path = path
         with _tokenizer_errors(path, "is not a tokenizer"):
             _check_size(path)
-            self._encode = FastTokenizer(path, bound) if spec is None else SlowTokenizer(path, spec, bound)
+            self._encode = (
+                FastTokenizer(path, bound, in_parallel=in_parallel)
+                if spec is None
+                else SlowTokenizer(path, spec, bound, in_parallel=in_parallel)
+            )
         self._empty_ids = list(empty_ids)
         self.num_special_tokens: tuple[int, int] = self._encode.num_special_tokens
         """How many special tokens stand in front of every text, and how many behind."""

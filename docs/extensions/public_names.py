@@ -8,12 +8,14 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 import bertscore_onnx
-from bertscore_onnx import compat, errors, hub, serving, similarity
+from bertscore_onnx import compat, distributed, errors, hub, serving, similarity
 from bertscore_onnx.compat import bert_score
+from bertscore_onnx.distributed import job, ray, spark
 from bertscore_onnx.evaluation import agreement, comparison, layers, meta, significance, tasks, unrelated
 
 EVALUATION = (agreement, comparison, layers, meta, significance, tasks, unrelated)
-MODULES = (bertscore_onnx, similarity, *EVALUATION, serving, hub, compat, bert_score)
+DISTRIBUTED = (distributed, ray, spark, job)
+MODULES = (bertscore_onnx, similarity, *EVALUATION, *DISTRIBUTED, serving, hub, compat, bert_score)
 """Those that say in `__all__` what is public."""
 
 _logger = logging.getLogger(__name__)

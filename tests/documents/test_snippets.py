@@ -1,8 +1,9 @@
 """Every block of Python and every command that the documents show is run, and gives what they show.
 
 A block starts in a fresh process, in a folder that holds what a reader has after `make demo`: the examples and a bundle
-of MiniLM. A block that cannot be run here has a line above it that says why; one that needs public judgements is run
-where METAEVAL names their folder, and WMT16 the file of those that bert-score's layers were tuned on.
+of MiniLM, and pairs in Parquet files. A block that cannot be run here has a line above it that says why; one that needs
+Ray or Spark is run where they are; one that needs public judgements where METAEVAL names their folder, and WMT16 the
+file of those that bert-score's layers were tuned on.
 """
 
 import os
@@ -15,8 +16,11 @@ import time
 import tomllib
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
+from tests.support.java import require_java
 from tests.support.snippets import ROOT, Snippet, difference, documents, snippets
 
 OWN_TESTS = {"hub.md", "server.md"}
@@ -25,7 +29,10 @@ OWN_TESTS = {"hub.md", "server.md"}
 SNIPPETS = [one for file in documents() if file.name not in OWN_TESTS for one in snippets(file)]
 RUN = [one for one in SNIPPETS if one.reason is None]
 GUARD = 120
+GUARD_OF_ENGINES = 300
 WMT16_TABLE = "wmt16_da_seg.tsv.gz"
+TEXTS = ("candidates.txt", "references.txt")
+ENGINES = ("ray", "spark")
 PORT = "8080"
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -33,23 +40,45 @@ EXTRAS = PROJECT["optional-dependencies"].keys()
 
 
 def cases(language: str) -> list[object]:
-    return [pytest.param(one, id=one.place) for one in RUN if one.language == language]
+    return [pytest.param(one, id=one.place, marks=marks(one)) for one in RUN if one.language == language]
+
+
+def marks(snippet: Snippet) -> list[pytest.MarkDecorator]:
+    if snippet.material in ENGINES:
+        return [pytest.mark.distributed, pytest.mark.xdist_group(snippet.material)]
+    return []
+
+
+def guard(snippet: Snippet) -> int:
+    return GUARD_OF_ENGINES if snippet.material in ENGINES else GUARD
 
 
 @pytest.fixture
 def folder(tmp_path: Path, minilm_bundle: Path) -> Path:
     """What a reader has: the examples, texts, and MiniLM under the names that documents give a bundle."""
+    write_pairs(tmp_path / "pairs")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    for file in ("candidates.txt", "references.txt"):
+    for file in TEXTS:
         shutil.copy(ROOT / "examples" / file, tmp_path)
     for name in ("build/minilm", "path/to/bundle"):
         shutil.copytree(minilm_bundle, tmp_path / name, copy_function=os.link)
     return tmp_path
 
 
+def write_pairs(folder: Path) -> None:
+    """Write the texts of the examples into two Parquet files."""
+    folder.mkdir()
+    sides = [(ROOT / "examples" / name).read_text(encoding="utf-8").splitlines() for name in TEXTS]
+    table = pa.table({"id": range(len(sides[0])), "candidate": sides[0], "reference": sides[1]})
+    pa.parquet.write_table(table[: len(table) // 2], folder / "0.parquet")
+    pa.parquet.write_table(table[len(table) // 2 :], folder / "1.parquet")
+
+
 def provide(material: str | None, folder: Path) -> None:
-    """Put public material into a reader's folder, or skip the test where it is not at hand."""
-    if material is None:
+    """Put public material into a reader's folder; skip the test where that, or what an engine needs, is missing."""
+    if material == "spark":
+        require_java()
+    if material is None or material in ENGINES:
         return
     variable = "WMT16" if material == WMT16_TABLE else "METAEVAL"
     if variable not in os.environ:
@@ -67,8 +96,12 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("snippet", cases("python"))
 def test_python_gives_what_is_shown(snippet: Snippet, folder: Path) -> None:
-    command = [sys.executable, "-W", "error", "-c", snippet.text]
-    done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=GUARD)
+    provide(snippet.material, folder)
+    strict = [] if snippet.material in ENGINES else ["-W", "error"]  # the engines warn of packages beside them
+    command = [sys.executable, *strict, "-c", snippet.text]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=guard(snippet)
+    )
     assert done.returncode == 0, done.stderr
     assert difference(snippet.output or "", done.stdout) is None
 
@@ -91,7 +124,7 @@ def test_commands_give_what_is_shown(snippet: Snippet, folder: Path) -> None:
                 await_port(servers[-1], port)
                 continue
             process = start(command.replace(PORT, str(port)), folder)
-            came, _ = process.communicate(timeout=GUARD)
+            came, _ = process.communicate(timeout=guard(snippet))
             assert process.returncode == 0, f"{command}\n{came}"
             assert not shown or difference(shown, came) is None, f"{command}\n{difference(shown, came)}"
     finally:

@@ -1,16 +1,12 @@
-"""`examples/cluster/`: manifests and scripts for clusters say nothing that Kubernetes, Spark or the commands do not know.
+"""`examples/cluster/`: manifests and scripts say nothing that Kubernetes, Spark or the commands do not know.
 
 The schemas of Kubernetes are those of the package kubernetes-validate. KubeRay's RayJob has none there: the pods in it
 are checked as pods, and what holds them by name.
 """
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import typer
@@ -73,10 +69,12 @@ def test_a_ray_job_has_the_fields_of_its_type():
 
 
 def test_the_commands_are_ours():
-    [inputs] = options_of(shlex.split(RAY_JOB["spec"]["entrypoint"]))["inputs"],
-    assert inputs == ["/data/pairs/*.parquet"]
+    on_ray = options_of(shlex.split(RAY_JOB["spec"]["entrypoint"]))
+    assert (on_ray["inputs"], on_ray["output"]) == (["/data/pairs/*.parquet"], "/data/scores")
+    assert int(container("worker")["resources"]["limits"]["cpu"]) % on_ray["nthreads"] == 0
     job = container("job")
-    options_of([*job["command"], *job["args"]])
+    alone = options_of([*job["command"], *job["args"]])
+    assert (alone["engine"], alone["model_type"]) == ("local", on_ray["model_type"])
 
 
 def test_each_pod_of_the_job_takes_other_files():

@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 from tests.examples.conftest import EXAMPLES
+from tests.support.java import require_java
 
 pytestmark = pytest.mark.distributed
 CLUSTER = EXAMPLES / "cluster"
@@ -44,6 +46,11 @@ assert len(given) > 8
 """
 
 
+@pytest.fixture(scope="session")
+def java():
+    require_java()
+
+
 @pytest.fixture
 def files(tmp_path, pairs):
     (tmp_path / "pairs").mkdir()
@@ -74,10 +81,10 @@ def test_files_are_scored_on_ray(files, pairs, expected, minilm_bundle):
 
 
 @pytest.mark.xdist_group("spark")
-def test_files_are_scored_on_spark(files, pairs, expected, minilm_bundle):
+def test_files_are_scored_on_spark(java, files, pairs, expected, minilm_bundle):
     (files / "bin").mkdir()
     submit = files / "bin" / "spark-submit"
-    spark_submit = f"{os.path.dirname(sys.executable)}/spark-submit"
+    spark_submit = Path(sys.executable).with_name("spark-submit")
     places = {"cluster": CLUSTER, "folder": files, "bundle": minilm_bundle}
     submit.write_text(LOCAL_SPARK_SUBMIT.format(python=sys.executable, spark_submit=spark_submit, **places))
     submit.chmod(0o755)
@@ -87,5 +94,5 @@ def test_files_are_scored_on_spark(files, pairs, expected, minilm_bundle):
 
 
 @pytest.mark.xdist_group("spark")
-def test_spark_knows_every_configuration(tmp_path):
+def test_spark_knows_every_configuration(java, tmp_path):
     assert run(tmp_path, sys.executable, "-c", UNKNOWN_CONFIGURATION, CLUSTER / "spark_submit.sh") == ""

@@ -9,12 +9,17 @@ from contextlib import contextmanager
 
 import httpx
 
-from bertscore_onnx import BERTScorer
+from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.server.app import create_app
 from bertscore_onnx.server.lifecycle import listen, make_server
 from bertscore_onnx.server.limits import Limits
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
+
+
+def counted(sentences):
+    """Return what counts sentences with the tokenizer of a bundle, as an idf table of a server."""
+    return lambda bundle: count_documents(sentences, bundle.path)
 
 
 def load_scorer(bundle):

@@ -14,7 +14,7 @@ MARK = re.compile(r"<!-- not run: (?P<reason>.+) -->")
 """The line above a block that cannot be run here."""
 
 NEED = re.compile(r"<!-- with (?P<material>\S+) -->")
-"""The line above a block that is run where some public material is at hand."""
+"""The line above a block that is run where an engine is installed, or some public material is at hand."""
 
 PROMISE = 1e-5
 """By how much scores may differ between machines."""
@@ -38,7 +38,7 @@ class Snippet:
     """Why it is not run; None for one that is."""
 
     material: str | None = None
-    """The file or folder of public material that it needs, by the name it has there; None for none."""
+    """The engine that it needs, or the file or folder of public material by the name it has there; None for none."""
 
     def commands(self) -> list[tuple[str, str]]:
         """Return the commands of a console block, each with the output that is shown for it."""

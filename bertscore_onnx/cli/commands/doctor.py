@@ -14,6 +14,13 @@ from bertscore_onnx import __version__
 from bertscore_onnx.cli.tables import print_table
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
+_CPU_SOURCES: dict[str, str] = {
+    "affinity": "all that this process may run on",
+    "quota": "the CPU quota of the container or control group",
+    "OMP_NUM_THREADS": "as the environment variable OMP_NUM_THREADS says",
+}
+"""What says how many CPUs are usable, in words."""
+
 
 @dataclass(frozen=True, slots=True)
 class _BundleState:
@@ -50,6 +57,9 @@ class _Report:
     """None where they cannot be found out."""
 
     usable_cpus: int
+    usable_cpus_source: str
+    """What says so: affinity, quota or OMP_NUM_THREADS."""
+
     home: str | None
     """None where the user has none."""
 
@@ -80,9 +90,10 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
 def _examine() -> _Report:
     from bertscore_onnx.bundle.store import stored_bundles
     from bertscore_onnx.cli.probe import probe_providers
-    from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
+    from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
     from bertscore_onnx.encoding.providers import installed_wheels
 
+    cpus = cpu_bound()
     providers, onnxruntime_error = {}, None
     try:
         providers = {name: error and one_line(error) for name, error in probe_providers().items()}
@@ -101,7 +112,8 @@ def _examine() -> _Report:
         providers=providers,
         onnxruntime_error=onnxruntime_error,
         cpu_features=cpu_features(),
-        usable_cpus=usable_cpus(),
+        usable_cpus=cpus.number,
+        usable_cpus_source=cpus.source,
         home=_home(),
         bundles=bundles,
         trial=_try(usable[0]) if usable and onnxruntime_error is None else None,
@@ -151,7 +163,7 @@ def _describe(report: _Report) -> list[tuple[str, str]]:
         ("onnxruntime", report.onnxruntime_error or " and ".join(wheels) or "not installed by pip"),
         *(("provider", f"{name}: {error or 'works'}") for name, error in report.providers.items()),
         ("CPU features", features),
-        ("usable CPUs", str(report.usable_cpus)),
+        ("usable CPUs", f"{report.usable_cpus}, {_CPU_SOURCES[report.usable_cpus_source]}"),
         ("home", report.home or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
         *(("bundle", f"{bundle.path}: {bundle.error or 'valid'}") for bundle in report.bundles),
         ("inference", _describe_trial(report)),

@@ -11,6 +11,7 @@ from bertscore_onnx.cli.options.scorer import (
     BatchSize,
     Device,
     Idf,
+    IdfCounts,
     Lang,
     LongText,
     MaxLength,
@@ -99,6 +100,7 @@ def score(
         bool, typer.Option("--all-layers", help="Print the means of every layer, of a bundle that holds all.")
     ] = False,
     idf: Idf = False,
+    idf_counts: IdfCounts = None,
     rescale_with_baseline: RescaleWithBaseline = False,
     baseline_path: BaselinePath = None,
     allow_fp32_baseline: AllowFp32Baseline = False,
@@ -144,6 +146,7 @@ def score(
     check_effects(
         ("--num-layers", num_layers is not None and all_layers, "with --all-layers; leave out one"),
         ("--verbose", verbose and quiet, "with --quiet; leave out one"),
+        ("--idf", idf and idf_counts is not None, "with --idf-counts; leave out one"),
         *(
             (option, given and not rescale_with_baseline, "without --rescale-with-baseline; give that too")
             for option, given in (
@@ -157,15 +160,16 @@ def score(
     with open_pairs(inputs, to_read_again=idf) as pairs:
         from bertscore_onnx.cli.outputs.destination import check_destination
         from bertscore_onnx.cli.outputs.writing import write_scores
+        from bertscore_onnx.matching.document_counts import DocumentCounts
         from bertscore_onnx.scorer import BERTScorer
 
-        check_destination(result.file, [file.name for file in inputs])
+        check_destination(result.file, [*(file.name for file in inputs), *([idf_counts] if idf_counts else [])])
         with BERTScorer(
             model_type,
             num_layers,
             batch_size=batch_size,
             all_layers=all_layers,
-            idf=idf,
+            idf=idf if idf_counts is None else DocumentCounts.load(idf_counts),
             device=device,
             nthreads=nthreads,
             lang=lang,

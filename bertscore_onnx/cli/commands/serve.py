@@ -16,6 +16,7 @@ from bertscore_onnx.server.limits import Limits
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.opening import Bundle
     from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.server.models.model import CountDocuments
 
 _DEFAULTS = Limits()
 
@@ -47,7 +48,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME=FILE",
-            help="An idf table, from sentences one a line. Repeatable.",
+            help="An idf table: from sentences, one a line, or from document counts. Repeatable.",
         ),
     ] = None,
     device: Annotated[
@@ -140,9 +141,13 @@ def serve(
 
         return BERTScorer(bundle.path, device=device, nthreads=nthreads, long_text=long_text, max_length=max_length)
 
-    tables = _read_idf(idf or [])
     with Models.load(
-        model, tables, limits, load, precision=precision, allow_fp32_baseline=allow_fp32_baseline
+        model,
+        _idf_tables(idf or [], long_text, max_length),
+        limits,
+        load,
+        precision=precision,
+        allow_fp32_baseline=allow_fp32_baseline,
     ) as models:
         app = create_app(models, limits, keys=keys, any_host=keys is not None or not _is_loopback(host))
         run(app, models, limits, host=host, port=port)
@@ -157,17 +162,36 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _read_idf(specs: Sequence[str]) -> dict[str, list[str]]:
-    """Read the sentences of each table, given as NAME=FILE; of a file with columns, its references."""
-    from bertscore_onnx.cli.inputs.columns import reference_columns
-    from bertscore_onnx.cli.inputs.files import InputFile, open_input
-    from bertscore_onnx.tables.files.formats import format_of
+def _idf_tables(
+    specs: Sequence[str], long_text: Literal["truncate", "window"], max_length: int | None
+) -> "dict[str, CountDocuments]":
+    """Return what counts the documents of each table, given as NAME=FILE.
 
-    tables: dict[str, list[str]] = {}
+    A file of document counts is read here; of another, its sentences, or of one with columns its references.
+    """
+    from bertscore_onnx.matching.document_counts import DocumentCounts
+    from bertscore_onnx.scoring.document_counter import DocumentCounter
+
+    def counted(texts: Sequence[str]) -> "CountDocuments":
+        return lambda bundle: DocumentCounter(bundle.path, long_text=long_text, max_length=max_length).count(texts)
+
+    def loaded(counts: DocumentCounts) -> "CountDocuments":
+        return lambda bundle: counts
+
+    tables: dict[str, CountDocuments] = {}
     for spec in specs:
         name, equals, file = spec.partition("=")
         if not (name and equals and file) or name in tables:
             raise InputError(f"--idf {spec!r} is not in the form NAME=FILE, each NAME once.")
-        with open_input(InputFile(file, format_of(file), columns=reference_columns())) as sentences:
-            tables[name] = [sentence for row in sentences.rows() for sentence in row]
+        is_counts = DocumentCounts.are_saved_in(file)
+        tables[name] = loaded(DocumentCounts.load(file)) if is_counts else counted(_references(file))
     return tables
+
+
+def _references(file: str) -> list[str]:
+    from bertscore_onnx.cli.inputs.columns import reference_columns
+    from bertscore_onnx.cli.inputs.files import InputFile, open_input
+    from bertscore_onnx.tables.files.formats import format_of
+
+    with open_input(InputFile(file, format_of(file), columns=reference_columns())) as opened:
+        return [text for row in opened.rows() for text in row]

@@ -12,6 +12,7 @@ from bertscore_onnx.cli.options.scorer import (
     AllowFp32Baseline,
     BaselinePath,
     Device,
+    IdfCounts,
     Lang,
     LongText,
     MaxLength,
@@ -60,6 +61,7 @@ def show(
         str | None,
         typer.Option(metavar="FILE", help="Weigh tokens by their inverse document frequency in this text, one a line."),
     ] = None,
+    idf_counts: IdfCounts = None,
     rescale_with_baseline: RescaleWithBaseline = False,
     baseline_path: BaselinePath = None,
     allow_fp32_baseline: AllowFp32Baseline = False,
@@ -73,19 +75,20 @@ def show(
     """Show which tokens of a candidate and a reference match.
 
     Prints P, R and F as `score` gives them, and each token with its best match in the other text, their similarity
-    and, with --idf, its weight. On a terminal the texts come in front, coloured, unless NO_COLOR is set.
+    and, with idf, its weight. On a terminal the texts come in front, coloured, unless NO_COLOR is set.
     """
     candidate = _only(cand)
     kind = _kind(output)
     check_model(model_type, lang)
     check_effects(
+        ("--idf", idf is not None and idf_counts is not None, "with --idf-counts; leave out one"),
         *(
             (option, given and not rescale_with_baseline, "without --rescale-with-baseline; give that too")
             for option, given in (
                 ("--baseline-path", baseline_path is not None),
                 ("--allow-fp32-baseline", allow_fp32_baseline),
             )
-        )
+        ),
     )
     if kind in (".svg", ".png"):
         from bertscore_onnx.similarity.drawing import check_matplotlib
@@ -93,12 +96,13 @@ def show(
         check_matplotlib()
     from bertscore_onnx.cli.outputs.destination import check_destination
 
-    check_destination(output, [] if idf is None else [idf])
+    check_destination(output, [file for file in (idf, idf_counts) if file is not None])
     idf_sents = None if idf is None else _lines(idf)
     for text in (candidate, *ref):
         if os.path.isfile(text):
             tell(f"Note: {text} is shown as a text. Files are scored with `bertscore-onnx score`.")
 
+    from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.similarity import TokenNames, token_similarities
 
@@ -107,7 +111,7 @@ def show(
         None if all_layers else num_layers,
         nthreads=nthreads,
         all_layers=all_layers,
-        idf=idf is not None,
+        idf=idf is not None if idf_counts is None else DocumentCounts.load(idf_counts),
         idf_sents=idf_sents,
         device=device,
         lang=lang,

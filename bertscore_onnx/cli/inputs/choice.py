@@ -56,6 +56,23 @@ def choose_inputs(candidates: Sequence[str], references: Sequence[str], options:
     return files
 
 
+def choose_documents(names: Sequence[str], options: TableOptions) -> list[InputFile]:
+    """Return the files to read, whose columns are those of references.
+
+    Args:
+        names: what was given as files of references.
+        options: how to read them.
+
+    Raises:
+        typer.BadParameter: the options do not fit together.
+    """
+    _check_standard_input(names, "--ref")
+    columns = reference_columns(options.reference_columns)
+    files = [_input_file(name, options.input_format, columns, options) for name in names]
+    _check_effects(options, set(), {file.format for file in files})
+    return files
+
+
 def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[list[str], list[InputFile]]:
     """Return the names of systems, and the files to read: one for each system, then those of the references.
 
@@ -115,13 +132,13 @@ def _check_names(candidates: Sequence[str], references: Sequence[str]) -> None:
     _check_standard_input([*candidates, *references])
 
 
-def _check_standard_input(names: Sequence[str]) -> None:
+def _check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -> None:
     if names.count(STANDARD_INPUT) > 1:
-        raise typer.BadParameter("standard input, -, can be only one of the files.", param_hint="--cand, --ref")
+        raise typer.BadParameter("standard input, -, can be only one of the files.", param_hint=options)
 
 
 def _check_columns(files: Sequence[InputFile], options: TableOptions) -> None:
-    """Raise where there is no file that an option could be about."""
+    """Raise where the references are missing, or there is no file that an option could be about."""
     candidates, *references = (file.format for file in files)
     if candidates == "text" and not references:
         raise typer.BadParameter(
@@ -131,11 +148,15 @@ def _check_columns(files: Sequence[InputFile], options: TableOptions) -> None:
         )
     if options.reference_format and not references:
         raise typer.BadParameter("it has no effect without -r.", param_hint="--reference-format")
-    delimited = {"tsv", "csv"} & {candidates, *references}
-    of_references = set(references or [candidates])
+    _check_effects(options, {candidates}, set(references or [candidates]))
+
+
+def _check_effects(options: TableOptions, candidates: set[InputFormat], references: set[InputFormat]) -> None:
+    """Raise where no file is in a format that an option could be about."""
+    delimited = {"tsv", "csv"} & (candidates | references)
     for option, given, has_effect in (
-        ("--candidate-column", options.candidate_column, candidates != "text"),
-        ("--reference-column", options.reference_columns, of_references != {"text"}),
+        ("--candidate-column", options.candidate_column, candidates != {"text"}),
+        ("--reference-column", options.reference_columns, references != {"text"}),
         ("--no-header", options.no_header, delimited),
         ("--no-quotes", options.no_quotes, delimited),
     ):

@@ -15,6 +15,11 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx batch -m BUNDLE -i a.jsonl b.csv.gz -o scores --candidate mt --columns id --errors null
         bertscore-onnx batch -m BUNDLE -i pairs -o scores --idf --engine ray --nthreads 4
     """,
+    "count-documents": """
+        bertscore-onnx count-documents -m BUNDLE -r references.txt -o counts.json
+        bertscore-onnx count-documents -m BUNDLE -r part-1.jsonl.gz part-2.jsonl.gz -o counts.json
+        bertscore-onnx score -m BUNDLE -c candidates.txt -r references.txt --idf-counts counts.json
+    """,
     "show": """
         bertscore-onnx show --lang en -c "It is cold today." -r "The weather is cold."
         bertscore-onnx show -m BUNDLE -c "It is cold." -r "The weather is cold." "It is freezing." -o match.html

@@ -29,6 +29,11 @@ NumLayers = Annotated[
 
 Idf = Annotated[bool, typer.Option("--idf", help="Weigh tokens by their inverse document frequency in the references.")]
 
+IdfCounts = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Take idf weights from document counts, as `count-documents` writes them."),
+]
+
 RescaleWithBaseline = Annotated[
     bool, typer.Option("--rescale-with-baseline", help="Rescale so that unrelated sentences score about 0.")
 ]

@@ -47,8 +47,8 @@ def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
     others = sorted(file.name for file in folder.iterdir() if file.name[0] not in "._" and file.name not in own)
     if others:
         raise InputError(
-            f"{folder} holds {others[0]}, which is not of this job. Write to an empty folder or a new one, so that "
-            "whoever reads it finds nothing but these scores."
+            f"{folder} holds {others[0]}, which is not of this job. Write to an empty folder or a new one, so that it "
+            "holds nothing but these scores."
         )
     return earlier
 

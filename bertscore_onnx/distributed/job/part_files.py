@@ -76,8 +76,9 @@ class PartWriter:
             if self._waiting_bytes >= ROW_GROUP_BYTES:
                 self._write_row_group()
         except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
             raise InputError(
-                f"Cannot write {str(self._folder / self._part.file)!r} ({error.strerror or error}). Parts that are "
+                f"Cannot write {str(self._folder / self._part.file)!r} ({reason}). Parts that are "
                 "complete stay as they are; started again, the job does those that are missing."
             ) from error
         return None

@@ -1,11 +1,13 @@
 """One served model: what it is called, what it offers, and its scorers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
+from bertscore_onnx.errors import IdfError
+from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.scorer_slot import ScorerSlot, SharedModel
@@ -16,6 +18,9 @@ from bertscore_onnx.similarity import TokenNames
 LoadScorer = Callable[[Bundle], BERTScorer]
 """Loads the model of a bundle, without idf weights and without rescaling."""
 
+CountDocuments = Callable[[Bundle], DocumentCounts]
+"""Counts the documents of an idf table with the tokenizer of a bundle."""
+
 
 class Model(Closeable):
     """One served model."""
@@ -25,7 +30,7 @@ class Model(Closeable):
         name: str,
         bundle: Bundle,
         load: LoadScorer,
-        idf_sentences: Mapping[str, Sequence[str]],
+        idf_tables: Mapping[str, CountDocuments],
         limits: Limits,
         *,
         allow_fp32_baseline: bool = False,
@@ -36,7 +41,7 @@ class Model(Closeable):
             name: what requests call it.
             bundle: where it comes from.
             load: loads it.
-            idf_sentences: the sentences of each idf table.
+            idf_tables: what counts the documents of each idf table; called once.
             limits: those of the server.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
 
@@ -51,8 +56,12 @@ class Model(Closeable):
         """The scorer of each idf table, and under None the one without idf."""
         with ExitStack() as opened:
             shared = opened.enter_context(SharedModel(partial(load, bundle)))
-            for idf, sentences in [(None, None), *idf_sentences.items()]:
-                self.slots[idf] = opened.enter_context(ScorerSlot(shared, sentences, limits))
+            self.slots[None] = opened.enter_context(ScorerSlot(shared, False, limits))
+            for idf, count in idf_tables.items():
+                try:
+                    self.slots[idf] = opened.enter_context(ScorerSlot(shared, count(bundle), limits))
+                except IdfError as error:
+                    raise IdfError(f"The idf table {idf!r} does not fit the model {name!r}. {error}") from error
             self._opened = opened.pop_all()
         self.precision = self.slots[None].scorer.signature.precision
         """The compute precision in use, which on some devices is not that of the bundle."""

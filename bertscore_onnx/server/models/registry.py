@@ -11,7 +11,7 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import InputError, QueueFullError
 from bertscore_onnx.hub import local_path
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models.model import LoadScorer, Model
+from bertscore_onnx.server.models.model import CountDocuments, LoadScorer, Model
 from bertscore_onnx.server.models.scorer_slot import ScorerSlot
 from bertscore_onnx.server.requests.errors import ApiError
 
@@ -27,7 +27,7 @@ class Models(Closeable):
     def load(
         cls,
         models: Sequence[str],
-        idf_sentences: Mapping[str, Sequence[str]],
+        idf_tables: Mapping[str, CountDocuments],
         limits: Limits,
         load: LoadScorer,
         *,
@@ -39,7 +39,7 @@ class Models(Closeable):
         Args:
             models: a model's name or the path of a bundle each; with `NAME=` before it, requests call it NAME. A path
                 that there is may hold a `=` itself.
-            idf_sentences: the sentences of each idf table, which every model gets.
+            idf_tables: what counts the documents of each idf table, which every model gets.
             limits: those of the server.
             load: loads one model.
             precision: that of all bundles; None for a bundle's own, and fp32 for a model's name.
@@ -57,7 +57,7 @@ class Models(Closeable):
                 name = alias or bundle.manifest.model_id
                 if any(name == other.name for other in loaded):
                     raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
-                model = Model(name, bundle, load, idf_sentences, limits, allow_fp32_baseline=allow_fp32_baseline)
+                model = Model(name, bundle, load, idf_tables, limits, allow_fp32_baseline=allow_fp32_baseline)
                 loaded.append(opened.enter_context(model))
             opened.pop_all()
         return cls(loaded)

@@ -1,9 +1,10 @@
 """The scorers of one served model: without idf and with each idf table, all sharing the model that is loaded."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from bertscore_onnx.concurrency.closeable import Closeable
+from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.serving import MicroBatcher
@@ -25,13 +26,11 @@ class SharedModel(Closeable):
         self._version = 0
         self._loading = threading.Lock()
 
-    def make_scorer(
-        self, idf_sentences: Sequence[str] | None, *, failed_version: int | None = None
-    ) -> tuple[BERTScorer, int]:
+    def make_scorer(self, idf: Idf, *, failed_version: int | None = None) -> tuple[BERTScorer, int]:
         """Return a scorer, and which version of the model it shares.
 
         Args:
-            idf_sentences: sentences to compute idf weights from; None for none.
+            idf: how tokens are weighted, as for `BERTScorer`.
             failed_version: a version that must not be used any more: where it is the newest, the model is loaded again.
 
         Raises:
@@ -43,7 +42,7 @@ class SharedModel(Closeable):
             if self._base is None:
                 self._base = self._load()
                 self._version += 1
-            return self._base.with_idf(idf_sentences is not None, idf_sentences), self._version
+            return self._base.with_idf(idf), self._version
 
     def close(self) -> None:
         """Stop sharing the model."""
@@ -59,15 +58,15 @@ class SharedModel(Closeable):
 class ScorerSlot(Closeable):
     """One model with one idf table, or none: a scorer and the batcher in front of it."""
 
-    def __init__(self, model: SharedModel, idf_sentences: Sequence[str] | None, limits: Limits) -> None:
+    def __init__(self, model: SharedModel, idf: Idf, limits: Limits) -> None:
         """Make the scorer, and start the batcher.
 
         Raises:
             BertScoreOnnxError: the model cannot be loaded or cannot score, or the weights cannot be computed.
         """
         self._model = model
-        self._idf_sentences = idf_sentences
-        self.scorer, self._version = model.make_scorer(idf_sentences)
+        self._idf = idf
+        self.scorer, self._version = model.make_scorer(idf)
         """The scorer in use."""
         try:
             self.batcher = MicroBatcher(
@@ -89,5 +88,5 @@ class ScorerSlot(Closeable):
 
     def _replace_scorer(self) -> BERTScorer:
         """Return a scorer for a worker that takes the place of one that broke down or stalled."""
-        self.scorer, self._version = self._model.make_scorer(self._idf_sentences, failed_version=self._version)
+        self.scorer, self._version = self._model.make_scorer(self._idf, failed_version=self._version)
         return self.scorer

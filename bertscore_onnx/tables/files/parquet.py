@@ -72,7 +72,7 @@ def read_values(
 
 def unreadable(place: str, error: Exception) -> InputError:
     """Return the error that says that a file is no Parquet or damaged, and where."""
-    return InputError(f"{place} cannot be read as Parquet: {error}. Write or copy it again.")
+    return InputError(f"{place} cannot be read as Parquet: {str(error).rstrip('.')}. Write or copy it again.")
 
 
 def check_type(given: "pyarrow.DataType", column: Column, name: str, title: str) -> None:

@@ -58,9 +58,47 @@ def test_without_control_groups_there_is_no_quota(tmp_path):
     assert cpus._cgroup_quota(tmp_path, tmp_path / "missing") is None
 
 
-def test_the_quota_bounds_the_cpus(monkeypatch):
-    monkeypatch.setattr(cpus, "_cgroup_quota", lambda: 1)
-    assert cpus.usable_cpus() == 1
+@pytest.fixture
+def four_cpus(monkeypatch):
+    """A system that lets this process keep four CPUs busy, and an environment that says nothing of it."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 5}, raising=False)
+    monkeypatch.setattr(cpus, "_cgroup_quota", lambda: None)
+    return monkeypatch
+
+
+def test_without_bounds_all_permitted_cpus_are_used(four_cpus):
+    assert cpus.cpu_bound() == cpus.permitted_cpus() == (4, "affinity")
+
+
+@pytest.mark.parametrize(("quota", "expected"), [(1, (1, "quota")), (0, (1, "quota")), (4, (4, "affinity"))])
+def test_the_quota_bounds_the_cpus(four_cpus, quota, expected):
+    four_cpus.setattr(cpus, "_cgroup_quota", lambda: quota)
+    assert cpus.cpu_bound() == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1", (1, "OMP_NUM_THREADS")),
+        ("3,2", (3, "OMP_NUM_THREADS")),  # a number for each level of nesting
+        (" 2 , 1", (2, "OMP_NUM_THREADS")),
+        ("+02", (2, "OMP_NUM_THREADS")),
+        ("4", (4, "affinity")),
+        ("16", (4, "affinity")),
+        *((value, (4, "affinity")) for value in ("", "0", "-1", "two", "2x", "1.5", ",2", "9" * 5000, "\u0662")),
+    ],
+)
+def test_the_environment_bounds_the_cpus(four_cpus, value, expected):
+    four_cpus.setenv("OMP_NUM_THREADS", value)
+    assert cpus.cpu_bound() == expected
+    assert cpus.permitted_cpus() == (4, "affinity")
+
+
+def test_the_quota_counts_where_the_environment_allows_more(four_cpus):
+    four_cpus.setattr(cpus, "_cgroup_quota", lambda: 2)
+    four_cpus.setenv("OMP_NUM_THREADS", "3")
+    assert cpus.cpu_bound() == (2, "quota")
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no CPU affinity")

@@ -1,5 +1,6 @@
 import gc
 import threading
+import time
 import weakref
 
 import pytest
@@ -42,6 +43,37 @@ def test_results_come_in_order_whichever_is_done_first(threads):
 def test_the_work_is_done_in_threads_of_that_name(threads):
     names = threads.map(lambda item: threading.current_thread().name, range(4))
     assert all(name.startswith("bertscore-test") for name in names)
+
+
+def test_without_threads_callers_do_the_work_one_at_a_time():
+    none, inside, most = ThreadPool(0, "bertscore-test"), [], []
+
+    def work(item):
+        inside.append(item)
+        most.append(len(inside))
+        time.sleep(0.001)  # in which another caller could come in
+        inside.remove(item)
+        return threading.current_thread()
+
+    def call(names):
+        names.extend(none.map(work, range(20)))
+        names.extend(none.map_in_line(work, range(20)))
+
+    callers = [(threading.Thread(target=call, args=(found := [],)), found) for _ in range(4)]
+    for thread, _ in callers:
+        thread.start()
+    for thread, found in callers:
+        thread.join(60)
+        assert found == [thread] * 40
+    assert max(most) == 1
+
+
+def test_without_threads_an_item_is_read_when_the_one_before_is_done():
+    order = []
+    items = (order.append(f"read {item}") or item for item in range(3))
+    results = ThreadPool(0, "bertscore-test").map(lambda item: order.append(f"done {item}"), items)
+    next(results)
+    assert order == ["read 0", "done 0"]
 
 
 def test_an_error_comes_after_the_results_before_it(threads):

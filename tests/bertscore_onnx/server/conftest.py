@@ -10,7 +10,7 @@ from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.registry import Models
-from tests.support.http_server import IDF_SENTENCES, FakeBatcher, load_scorer, serving
+from tests.support.http_server import IDF_SENTENCES, FakeBatcher, counted, load_scorer, serving
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,7 @@ def rescaled_bundle(tiny_bundle, tmp_path_factory):
 @pytest.fixture(scope="session")
 def models(rescaled_bundle):
     """One model with one idf table."""
-    with Models.load([str(rescaled_bundle)], {"zoo": IDF_SENTENCES}, Limits(), load_scorer) as models:
+    with Models.load([str(rescaled_bundle)], {"zoo": counted(IDF_SENTENCES)}, Limits(), load_scorer) as models:
         yield models
 
 

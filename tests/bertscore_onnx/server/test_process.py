@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from bertscore_onnx import count_documents
 from tests.support.http_server import server_process, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")]
@@ -57,6 +58,20 @@ def test_what_is_not_done_in_the_drain_time_is_answered_503(minilm_bundle):
         assert process.wait(30) == 0
     assert (answers[0].status_code, answers[0].json()["error"]["code"]) == (503, "draining")
     assert any("1 requests were not answered" in line for line in lines)
+
+
+def test_an_idf_table_comes_from_sentences_or_from_counts(minilm_bundle, tmp_path):
+    sentences = ["the cat sat", "a dog ran", "the red house"]
+    (tmp_path / "sentences.txt").write_text("\n".join(sentences))
+    count_documents(sentences, minilm_bundle).save(tmp_path / "counts.json")
+    tables = ["--idf", f"texts={tmp_path / 'sentences.txt'}", "--idf", f"counts={tmp_path / 'counts.json'}"]
+    answers = {}
+    with server_process("--model", str(minilm_bundle), *tables) as (_, client, _):
+        for idf in ("texts", "counts", None):
+            body = {"pairs": [{"candidate": "the cat", "reference": "a cat"}], "idf": idf}
+            answers[idf] = client.post("/v1/score", json=body).json()
+    assert answers["counts"] == answers["texts"]
+    assert answers["counts"]["scores"] != answers[None]["scores"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -91,9 +91,12 @@ def test_texts_keep_their_order(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("in_parallel", [False, True])
 @pytest.mark.parametrize("spec", [None, SPEC])
-def test_the_number_of_texts_does_not_change_their_ids(tmp_path: Path, spec: TokenizerSpec | None) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1])
+def test_the_number_of_texts_does_not_change_their_ids(
+    tmp_path: Path, spec: TokenizerSpec | None, in_parallel: bool
+) -> None:
+    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1], in_parallel=in_parallel)
     texts = ["a", "b c", "", "c [SEP] a", "a b c a b c", "b"]
     expected = [list(ids) for text in texts for ids in tokenizer([text])[0]]
     for count in range(len(texts) + 1):

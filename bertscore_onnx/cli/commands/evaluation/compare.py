@@ -13,6 +13,7 @@ from bertscore_onnx.cli.options.scorer import (
     BatchSize,
     Device,
     Idf,
+    IdfCounts,
     Lang,
     LongText,
     MaxLength,
@@ -80,6 +81,7 @@ def compare(
     ] = 3,
     num_layers: NumLayers = None,
     idf: Idf = False,
+    idf_counts: IdfCounts = None,
     rescale_with_baseline: RescaleWithBaseline = False,
     baseline_path: BaselinePath = None,
     allow_fp32_baseline: AllowFp32Baseline = False,
@@ -114,6 +116,7 @@ def compare(
                 ("--lang", lang is not None),
                 ("--num-layers", num_layers is not None),
                 ("--idf", idf),
+                ("--idf-counts", idf_counts is not None),
                 ("--rescale-with-baseline", rescale_with_baseline),
             )
         ),
@@ -121,6 +124,7 @@ def compare(
         ("--chrf-word-order", chrf_word_order is not None and "chrf" not in metrics, "without --metric chrf; add it"),
         ("--baseline-path", baseline_path is not None and not rescale_with_baseline, "without --rescale-with-baseline"),
         ("--verbose", verbose and quiet, "with --quiet; leave out one"),
+        ("--idf", idf and idf_counts is not None, "with --idf-counts; leave out one"),
     )
     given: dict[str, dict[str, Any]] = {name: {} for name in metrics}
     if bleu_tokenize is not None:
@@ -138,6 +142,7 @@ def compare(
     from bertscore_onnx.evaluation import compare as compare_systems
     from bertscore_onnx.extras import check_installed
     from bertscore_onnx.files import write_whole
+    from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scorer import BERTScorer
 
     needed = {"tabulate": chosen in (None, "latex"), "sacrebleu": metrics != [BERTSCORE], "jinja2": html is not None}
@@ -154,7 +159,7 @@ def compare(
                 model_type,
                 num_layers,
                 batch_size=batch_size,
-                idf=idf,
+                idf=idf if idf_counts is None else DocumentCounts.load(idf_counts),
                 device=device,
                 nthreads=nthreads,
                 lang=lang,

@@ -12,6 +12,7 @@ from bertscore_onnx.cli.options.scorer import (
     BatchSize,
     Device,
     Idf,
+    IdfCounts,
     Lang,
     LongText,
     MaxLength,
@@ -80,10 +81,7 @@ def batch(
         bool, typer.Option("--no-quotes", help="TSV and CSV whose double quotes are characters of the texts.")
     ] = False,
     idf: Idf = False,
-    idf_counts: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Take idf weights from document counts that were made before."),
-    ] = None,
+    idf_counts: IdfCounts = None,
     num_layers: NumLayers = None,
     rescale_with_baseline: RescaleWithBaseline = False,
     baseline_path: BaselinePath = None,

@@ -39,7 +39,8 @@ class RayEngine:
 
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
-        num_cpus = self._nthreads or min(NUM_CPUS, *(int(node["Resources"].get("CPU", 1)) for node in ray.nodes()))
+        cpus_of_nodes = [int(node["Resources"]["CPU"]) for node in ray.nodes() if "CPU" in node["Resources"]]
+        num_cpus = self._nthreads or min([NUM_CPUS, *cpus_of_nodes])
         num_workers = max(1, int(ray.cluster_resources().get("CPU", 1)) // num_cpus)
         do = ray.remote(num_cpus=num_cpus, num_gpus=self._num_gpus, max_retries=MAX_RETRIES, max_calls=0)(_do)
         shared = ray.put(work)

@@ -1,7 +1,9 @@
 """Does the work of a job on Spark, task by task; Spark does a task again that is lost."""
 
+import os
 import pickle
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -27,13 +29,16 @@ class SparkEngine:
     def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
         """Yield the results of all parts, once all are done; an `Engine`."""
         from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
+        if SparkSession.getActiveSession() is None and "SPARK_ENV_LOADED" not in os.environ:  # not by spark-submit
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         context = SparkSession.builder.getOrCreate().sparkContext
         tasks = [pickle.dumps((work, task)) for task in cut_tasks(parts, context.defaultParallelism)]
         try:
             done = context.parallelize(tasks, max(1, len(tasks))).map(_do).collect()
-        except Py4JJavaError as error:
+        except (Py4JJavaError, PySparkException) as error:
             raise _own_error(str(error)) or error from error
         advance(sum(part.rows for part in parts))
         for results in done:

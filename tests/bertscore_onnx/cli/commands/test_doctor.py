@@ -6,8 +6,10 @@ import re
 from importlib.resources import files
 
 import onnx
+import pytest
 
 from bertscore_onnx import __version__
+from bertscore_onnx.concurrency.cpus import CpuBound
 from bertscore_onnx.errors import MissingExtraError
 
 
@@ -60,6 +62,21 @@ def test_json_has_the_same_facts(run, installed_bundle):
     assert report["trial"]["pairs"] == 8
     assert report["trial"]["error"] is None
     assert report["usable_cpus"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "source", "words"),
+    [
+        ("1", 1, "OMP_NUM_THREADS", "as the environment variable OMP_NUM_THREADS says"),
+        ("", 2, "affinity", "all that this process may run on"),
+    ],
+)
+def test_tells_the_usable_cpus_and_what_bounds_them(run, home, monkeypatch, value, number, source, words):
+    monkeypatch.setattr("bertscore_onnx.concurrency.cpus.permitted_cpus", lambda: CpuBound(2, "affinity"))
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
+    assert re.search(rf"^usable CPUs +{number}, {words}$", run("doctor").stdout, re.MULTILINE)
+    report = json.loads(run("doctor", "--json").stdout)
+    assert (report["usable_cpus"], report["usable_cpus_source"]) == (number, source)
 
 
 def test_a_broken_bundle_exits_1_after_the_report(run, installed_bundle):

@@ -5,6 +5,8 @@ import socket
 
 import pytest
 
+from bertscore_onnx import count_documents
+
 
 @pytest.fixture(autouse=True)
 def loggers_as_before(monkeypatch):
@@ -83,3 +85,17 @@ def test_a_port_that_is_taken_is_refused(run, tiny_bundle):
         result = run("serve", "--model", tiny_bundle, "--port", port)
     assert result.exit_code == 1
     assert f"Cannot listen on 127.0.0.1, port {port}" in result.stderr
+
+
+def test_counts_of_another_tokenizer_are_refused(run, tiny_bundle, fast_bundle, tmp_path):
+    count_documents(["the cat", "a dog"], fast_bundle).save(tmp_path / "counts.json")
+    result = run("serve", "--model", tiny_bundle, "--idf", f"zoo={tmp_path / 'counts.json'}")
+    assert result.exit_code == 1
+    assert "The idf table 'zoo' does not fit the model 'tiny-bert'. The document counts are of" in result.stderr
+
+
+def test_damaged_counts_are_refused(run, tiny_bundle, tmp_path):
+    (tmp_path / "counts.json").write_text('{"format":"bertscore-onnx document counts 1","tokens":')
+    result = run("serve", "--model", tiny_bundle, "--idf", f"zoo={tmp_path / 'counts.json'}")
+    assert result.exit_code == 1
+    assert "counts.json does not hold document counts" in result.stderr

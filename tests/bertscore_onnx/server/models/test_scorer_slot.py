@@ -5,16 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bertscore_onnx import BERTScorer
+from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.bundle.resolver import resolve_bundle
-from bertscore_onnx.errors import ClosedError, WorkerError
+from bertscore_onnx.errors import ClosedError, IdfError, WorkerError
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models.registry import Models
 from bertscore_onnx.server.models.scorer_slot import SharedModel
 from tests.support.fake_scorer import GUARD
-from tests.support.http_server import IDF_SENTENCES, load_scorer, wait_until
+from tests.support.http_server import IDF_SENTENCES, counted, load_scorer, wait_until
 
 TABLES = {"zoo": IDF_SENTENCES, "town": ["a red house", "a blue tree", "the red cat"]}
+COUNTED = {name: counted(sentences) for name, sentences in TABLES.items()}
 PAIR = ["the cat sat"], ["a dog sat on it"]
 
 
@@ -44,7 +45,7 @@ def load(loaded):
 
 @pytest.fixture
 def model(tiny_bundle, load):
-    with Models.load([str(tiny_bundle)], TABLES, Limits(), load) as models:
+    with Models.load([str(tiny_bundle)], COUNTED, Limits(), load) as models:
         yield models.model(None)
 
 
@@ -68,6 +69,16 @@ def test_all_tables_share_one_model(model, loaded, tiny_bundle):
             assert str(model.slot(name).scorer.signature) == str(scorer.signature)
 
 
+def test_a_table_of_another_tokenizer_is_named(tiny_bundle, fast_bundle, load, loaded):
+    counts = count_documents(IDF_SENTENCES, fast_bundle)
+    with pytest.raises(
+        IdfError, match=r"The idf table 'zoo' does not fit the model 'tiny-bert'\. The document counts are"
+    ):
+        Models.load([str(tiny_bundle)], {"zoo": lambda bundle: counts}, Limits(), load)
+    with pytest.raises(ClosedError):
+        loaded[0].score(*PAIR)
+
+
 def test_a_model_that_fails_is_loaded_again_for_its_slot_while_others_keep_theirs(model, loaded):
     before = {name: score(slot) for name, slot in model.slots.items()}
     kept = [model.slot("town").scorer, model.slot(None).scorer]
@@ -87,8 +98,8 @@ def test_a_model_that_fails_for_all_slots_is_loaded_again_once(model, loaded):
 
 def test_a_model_is_released_with_its_last_scorer(load, loaded, tiny_bundle):
     shared = SharedModel(lambda: load(resolve_bundle(str(tiny_bundle))))
-    one, _ = shared.make_scorer(None)
-    other, version = shared.make_scorer(IDF_SENTENCES)
+    one, _ = shared.make_scorer(False)
+    other, version = shared.make_scorer(count_documents(IDF_SENTENCES, tiny_bundle))
     shared.close()
     one.close()
     assert other.score(*PAIR).F.shape == (1,)
@@ -107,10 +118,11 @@ def test_a_model_that_cannot_be_loaded_again_is_tried_again(load, loaded, tiny_b
         return load(resolve_bundle(str(tiny_bundle)))
 
     with SharedModel(load_or_fail) as shared:
-        scorers = [shared.make_scorer(None)]
+        scorers = [shared.make_scorer(False)]
         with pytest.raises(RuntimeError, match="no memory"):
-            shared.make_scorer(None, failed_version=1)
-        scorers += [shared.make_scorer(IDF_SENTENCES, failed_version=1) for _ in range(2)]
+            shared.make_scorer(False, failed_version=1)
+        counts = count_documents(IDF_SENTENCES, tiny_bundle)
+        scorers += [shared.make_scorer(counts, failed_version=1) for _ in range(2)]
     assert [version for _, version in scorers] == [1, 2, 2]
     assert len(loaded) == 2
     for scorer, _ in scorers:

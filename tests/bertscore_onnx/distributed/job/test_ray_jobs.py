@@ -1,0 +1,106 @@
+"""Jobs on Ray: the same files as on one machine, whatever dies on the way."""
+
+import logging
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from bertscore_onnx.distributed.job import score_files
+from bertscore_onnx.errors import InputError
+
+pytestmark = [
+    pytest.mark.distributed,
+    pytest.mark.xdist_group("ray"),
+    # Ray's own, about itself
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """Two CPUs of this machine."""
+    import ray
+
+    options = {"include_dashboard": False, "log_to_driver": False, "object_store_memory": 100_000_000}
+    ray.init(num_cpus=2, logging_level=logging.ERROR, **options)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def score(tiny_bundle, tmp_path):
+    """Score files into a folder of the test's own."""
+
+    def score(inputs, output, **options):
+        options = {"part_rows": 50, "device": "cpu", "nthreads": 1, **options}
+        return score_files(inputs, tmp_path / output, tiny_bundle, **options)
+
+    return score
+
+
+def test_the_files_are_those_of_one_machine(score, write_pairs, write, contents, tmp_path):
+    pairs = write_pairs("a.parquet", 730)
+    table = write("b.csv", "candidate,reference\n" + "the cat sat,a cat sat\n" * 120)
+    options = {"idf": True, "errors": "null"}
+    here, there = score([pairs, table], "here", **options), score([pairs, table], "there", engine="ray", **options)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert (there.rows, there.parts, there.f1) == (here.rows, here.parts, here.f1)
+
+
+def test_a_job_that_was_begun_here_is_completed_there(score, write_pairs, contents, tmp_path):
+    pairs = write_pairs("a.parquet", 300)
+    score(pairs, "here")
+    score(pairs, "there")
+    for part in ("part-00000-00001.parquet", "part-00000-00004.parquet"):
+        (tmp_path / "there" / part).unlink()
+    assert score(pairs, "there", engine="ray").parts_before == 4
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+def test_a_row_that_cannot_be_scored_ends_the_job_with_its_file_and_number(score, write_pairs):
+    pairs = write_pairs("a.parquet", 200, candidate=["it"] * 199 + [None])
+    with pytest.raises(InputError, match=r"a.parquet, row 200: the column 'candidate' holds null"):
+        score(pairs, "there", engine="ray")
+
+
+def test_a_process_that_is_killed_in_the_middle_changes_nothing(score, write_pairs, contents, tmp_path):
+    pairs = write_pairs("a.parquet", 20_000)
+    score(pairs, "here", part_rows=500)
+    killed = []
+
+    def kill_one():
+        while not any((tmp_path / "there").glob("part-*")):
+            time.sleep(0.001)
+        killed.extend(scoring_processes()[:1])
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    score(pairs, "there", part_rows=500, engine="ray")
+    killer.join()
+    assert len(killed) == 1
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+def scoring_processes():
+    """Return the processes that score, of the cluster that this one started."""
+    parents, scoring = {}, []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if command.startswith(b"ray::_do"):
+            scoring.append(int(folder.name))
+    return [process for process in scoring if is_descendant(process, parents)]
+
+
+def is_descendant(process, parents):
+    while process in parents and process != os.getpid():
+        process = parents[process]
+    return process == os.getpid()

@@ -1,0 +1,283 @@
+"""`score_files()`: the scores of whole files, whatever their format, and what stops a job."""
+
+import gzip
+import json
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.distributed.job import score_files
+from bertscore_onnx.errors import InputError, UnknownModelError
+from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.scoring.document_counter import count_documents
+
+
+@pytest.fixture
+def score(tiny_bundle, tmp_path):
+    """Score files into `scores` on a CPU."""
+
+    def score(*inputs, **options):
+        return score_files(inputs, tmp_path / "scores", tiny_bundle, device="cpu", **options)
+
+    return score
+
+
+@pytest.fixture
+def scored(score, read_scores, tmp_path):
+    """Score files, and return all rows with their scores as a dict of columns."""
+
+    def scored(*inputs, **options):
+        score(*inputs, **options)
+        return read_scores(tmp_path / "scores").to_pydict()
+
+    return scored
+
+
+def test_scores_are_those_of_a_scorer_beside_the_columns_of_the_input(scored, write_pairs, scorer):
+    rows = scored(write_pairs("pairs.parquet", 100), part_rows=30)
+    expected = scorer.score(rows["candidate"], rows["reference"])
+    assert list(rows) == ["id", "candidate", "reference", "precision", "recall", "f1", "best_reference"]
+    assert rows["id"] == list(range(100))
+    assert [rows["precision"], rows["recall"], rows["f1"]] == [values.tolist() for values in expected]
+    assert rows["best_reference"] == [0] * 100
+
+
+def test_the_result_tells_rows_parts_means_and_the_signature(score, write_pairs, read_scores, scorer, tmp_path):
+    result = score(write_pairs("a.parquet", 100), write_pairs("b.parquet", 7), part_rows=30)
+    assert (result.rows, result.failures, result.parts, result.parts_before) == (107, 0, 5, 0)
+    assert result.signature == scorer.hash
+    f1 = read_scores(tmp_path / "scores")["f1"].to_pylist()
+    assert result.f1 == pytest.approx(math.fsum(f1) / 107, rel=1e-15)
+
+
+def test_each_part_is_a_file_with_the_signature(score, write_pairs, scorer, tmp_path):
+    score(write_pairs("a.parquet", 70), write_pairs("b.parquet", 7), part_rows=30)
+    parts = sorted((tmp_path / "scores").glob("*.parquet"))
+    names = ["part-00000-00000", "part-00000-00001", "part-00000-00002", "part-00001-00000"]
+    assert [part.stem for part in parts] == names
+    assert [pq.read_metadata(part).num_rows for part in parts] == [30, 30, 10, 7]
+    assert {pq.read_schema(part).metadata[b"bertscore_onnx.signature"].decode() for part in parts} == {scorer.hash}
+
+
+def test_parts_go_across_row_groups(scored, write_pairs):
+    path = write_pairs("pairs.parquet", 1000)
+    pq.write_table(pq.read_table(path), path, row_group_size=90)
+    rows = scored(path, part_rows=300)
+    assert rows["id"] == list(range(1000))
+
+
+def test_the_manifest_tells_inputs_parts_and_totals(score, write_pairs, tmp_path):
+    path = write_pairs("pairs.parquet", 40)
+    score(path, part_rows=30, errors="null")
+    manifest = json.loads((tmp_path / "scores" / "_manifest.json").read_bytes())
+    assert manifest["complete"] is True
+    assert (manifest["rows"], manifest["failures"]) == (40, 0)
+    assert [one["file"] for one in manifest["inputs"]] == [str(path)]
+    assert manifest["inputs"][0]["bytes"] == path.stat().st_size
+    assert manifest["parts"] == [
+        {"file": "part-00000-00000.parquet", "rows": 30, "failures": 0},
+        {"file": "part-00000-00001.parquet", "rows": 10, "failures": 0},
+    ]
+
+
+def test_only_the_columns_that_are_named_are_kept(scored, write_pairs):
+    rows = scored(write_pairs("pairs.parquet", 3, lp=["a", "b", "c"]), columns=["lp", "id"])
+    assert list(rows) == ["lp", "id", "precision", "recall", "f1", "best_reference"]
+
+
+ROWS = [("the cat sat", "a cat sat"), ('a "red" house, or', "the blue house"), ("it", "a")]
+
+
+FORMATS = {
+    "pairs.csv": 'n,candidate,reference\n1,the cat sat,a cat sat\n2,"a ""red"" house, or",the blue house\n3,it,a\n',
+    "pairs.tsv": "n\tcandidate\treference\n"
+    '1\tthe cat sat\ta cat sat\n2\t"a ""red"" house, or"\tthe blue house\n3\tit\ta\n',
+    "pairs.jsonl": "".join(
+        json.dumps({"n": str(number), "candidate": candidate, "references": [reference]}) + "\n\n"
+        for number, (candidate, reference) in enumerate(ROWS, 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [name + ending for name in FORMATS for ending in ("", ".gz")])
+def test_text_formats_are_read_as_score_reads_them(scored, write, scorer, name):
+    content = FORMATS[name.removesuffix(".gz")].encode()
+    rows = scored(write(name, gzip.compress(content) if name.endswith(".gz") else content), part_rows=2)
+    assert rows["n"] == ["1", "2", "3"]
+    assert rows["f1"] == scorer.score(*map(list, zip(*ROWS, strict=True))).F.tolist()
+
+
+def test_json_fields_have_the_type_of_all_their_values(score, write, tmp_path):
+    lines = [
+        {"candidate": "it", "reference": "a", "score": 1, "meta": {"lp": "de-en"}},
+        {"candidate": "it", "reference": ["a", "it"], "score": 0.5, "meta": {"year": 16}, "late": True},
+    ]
+    score(write("pairs.jsonl", "\n".join(map(json.dumps, lines))), part_rows=1)
+    tables = [pq.read_table(part) for part in sorted((tmp_path / "scores").glob("part-*"))]
+    assert tables[0].schema == tables[1].schema
+    rows = pa.concat_tables(tables).to_pylist()
+    assert rows[0]["reference"] == ["a"]
+    assert [row["score"] for row in rows] == [1.0, 0.5]
+    assert [row["meta"] for row in rows] == [{"lp": "de-en", "year": None}, {"lp": None, "year": 16}]
+    assert [row["late"] for row in rows] == [None, True]
+    assert rows[1]["best_reference"] == 1
+
+
+def test_json_fields_without_a_type_in_common_are_refused_unless_left_out(score, write):
+    lines = [{"candidate": "it", "reference": "a", "id": 1}, {"candidate": "it", "reference": "a", "id": "x"}]
+    path = write("pairs.jsonl", "\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match=r"pairs.jsonl: the values of 'id' are not of one type .* in `columns`"):
+        score(path)
+    assert score(path, columns=["candidate"]).rows == 2
+
+
+def test_patterns_and_folders_stand_for_their_files_in_order(score, write_pairs, write, tmp_path):
+    for name in ("in/b.parquet", "in/a.parquet", "in/_c.parquet"):
+        write_pairs(name, 3)
+    write("in/readme.txt", "no table")
+    for inputs in (str(tmp_path / "in" / "[ab].parquet"), tmp_path / "in"):
+        assert score(inputs).rows == 6
+    manifest = json.loads((tmp_path / "scores" / "_manifest.json").read_bytes())
+    assert [one["file"] for one in manifest["inputs"]] == [
+        str(tmp_path / "in" / "a.parquet"),
+        str(tmp_path / "in" / "b.parquet"),
+    ]
+
+
+def test_a_pattern_without_a_file_and_a_place_elsewhere_are_refused(score, tmp_path):
+    with pytest.raises(InputError, match=r"No file matches .*\*.parquet"):
+        score(str(tmp_path / "*.parquet"))
+    with pytest.raises(InputError, match=r"s3://bucket/a.parquet is not a path .* `score_dataset`"):
+        score("s3://bucket/a.parquet")
+    with pytest.raises(InputError, match="There are no inputs"):
+        score()
+
+
+def test_a_file_that_is_given_twice_is_refused(score, write_pairs, tmp_path):
+    path = write_pairs("pairs.parquet", 3)
+    with pytest.raises(InputError, match="given twice"):
+        score(path, str(tmp_path / "*.parquet"))
+
+
+def test_a_row_that_cannot_be_scored_is_named_by_file_and_row(score, write_pairs, tmp_path):
+    good, bad = write_pairs("good.parquet", 50), write_pairs("bad.parquet", 50, candidate=["it"] * 44 + [None] * 6)
+    with pytest.raises(InputError, match=r"bad.parquet, row 45: the column 'candidate' holds null"):
+        score(good, bad, part_rows=20)
+    files = sorted(file.name for file in (tmp_path / "scores").iterdir() if file.name != "_manifest.json")
+    assert files == [f"part-00000-0000{part}.parquet" for part in range(3)] + [
+        f"part-00001-0000{part}.parquet" for part in range(2)
+    ]
+
+
+def test_rows_without_scores_have_nulls_and_a_reason(score, write_pairs, read_scores, tmp_path, scorer):
+    path = write_pairs("pairs.parquet", 5, reference=[["a"], [], ["it", None], None, ["it", "a"]])
+    result = score(path, errors="null")
+    rows = read_scores(tmp_path / "scores").to_pydict()
+    assert (result.rows, result.failures) == (5, 3)
+    assert [f1 is None for f1 in rows["f1"]] == [False, True, True, True, False]
+    assert rows["error"][0] is None
+    assert rows["error"][1].startswith(f"{path}, row 2: the column 'reference' holds an empty list")
+    assert result.f1 == pytest.approx((rows["f1"][0] + rows["f1"][4]) / 2, rel=1e-15)
+    assert json.loads((tmp_path / "scores" / "_manifest.json").read_bytes())["failures"] == 3
+
+
+def test_a_part_in_which_nothing_can_be_scored_has_no_mean(score, write_pairs):
+    result = score(write_pairs("pairs.parquet", 2, candidate=pa.array([None, None], pa.string())), errors="null")
+    assert (result.failures, result.precision, result.recall, result.f1) == (2, None, None, None)
+
+
+@pytest.mark.parametrize("errors", ["raise", "null"])
+def test_a_column_of_another_type_or_name_is_refused_before_anything_is_scored(score, write_pairs, tmp_path, errors):
+    good = write_pairs("good.parquet", 3)
+    with pytest.raises(InputError, match=r"ints.parquet: the column 'candidate' is of type int64; expected string"):
+        score(good, write_pairs("ints.parquet", 3, candidate=[1, 2, 3]), errors=errors)
+    with pytest.raises(InputError, match=r"good.parquet: there is no column 'mt', only 'id', 'candidate', 'reference'"):
+        score(good, candidate="mt", errors=errors)
+    with pytest.raises(InputError, match=r"good.parquet: there is no column 'lp'"):
+        score(good, columns=["lp"], errors=errors)
+    with pytest.raises(InputError, match=r"f1.parquet: there is a column 'f1' already"):
+        score(write_pairs("f1.parquet", 3, f1=[1, 2, 3]), errors=errors)
+    assert not (tmp_path / "scores").exists()
+
+
+def test_a_truncated_file_is_named_before_anything_is_scored(score, write_pairs, tmp_path):
+    good, cut = write_pairs("good.parquet", 3), write_pairs("cut.parquet", 3)
+    cut.write_bytes(cut.read_bytes()[:-20])
+    with pytest.raises(InputError, match=r"cut.parquet cannot be read as Parquet"):
+        score(good, cut)
+    assert not (tmp_path / "scores").exists()
+
+
+def test_a_file_that_is_damaged_inside_is_named(score, write_pairs):
+    path = write_pairs("pairs.parquet", 2000)
+    content = bytearray(path.read_bytes())
+    content[4:2000] = bytes(1996)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"pairs.parquet cannot be read as Parquet"):
+        score(path)
+
+
+def test_a_row_of_ten_megabytes_is_scored_as_its_first_tokens_are(scored, write_pairs, scorer):
+    large = "the cat " * 1_250_000
+    path = write_pairs("pairs.parquet", 3, candidate=["it", large, "a"], reference=["it", "the cat", large])
+    with pytest.warns(UserWarning, match="longer than"):
+        rows = scored(path, columns=["id"])
+    with pytest.warns(UserWarning, match="longer than"):
+        expected = scorer.score(["it", large[:1000], "a"], ["it", "the cat", large[:1000]])
+    assert rows["f1"] == expected.F.tolist()
+
+
+def test_files_without_rows_give_empty_parts_with_the_columns(score, write_pairs, write, tmp_path):
+    inputs = [
+        write_pairs("a.parquet", 0, candidate=pa.array([], pa.string()), reference=pa.array([], pa.string())),
+        write("b.csv", "candidate,reference,lp\n"),
+        write("c.jsonl", ""),
+    ]
+    result = score(*inputs)
+    assert (result.rows, result.parts, result.f1) == (0, 3, None)
+    added = ["precision", "recall", "f1", "best_reference"]
+    kept = [["id", "candidate", "reference"], ["candidate", "reference", "lp"], ["candidate", "reference"]]
+    for part, names in zip(sorted((tmp_path / "scores").glob("part-*")), kept, strict=True):
+        assert pq.read_schema(part).names == [*names, *added]
+
+
+def test_a_thousand_files_are_scored(scored, write_pairs, tmp_path):
+    for number in range(1000):
+        write_pairs(f"in/{number:04}.parquet", 1, id=[number])
+    assert scored(tmp_path / "in", columns=["id"])["id"] == list(range(1000))
+
+
+def test_idf_weights_are_those_of_all_references(scored, write_pairs, tiny_bundle, tmp_path):
+    rows = scored(write_pairs("a.parquet", 90), write_pairs("b.parquet", 20), part_rows=30, idf=True)
+    with BERTScorer(tiny_bundle, idf=True, device="cpu") as scorer:
+        assert rows["f1"] == scorer.score(rows["candidate"], rows["reference"]).F.tolist()
+    counts = DocumentCounts.load(tmp_path / "scores" / "_document_counts.json")
+    assert counts == count_documents(rows["reference"], tiny_bundle)
+
+
+def test_counts_that_were_made_before_give_the_same_scores(scored, write_pairs, tiny_bundle):
+    path = write_pairs("a.parquet", 90)
+    counts = count_documents(pq.read_table(path)["reference"].to_pylist(), tiny_bundle)
+    rows = scored(path, idf=counts)
+    with BERTScorer(tiny_bundle, idf=True, device="cpu") as scorer:
+        assert rows["f1"] == scorer.score(rows["candidate"], rows["reference"]).F.tolist()
+
+
+def test_references_that_cannot_be_counted_are_named_or_left_out(score, write_pairs):
+    path = write_pairs("a.parquet", 4, reference=["a", "it", None, "the cat"])
+    with pytest.raises(InputError, match=r"a.parquet, row 3: the column 'reference' holds null"):
+        score(path, idf=True)
+
+
+def test_what_is_wrong_with_the_scorer_is_told_before_the_folder_is_made(write_pairs, tmp_path, tiny_bundle):
+    path = write_pairs("a.parquet", 4)
+    with pytest.raises(UnknownModelError):
+        score_files(path, tmp_path / "scores", "no-such-model", device="cpu")
+    with pytest.raises(InputError, match="all_layers"):
+        score_files(path, tmp_path / "scores", tiny_bundle, all_layers=True)
+    with pytest.raises(InputError, match="engine is 'dask'"):
+        score_files(path, tmp_path / "scores", tiny_bundle, engine="dask")
+    assert not (tmp_path / "scores").exists()

@@ -1,0 +1,41 @@
+"""Which parts are sent to another process together."""
+
+import pytest
+
+from bertscore_onnx.distributed.job.engines.tasks import MAX_PARTS, MAX_ROWS, cut_tasks
+from bertscore_onnx.distributed.job.parts import cut_parts
+from bertscore_onnx.distributed.job.rows import InputTable
+
+
+@pytest.fixture
+def tasks():
+    """Cut files of some numbers of rows into tasks, and return the rows of the parts of each."""
+
+    def tasks(*numbers, num_workers, part_rows=100, kind="parquet"):
+        tables = [
+            InputTable(f"{number}", f"/{number}", kind, 1, rows, "candidate", "reference", None)
+            for number, rows in enumerate(numbers)
+        ]
+        parts = cut_parts(tables, [""] * len(tables), part_rows)
+        return [[part.rows for part in task] for task in cut_tasks(parts, num_workers)]
+
+    return tasks
+
+
+def test_each_worker_has_several_tasks_where_there_are_parts_enough(tasks):
+    assert tasks(1600, num_workers=2) == [[100, 100]] * 8
+    assert tasks(250, num_workers=2) == [[100], [100], [50]]
+
+
+def test_tasks_are_bounded(tasks):
+    assert {sum(task) for task in tasks(50 * MAX_ROWS, num_workers=1, part_rows=MAX_ROWS // 4)} == {MAX_ROWS}
+    many = tasks(*[1] * (9 * MAX_PARTS), num_workers=1)
+    assert max(map(len, many)) == MAX_PARTS
+
+
+def test_all_parts_of_a_text_file_are_of_one_task(tasks):
+    assert tasks(500, 300, num_workers=4, kind="csv") == [[100] * 5, [100] * 3]
+
+
+def test_nothing_to_do_is_no_task(tasks):
+    assert tasks(num_workers=4) == []

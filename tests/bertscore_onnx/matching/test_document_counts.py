@@ -1,0 +1,209 @@
+"""Counts of parts of a corpus are those of the whole, and so are the scores."""
+
+import itertools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertscore_onnx import BERTScorer, DocumentCounts, count_documents
+from bertscore_onnx.errors import IdfError, InputError
+from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
+
+WORDS = ["the", "a", "cat", "dog", "house", "tree", "red", "blue", "sat", "ran", "runs", "is", "it", "on", ".", "!"]
+CORPUS = [" ".join(np.random.default_rng(seed).choice(WORDS, 1 + seed % 8)) for seed in range(200)]
+DOCUMENTS = st.lists(st.integers(0, 11), max_size=6)
+SOME = [[5, 2, 2], [], [7], [2, 9, 7, 5]]
+
+
+def counted(*documents):
+    return DocumentCounts.of_documents([[np.array(ids, dtype=np.int64) for ids in documents]], 12, "words")
+
+
+def saved(counts, folder):
+    counts.save(folder / "counts.json")
+    return (folder / "counts.json").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tiny_bundle):
+    return count_documents(CORPUS, tiny_bundle)
+
+
+def test_a_token_counts_once_for_each_document():
+    counts = counted(*SOME)
+    assert (counts.tokens.tolist(), counts.documents.tolist()) == ([2, 5, 7, 9], [2, 2, 2, 1])
+    assert counts.num_documents == 4
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), DOCUMENTS)))
+def test_parts_add_up_to_the_whole(documents):
+    parts = [counted(*(ids for place, ids in documents if place == part)) for part in range(7)]
+    assert sum(parts) == counted(*(ids for _, ids in documents))
+
+
+@given(st.tuples(*[st.lists(DOCUMENTS, max_size=4)] * 3))
+def test_the_order_of_merging_is_no_matter(corpora):
+    one, two, three = (counted(*documents) for documents in corpora)
+    assert (one + two) + three == one + (two + three) == three + one + two
+    assert hash(one + two) == hash(two + one)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_seven_parts_in_any_order_are_the_same_file_and_the_same_scores(tiny_bundle, tmp_path, whole, seed):
+    places = np.random.default_rng(seed).integers(7, size=len(CORPUS))
+    parts = [[text for text, place in zip(CORPUS, places, strict=True) if place == part] for part in range(7)]
+    merged = sum(count_documents(parts[part], tiny_bundle) for part in np.random.default_rng(seed).permutation(7))
+    assert saved(merged, tmp_path) == saved(whole, tmp_path)
+    candidates = CORPUS[::-1]
+    with (
+        BERTScorer(tiny_bundle, idf=True, device="cpu") as at_once,
+        BERTScorer(tiny_bundle, idf=DocumentCounts.load(tmp_path / "counts.json"), device="cpu") as by_counts,
+    ):
+        for expected, found in zip(at_once.score(candidates, CORPUS), by_counts.score(candidates, CORPUS), strict=True):
+            assert expected.tobytes() == found.tobytes()
+
+
+def test_counts_weigh_like_the_sentences_they_are_of(tiny_bundle, whole):
+    with (
+        BERTScorer(tiny_bundle, idf=whole, device="cpu") as by_counts,
+        BERTScorer(tiny_bundle, idf=True, idf_sents=CORPUS, device="cpu") as by_sentences,
+        BERTScorer(tiny_bundle, device="cpu") as uniform,
+    ):
+        assert by_counts.signature == by_sentences.signature
+        found = by_counts.score(CANDIDATES, REFERENCES).F
+        assert found.tolist() == by_sentences.score(CANDIDATES, REFERENCES).F.tolist()
+        assert found.tolist() != uniform.score(CANDIDATES, REFERENCES).F.tolist()
+
+
+def test_each_of_several_references_is_a_document(tiny_bundle):
+    assert count_documents(SEVERAL, tiny_bundle) == count_documents([*itertools.chain(*SEVERAL)], tiny_bundle)
+
+
+def test_no_documents_are_nothing_to_weigh_by(tiny_bundle, whole):
+    none = count_documents([], tiny_bundle)
+    assert none + whole == whole == sum([whole])
+    with pytest.raises(IdfError, match="There are no references"):
+        BERTScorer(tiny_bundle, idf=none, device="cpu")
+
+
+@pytest.mark.parametrize("settings", [{"max_length": 20}, {"long_text": "window"}, {"use_fast_tokenizer": True}])
+def test_counts_of_another_tokenization_are_refused(request, tiny_bundle, whole, settings):
+    bundle = request.getfixturevalue("fast_bundle") if "use_fast_tokenizer" in settings else tiny_bundle
+    other = count_documents(CORPUS, bundle, **settings)
+    with pytest.raises(IdfError, match=f"of the tokenization {other.tokenization}; .* {whole.tokenization}"):
+        BERTScorer(tiny_bundle, idf=other, device="cpu")
+    with pytest.raises(InputError, match="of different tokenizations"):
+        whole + other
+
+
+def test_counts_serve_other_layers_of_the_model(all_layers_bundle, whole):
+    with BERTScorer(all_layers_bundle, all_layers=True, idf=whole, device="cpu") as scorer:
+        assert np.isfinite(scorer.score(CANDIDATES, REFERENCES).F).all()
+
+
+def test_only_counts_are_added(whole):
+    with pytest.raises(TypeError):
+        whole + 1
+    with pytest.raises(TypeError):
+        1 + whole
+
+
+def test_a_file_holds_all(tmp_path, whole):
+    whole.save(tmp_path / "counts.json")
+    assert DocumentCounts.load(str(tmp_path / "counts.json")) == whole
+
+
+def test_a_file_of_counts_is_known_by_its_content(tmp_path, whole):
+    texts = tmp_path / "texts"
+    texts.write_text("a cat\nbertscore-onnx\n")
+    whole.save(tmp_path / "counts")
+    indented = tmp_path / "indented"
+    indented.write_text(json.dumps(json.loads((tmp_path / "counts").read_bytes()), indent=2))
+    found = [DocumentCounts.are_saved_in(tmp_path / name) for name in ("counts", "indented", "texts", "none", "")]
+    assert found == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"tokens": [2, 1]}, "impossible"),
+        ({"tokens": [1, 1]}, "impossible"),
+        ({"tokens": [1]}, "impossible"),
+        ({"documents": [0, 1]}, "impossible"),
+        ({"documents": [4, 1]}, "impossible"),
+        ({"num_documents": 2}, "impossible"),
+        ({"num_documents": -1}, r"Expected `int` >= 0 - at `\$\.num_documents`"),
+        ({"documents": [1.5, 1]}, r"Expected `int`, got `float`"),
+        ({"documents": [2**62, 1]}, r"Expected `int`"),
+        ({"tokens": None}, r"Expected `array`, got `null`"),
+        ({"more": 1}, "unknown field `more`"),
+        ({"format": "bertscore-onnx document counts 2"}, r"Invalid enum value"),
+    ],
+    ids=str,
+)
+def test_a_damaged_file_is_refused(tmp_path, changes, told):
+    content = json.loads(saved(counted([1], [1, 2], [1]), tmp_path))
+    assert content["tokens"] == [1, 2]
+    (tmp_path / "counts.json").write_text(json.dumps(content | changes))
+    with pytest.raises(InputError, match=rf"counts\.json .*{told}"):
+        DocumentCounts.load(tmp_path / "counts.json")
+
+
+def test_a_file_that_was_cut_is_refused_wherever(tmp_path):
+    content = saved(counted(*SOME), tmp_path)
+    for length in range(len(content)):
+        (tmp_path / "counts.json").write_bytes(content[:length])
+        with pytest.raises(InputError, match="does not hold document counts"):
+            DocumentCounts.load(tmp_path / "counts.json")
+
+
+@pytest.mark.parametrize("content", [b"a cat\n", b"\xff\xfe", b"[]", b"null", b"{" * 5000], ids=range(5))
+def test_another_file_is_refused(tmp_path, content):
+    (tmp_path / "other").write_bytes(content)
+    with pytest.raises(InputError, match=r"other does not hold document counts .*`bertscore-onnx count-documents`"):
+        DocumentCounts.load(tmp_path / "other")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path, whole):
+    with pytest.raises(InputError, match=r"Cannot read '.*none' \(No such file"):
+        DocumentCounts.load(tmp_path / "none")
+    with pytest.raises(InputError, match=r"Cannot write '.*none/counts' \(No such file"):
+        whole.save(tmp_path / "none" / "counts")
+
+
+def test_rows_of_arrow_add_up(whole, tiny_bundle):
+    more = count_documents(REFERENCES, tiny_bundle)
+    rows = pyarrow.concat_tables([whole.to_arrow(), more.to_arrow()])
+    assert DocumentCounts.from_arrow(rows.take(np.random.default_rng(1).permutation(len(rows)))) == whole + more
+
+
+@pytest.mark.parametrize(("kept", "told"), [(4, "The counts are of 0 documents"), (0, "none, for there is no row")])
+def test_rows_without_the_number_of_documents_are_refused(kept, told):
+    with pytest.raises(InputError, match=told):
+        DocumentCounts.from_arrow(counted(*SOME).to_arrow().slice(0, kept))
+
+
+def test_rows_of_two_tokenizations_are_refused():
+    other = DocumentCounts.of_documents([], 12, "others").to_arrow()
+    with pytest.raises(InputError, match="of one tokenization; these are of words, others"):
+        DocumentCounts.from_arrow(pyarrow.concat_tables([counted(*SOME).to_arrow(), other]))
+
+
+COUNT_AND_TELL = """
+import sys
+from bertscore_onnx import count_documents
+counts = count_documents(["the cat sat", "a dog"], sys.argv[1])
+print(counts.num_documents, "onnxruntime" in sys.modules)
+"""
+
+
+def test_counting_needs_no_onnx_runtime(tiny_bundle):
+    command = [sys.executable, "-c", COUNT_AND_TELL, str(tiny_bundle)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["2", "False"]

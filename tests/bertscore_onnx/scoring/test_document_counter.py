@@ -1,0 +1,47 @@
+"""`count_documents`: what it reads, how it tokenises, and what it refuses."""
+
+import itertools
+
+import pytest
+
+from bertscore_onnx import BERTScorer, count_documents
+from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
+from bertscore_onnx.scoring.document_counter import DocumentCounter
+from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
+from tests.support.scores import REFERENCES
+
+
+def test_its_tokens_are_those_of_the_scorer(tiny_bundle):
+    counts = count_documents(["the cat", "the dog"], tiny_bundle)
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        of_the, of_cat = (set(scorer._pipeline.tokenizer([text])[0][0].tolist()) for text in ("the", "cat"))
+    found = dict(zip(counts.tokens.tolist(), counts.documents.tolist(), strict=True))
+    assert {found[token] for token in of_the} == {2}
+    assert {found[token] for token in of_cat - of_the} == {1}
+
+
+def test_an_empty_text_is_a_document(tiny_bundle):
+    assert count_documents(["", "the cat", " "], tiny_bundle).num_documents == 3
+
+
+def test_texts_are_read_a_few_at_a_time(tiny_bundle):
+    counter, read = DocumentCounter(tiny_bundle), []
+    texts = (read.append(number) or "the cat" for number in itertools.count())
+    with pytest.raises(InputError, match=r"texts\[\d+\] is NoneType"):
+        counter.count(itertools.chain(itertools.islice(texts, 3 * PAIRS_AT_ONCE), [None], texts))
+    assert len(read) == 3 * PAIRS_AT_ONCE
+
+
+@pytest.mark.parametrize(("texts", "told"), [("the cat", "into a list"), ([1], r"texts\[0\] is int 1"), (None, "list")])
+def test_what_is_no_text_is_refused(tiny_bundle, texts, told):
+    with pytest.raises(InputTypeError, match=told):
+        count_documents(texts, tiny_bundle)
+
+
+def test_the_bundle_is_found_as_that_of_a_scorer(tiny_bundle, home):
+    with pytest.raises(UnknownModelError):
+        count_documents(REFERENCES, "no-such-model")
+    with pytest.raises(BundleNotFoundError):
+        count_documents(REFERENCES, "./no/such/folder")
+    with pytest.raises(InputError, match="max_length is 33; tiny-bert takes 3"):
+        count_documents(REFERENCES, tiny_bundle, max_length=33)
