@@ -16,6 +16,8 @@ BUNDLE := build/minilm
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export HF_HUB_OFFLINE := 1
+# What is installed without bytecode is compiled once, and not by every process, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo check quick test test-distributed test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint engines hooks clean
 

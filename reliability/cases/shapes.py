@@ -15,7 +15,7 @@ BOUND_MB = 100.0
 PLANTED_MB = 2 * BOUND_MB
 """What the planted leak loses in the second half."""
 
-LEAKING_RUNS = 60
+LEAKING_RUNS = 30
 MOST_TOKENS = 1024
 """Padded tokens of a run; twice what the encoder puts into one."""
 

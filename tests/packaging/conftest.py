@@ -36,14 +36,14 @@ def wheel(packages: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def environment_of(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Returns a function that makes an environment of a Python with the wheel and its extra `cpu`, without pip."""
+    """Returns a function that makes an environment of a Python with the wheel and its extra `cpu`, without pip and bytecode."""
 
     def environment(version: str) -> Path:
         python = find_python(version)
 
         def make(folder: Path) -> None:
             subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True, capture_output=True)
-            pip = [sys.executable, "-m", "pip", "--python", python_of(folder), "install", "--quiet"]
+            pip = [sys.executable, "-m", "pip", "--python", python_of(folder), "install", "--quiet", "--no-compile"]
             requirement = f"{wheel}[cpu]"
             subprocess.run([*pip, "--constraint", ROOT / "constraints.txt", requirement], check=True)
 

@@ -152,7 +152,7 @@ def test_it_serves_in_little_memory_and_ends_with_0(start, minilm_bundle):
     with start() as container:
         url = f"http://127.0.0.1:{container.await_port()}"
         headers = {"Authorization": f"Bearer {KEY}"}
-        texts = [" ".join([f"word {number}"] * 40) for number in range(192)]
+        texts = [" ".join([f"word {number}"] * 40) for number in range(96)]
         pairs = [{"candidate": text, "reference": text[10:]} for text in texts]
         answer = httpx.post(f"{url}/v1/score", json={"pairs": pairs}, headers=headers, timeout=GUARD)
         assert answer.status_code == 200

@@ -191,7 +191,7 @@ def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
 
 @pytest.mark.slow
 def test_very_long_texts_score_in_bounded_memory(scorer):
-    text, other = long_text(20_000), long_text(20_000, seed=1)
+    text, other = long_text(12_000), long_text(12_000, seed=1)
     tracemalloc.start()
     try:
         scores = scorer.score([text, "a cat"], [other] * 2)
