@@ -5,10 +5,13 @@ import sys
 
 import pytest
 
+from tests.support.java import require_java
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """A Spark session of two tasks at a time, each of which may be tried four times."""
+    require_java()
     from pyspark.sql import SparkSession
 
     folder = tmp_path_factory.mktemp("spark")
