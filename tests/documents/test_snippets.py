@@ -96,12 +96,8 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("snippet", cases("python"))
 def test_python_gives_what_is_shown(snippet: Snippet, folder: Path) -> None:
-    provide(snippet.material, folder)
-    strict = [] if snippet.material in ENGINES else ["-W", "error"]  # the engines warn of packages beside them
-    command = [sys.executable, *strict, "-c", snippet.text]
-    done = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=guard(snippet)
-    )
+    command = [sys.executable, "-W", "error", "-c", snippet.text]
+    done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=GUARD)
     assert done.returncode == 0, done.stderr
     assert difference(snippet.output or "", done.stdout) is None
 

@@ -5,8 +5,12 @@ are checked as pods, and what holds them by name.
 """
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -110,6 +114,28 @@ def test_images_are_those_of_the_dockerfile():
     images = [container(name)["image"] for name in POD_TEMPLATES] + re.findall(r"^image=(.+)", script, re.MULTILINE)
     built = re.findall(r"-t (\S+) \.", DOCKERFILE)
     assert {image.removeprefix("registry.example.org/") for image in images} == {*built}
+
+
+def words_of_spark_submit(folder):
+    """Run the script for Spark with a `spark-submit` that tells what it is given."""
+    program = folder / "spark-submit"
+    program.write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n", encoding="utf-8")
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
+    command = ["bash", CLUSTER / "spark_submit.sh", "k8s://https://example.org"]
+    return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+
+
+def test_spark_runs_the_program_of_the_image(tmp_path):
+    *options, program, bundle, pairs, scores = words_of_spark_submit(tmp_path)
+    assert options[:2] == ["--master", "k8s://https://example.org"]
+    assert (CLUSTER / program.removeprefix("local:///work/")).is_file()
+    assert "examples/cluster/*.py /work/" in DOCKERFILE
+    assert f"bundle {bundle}\n" in DOCKERFILE
+    assert {Path(folder).parent for folder in (pairs, scores)} == {Path("/data")}
+    settings = dict(word.split("=", 1) for word in options if word.startswith("spark."))
+    assert settings["spark.executor.cores"] == settings["spark.task.cpus"]  # one scorer in each executor
+    assert int(settings["spark.executor.memoryOverhead"].removesuffix("g")) >= GIGABYTES
 
 
 @pytest.mark.integration

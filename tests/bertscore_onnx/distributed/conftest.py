@@ -1,5 +1,6 @@
 """The engines that all tests of one process share; each is started by the first test that asks for it."""
 
+import logging
 import os
 import sys
 
@@ -32,3 +33,24 @@ def spark(tmp_path_factory):
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A cluster of two CPUs in this machine, whose processes find the package where this one does."""
+    import ray
+
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        object_store_memory=200_000_000,
+        runtime_env={
+            "env_vars": {"PYTHONPATH": os.pathsep.join(["export", "models", os.environ.get("PYTHONPATH", "")])}
+        },
+    )
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    ray.data.DataContext.get_current().execution_options.preserve_order = True
+    yield
+    ray.shutdown()

@@ -1,7 +1,5 @@
-import logging
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,27 +22,6 @@ pytestmark = [
 ]
 
 SCORES = ["precision", "recall", "f1", "best_reference"]
-
-
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[None]:
-    """A cluster of two CPUs in this machine, whose processes find the package where this one does."""
-    import ray
-
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        object_store_memory=200_000_000,
-        runtime_env={
-            "env_vars": {"PYTHONPATH": os.pathsep.join(["export", "models", os.environ.get("PYTHONPATH", "")])}
-        },
-    )
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    ray.data.DataContext.get_current().execution_options.preserve_order = True
-    yield
-    ray.shutdown()
 
 
 def texts(number: int, seed: int) -> list[str]:

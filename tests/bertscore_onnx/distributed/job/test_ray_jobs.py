@@ -1,6 +1,5 @@
 """Jobs on Ray: the same files as on one machine, whatever dies on the way."""
 
-import logging
 import os
 import signal
 import threading
@@ -15,20 +14,10 @@ from bertscore_onnx.errors import InputError
 pytestmark = [
     pytest.mark.distributed,
     pytest.mark.xdist_group("ray"),
+    pytest.mark.usefixtures("cluster"),
     # Ray's own, about itself
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster():
-    """Two CPUs of this machine."""
-    import ray
-
-    options = {"include_dashboard": False, "log_to_driver": False, "object_store_memory": 100_000_000}
-    ray.init(num_cpus=2, logging_level=logging.ERROR, **options)
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture

@@ -1,32 +1,11 @@
 """Jobs on Spark: the same files as on one machine, and errors in our words."""
 
-import os
-import sys
-
 import pytest
 
 from bertscore_onnx.distributed.job import score_files
 from bertscore_onnx.errors import InputError
 
-pytestmark = [pytest.mark.distributed, pytest.mark.xdist_group("spark")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def session():
-    """Two CPUs of this machine."""
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    is_running = SparkSession.getActiveSession() is not None
-    settings = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    builder = SparkSession.builder.master("local[2]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield
-    if not is_running:
-        session.stop()
+pytestmark = [pytest.mark.distributed, pytest.mark.xdist_group("spark"), pytest.mark.usefixtures("spark")]
 
 
 @pytest.fixture
