@@ -87,10 +87,12 @@ class Models:
     @cached_property
     def minilm(self) -> Model:
         """The pretrained all-MiniLM-L6-v2 at layer 4."""
-        sys.path.append(str(ROOT / "examples"))
-        from minilm import model_folder
+        return self._minilm("all-MiniLM-L6-v2", 4)
 
-        return self._model("all-MiniLM-L6-v2", model_folder(), 4)
+    @cached_property
+    def minilm_first_layer(self) -> Model:
+        """The same at layer 1, where what is around the model takes the most of the time."""
+        return self._minilm("all-MiniLM-L6-v2-first-layer", 1)
 
     @cached_property
     def roberta_large(self) -> Model:
@@ -110,6 +112,12 @@ class Models:
         if not (folder / WEIGHTS).is_file():
             call_in_child(save_tiny_bert, folder, limit=BUILD_SECONDS)
         return self._model("tiny-bert", folder, 1)
+
+    def _minilm(self, name: str, num_layers: int) -> Model:
+        sys.path.append(str(ROOT / "examples"))
+        from minilm import model_folder
+
+        return self._model(name, model_folder(), num_layers)
 
     def _model(self, name: str, folder: Path, num_layers: int) -> Model:
         prefix = f"{name}-"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from benchmarks.cases.documents import documents
 from benchmarks.cases.growth import measure_growth
 from benchmarks.cases.judging import judging
+from benchmarks.cases.many_rows import many_rows
 from benchmarks.cases.one_pair import one_pair
 from benchmarks.cases.short_texts import minilm, roberta_large
 from benchmarks.cases.start import start
@@ -23,6 +24,7 @@ CASES: dict[str, Callable[[Settings], Case]] = {
     "g": systems,
     "i": judging,
     "j": compared_systems,
+    "k": many_rows,
     "growth": measure_growth,
 }
 """The cases on the CPU, by what `--case` chooses from."""

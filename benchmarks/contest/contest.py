@@ -39,6 +39,11 @@ class Results:
     """The share of each stage, where it was asked for."""
 
     encode_seconds: float = 0.0
+    running_threads: list[int] = field(default_factory=list)
+    """Of the processes that score, at many looks, where it was asked for."""
+
+    process_memory: float = 0.0
+    """The most memory that one of these processes held, in MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,9 @@ class Contest:
 
     profiled: Sequence[str] = ()
     """Those whose stages are timed, in one more run after all others."""
+
+    watched: Sequence[str] = ()
+    """Those whose processes are watched, in one more run."""
 
     warm_up: bool = True
     """Whether to do the work once before the rounds."""
@@ -101,3 +109,5 @@ class Contest:
         if name in self.profiled:
             seconds, results.stages = workers[name].ask("profile")
             results.encode_seconds = seconds * results.stages["encode"]
+        if name in self.watched:
+            results.running_threads, results.process_memory = workers[name].ask("watch")

@@ -1,4 +1,4 @@
-"""The engines that can be measured: each has `score(candidates, references)`, which gives P, R and F.
+"""The engines that can be measured: each has `score(candidates, references)`, which gives P, R and F, or `score_files`.
 
 Imports stand in the functions: a worker has in its memory what its own engine needs, and nothing else.
 """
@@ -90,8 +90,16 @@ def load_model_alone(path: str, *, device: str) -> ModelAlone:
     return ModelAlone(load_ours(path, device=device))
 
 
+def load_for_rows(path: str, *, way: str) -> Any:
+    """Start a way to score many rows."""
+    from benchmarks.contest import many_rows
+
+    return getattr(many_rows, way)(path)
+
+
 ENGINES: dict[str, Callable[..., Any]] = {
     "ours": load_ours,
     "bert-score": load_peer,
     "model-alone": load_model_alone,
+    "many-rows": load_for_rows,
 }

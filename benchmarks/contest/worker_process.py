@@ -48,6 +48,12 @@ class Contestant:
 
         return profile(self._work)
 
+    def watch(self) -> tuple[list[int], float]:
+        """Do the work once and tell what `benchmarks.contest.scoring_processes` sees of it."""
+        from benchmarks.contest.scoring_processes import watch
+
+        return watch(self._work)
+
     def peak_memory(self) -> float:
         """Return the most memory that this process ever held, in MB."""
         return peak_memory()

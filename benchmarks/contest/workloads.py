@@ -3,6 +3,7 @@
 Each function does its work once and returns the seconds of every timed call, and the F of every pair.
 """
 
+import shutil
 import time
 from collections.abc import Callable
 from typing import Any
@@ -59,10 +60,25 @@ def stream(scorer: Any, count: int) -> Outcome:
     return [time.perf_counter() - begin], []
 
 
+def score_files(scorer: Any, files: list[str], few: int, output: str) -> Outcome:
+    """Score the rows of the first few files, and then of all; each time the folder of the output is made again."""
+    from pyarrow import parquet
+
+    seconds = []
+    for some in (files[:few], files):
+        shutil.rmtree(output, ignore_errors=True)
+        begin = time.perf_counter()
+        scorer.score_files(some, output)
+        seconds.append(time.perf_counter() - begin)
+    scored = parquet.read_table(output, columns=["id", "f1"]).sort_by("id")
+    return seconds, scored["f1"].to_pylist()
+
+
 WORKLOADS: dict[str, Callable[..., Outcome]] = {
     "together": score_together,
     "singly": score_singly,
     "systems": score_systems,
     "compared": compare_systems,
     "stream": stream,
+    "files": score_files,
 }
