@@ -2,20 +2,21 @@
 
     python benchmarks/studies/sizing.py NAME=BUNDLE... --texts CANDIDATES REFERENCES [--write DOCUMENT]
 
-Each bundle scores the pairs of two files, a text a line, with all CPUs of this machine: by one process with a thread
-for each, by one process for each with a single thread, and by what lies between. In a round the processes begin at the
-same moment, each with its own copy of the pairs, and it ends with the last of them. It prints, or writes between the
-marks of a document, what was measured and what follows from it.
+Each bundle scores pairs of two files, a text a line, with all CPUs of this machine: by one process with a thread for
+each, by one process for each with a single thread, and by what lies between. In a round the processes begin at the same
+moment, each with its share of the same pairs, and it ends with the last of them. It prints, or writes between the marks
+of a document, what was measured and what follows from it.
 """
 
 import argparse
 import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.concurrency.cpus import usable_cpus
@@ -29,6 +30,18 @@ JOBS = (10**6, 10**8, 10**10)
 """Pairs."""
 
 CPUS_OF_A_MACHINE = 32
+
+FIRST_PAIRS = 64
+"""Scored first, to know how many pairs make a round."""
+
+GUARD = 600
+"""Seconds that a process waits for the others."""
+
+Pairs = tuple[list[str], list[str]]
+"""Candidates and references."""
+
+_begin: Barrier
+"""Where a process waits for the others of its layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +68,11 @@ class Layout:
 def main() -> None:
     """Measure, and print or write."""
     arguments = _arguments()
-    pairs = read_pairs(*arguments.texts)
-    layouts = [
-        measure(model, bundle, processes, usable_cpus() // processes, [side[: arguments.pairs] for side in pairs])
-        for model, _, bundle in (named.partition("=") for named in arguments.bundles)
-        for processes in divisors(usable_cpus())
-    ]
-    figures = as_markdown(layouts, arguments.pairs)
+    texts = read_pairs(*arguments.texts)
+    layouts = []
+    for model, _, bundle in (named.partition("=") for named in arguments.bundles):
+        layouts += measure_all(model, bundle, texts, arguments.seconds)
+    figures = as_markdown(layouts, arguments.seconds)
     if arguments.write:
         document = arguments.write.read_text(encoding="utf-8")
         arguments.write.write_text(with_figures(document, [figures], str), encoding="utf-8")
@@ -69,51 +80,59 @@ def main() -> None:
         print(figures)
 
 
+def measure_all(model: str, bundle: str, texts: Pairs, seconds: float) -> list[Layout]:
+    """Measure every layout with as many pairs as one process with all CPUs scores in some seconds."""
+    cpus = usable_cpus()
+    first = measure(model, bundle, 1, cpus, _some(texts, FIRST_PAIRS), rounds=1)
+    pairs = _some(texts, max(FIRST_PAIRS, int(seconds * first.rate)))
+    return [measure(model, bundle, processes, cpus // processes, pairs) for processes in divisors(cpus)]
+
+
 def divisors(number: int) -> Iterator[int]:
     """Yield the numbers that divide one."""
     yield from (one for one in range(1, number + 1) if number % one == 0)
 
 
-def measure(
-    model: str, bundle: str, processes: int, threads: int, pairs: Sequence[list[str]], rounds: int = 3
-) -> Layout:
-    """Score all pairs in each of some processes, in rounds after one that does not count."""
+def measure(model: str, bundle: str, processes: int, threads: int, pairs: Pairs, rounds: int = 3) -> Layout:
+    """Score pairs by some processes side by side, in rounds after one that does not count."""
     context = multiprocessing.get_context("spawn")
-    begin, answers = context.Barrier(processes), context.Queue()
-    workers = [
-        context.Process(target=_work, args=(bundle, threads, _from(pairs, number, processes), rounds, begin, answers))
-        for number in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    found = [answers.get() for _ in workers]
-    for worker in workers:
-        worker.join()
-    memory = max(memory for _, memory in found)
+    candidates, references = pairs
+    shares = [(candidates[number::processes], references[number::processes]) for number in range(processes)]
+    begin = context.Barrier(processes)
+    with ProcessPoolExecutor(processes, context, initializer=_share, initargs=(begin,)) as pool:
+        done = [pool.submit(_work, bundle, threads, share, rounds) for share in shares]
+        found = [one.result() for one in done]
     spans = zip(*(times for times, _ in found), strict=True)  # of each round, those of all processes
     seconds = [max(end for _, end in span) - min(start for start, _ in span) for span in spans]
-    return Layout(model, processes, threads, processes * len(pairs[0]) / median(seconds), memory)
+    return Layout(model, processes, threads, len(candidates) / median(seconds), max(memory for _, memory in found))
 
 
-def _from(pairs: Sequence[list[str]], number: int, processes: int) -> list[list[str]]:
-    """Return the pairs in the order of one process, so that not all work on the same ones at once."""
-    count = len(pairs[0])
-    return [repeated(side, count, number * count // processes) for side in pairs]
+def _some(texts: Pairs, count: int) -> Pairs:
+    candidates, references = texts
+    return repeated(candidates, count), repeated(references, count)
 
 
-def _work(bundle: str, threads: int, pairs: Sequence[list[str]], rounds: int, begin: Any, answers: Any) -> None:
-    (candidates, references), times = pairs, []
+def _share(begin: Barrier) -> None:
+    """Take what the others of a layout have too; called when a process starts."""
+    global _begin  # a barrier can be given to a process at its start only
+    _begin = begin
+
+
+def _work(bundle: str, threads: int, pairs: Pairs, rounds: int) -> tuple[list[tuple[float, float]], float]:
+    """Score pairs in one process; return when each round began and ended, and the most memory in MB."""
+    candidates, references = pairs
+    times = []
     with BERTScorer(bundle, device="cpu", nthreads=threads) as scorer:
         scorer.score(candidates, references)
         for _ in range(rounds):
-            begin.wait()
+            _begin.wait(GUARD)
             start = time.monotonic()
             scorer.score(candidates, references)
             times.append((start, time.monotonic()))
-    answers.put((times, peak_memory()))
+    return times, peak_memory()
 
 
-def as_markdown(layouts: Sequence[Layout], pairs: int) -> str:
+def as_markdown(layouts: Sequence[Layout], seconds: float) -> str:
     """Return what was measured, and what jobs take by the rate of one process with all CPUs."""
     measured = [
         (
@@ -139,7 +158,7 @@ def as_markdown(layouts: Sequence[Layout], pairs: int) -> str:
     )
     return "\n\n".join(
         [
-            f"Measured {time.strftime('%Y-%m-%d')} with {pairs:,} pairs on {made_on}:",
+            f"Measured {time.strftime('%Y-%m-%d')} in rounds of about {seconds:g} s on {made_on}:",
             table(("model", "processes × threads", "pairs/s", "pairs/s per CPU", "memory per process"), measured),
             "From the rate of one process with all CPUs:",
             table(("model", "pairs", "core-hours", f"machines of {CPUS_OF_A_MACHINE} CPUs for a day"), reckoned) + "\n",
@@ -161,7 +180,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bundles", metavar="NAME=BUNDLE", nargs="+", help="bundles, and what to call their models")
     parser.add_argument("--texts", metavar="FILE", nargs=2, type=Path, required=True, help="candidates and references")
-    parser.add_argument("--pairs", metavar="N", type=int, default=256, help="how many each process scores in a round")
+    parser.add_argument("--seconds", metavar="S", type=float, default=30, help="about how long a round takes")
     parser.add_argument("--write", metavar="DOCUMENT", type=Path, help="put the figures between its marks")
     return parser.parse_args()
 
