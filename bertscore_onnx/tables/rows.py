@@ -25,7 +25,7 @@ class Rows:
     """The candidate and the references of each row that can be scored."""
 
     reasons: list[str | None]
-    """For each row why it cannot be scored, or None, (rows,)."""
+    """For each row why it cannot be scored, which does not say where it stands; or None, (rows,)."""
 
 
 class RowReader:
@@ -74,7 +74,7 @@ class RowReader:
             except InputError as error:
                 if self._errors == "raise":
                     raise
-                rows.reasons.append(str(error))
+                rows.reasons.append(str(error).removeprefix(f"{place}: "))
             else:
                 rows.pairs.append((text, texts))
                 rows.reasons.append(None)

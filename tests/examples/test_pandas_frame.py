@@ -25,7 +25,7 @@ def test_a_missing_text_gets_a_reason(pairs, expected, minilm_bundle):
     frame.loc[1, "candidate"] = None
     scored = ScoreBatch(minilm_bundle, errors="null")(frame)
     assert scored["f1"].isna().tolist() == [False, True, False]
-    assert scored["error"][1].startswith("row 2: the column 'candidate' holds null")
+    assert scored["error"][1].startswith("the column 'candidate' holds null")
     assert scored["f1"][2] == expected.F[2]
 
 

@@ -148,7 +148,10 @@ def test_or_gets_nulls_and_the_reason(tiny_bundle, form):
     assert frame["f1"].isna().tolist() == frame["best_reference"].isna().tolist() == [False, True, True, False]
     assert np.float32(frame["f1"].dropna().tolist()).tolist() == good
     assert frame["error"].isna().tolist() == [True, False, False, True]
-    assert [message.split(": ")[0] for message in frame["error"].dropna()] == ["row 2", "row 3"]
+    assert [message.split(";")[0] for message in frame["error"].dropna()] == [
+        "the column 'candidate' holds null",
+        "the column 'reference' holds null",
+    ]
 
 
 def test_values_of_another_type_are_no_texts(tiny_bundle):
