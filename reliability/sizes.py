@@ -46,6 +46,12 @@ class Sizes:
     starved_seconds: float
     """For which a polite client asks beside each kind of neighbour."""
 
+    killed_rows: int
+    """Of the job that is killed."""
+
+    job_rows: int
+    """Of the job whose memory is compared with that of one with a tenth of them; 0 for none."""
+
 
 SHORT = Sizes(
     case_seconds=600,
@@ -67,6 +73,8 @@ SHORT = Sizes(
     served_rounds=3,
     attack_seconds=2,
     starved_seconds=2,
+    killed_rows=20_000,
+    job_rows=0,
 )
 
 LONG = Sizes(
@@ -89,4 +97,6 @@ LONG = Sizes(
     served_rounds=5,
     attack_seconds=25,
     starved_seconds=60,
+    killed_rows=200_000,
+    job_rows=1_000_000,
 )

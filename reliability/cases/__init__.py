@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from harness.results import Figure
-from reliability.cases import batched, faults, overload, processes, served, shapes, shared, starvation, stopping
+from reliability.cases import batched, faults, jobs, overload, processes, served, shapes, shared, starvation, stopping
 from reliability.cases.adversary import case as adversary
 from reliability.cases.damage import case as damage
 from reliability.cases.fuzzing import case as fuzzing
@@ -24,4 +24,5 @@ CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
     "11": ("adversary", adversary.measure),
     "12": ("starvation", starvation.measure),
     "13": ("mutated bundles", mutated.measure),
+    "14": ("jobs", jobs.measure),
 }

@@ -34,6 +34,8 @@ TINY = Sizes(
     served_rounds=1,
     attack_seconds=0.3,
     starved_seconds=0.3,
+    killed_rows=2_000,
+    job_rows=0,
 )
 
 
