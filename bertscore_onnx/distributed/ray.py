@@ -1,6 +1,7 @@
 """Scores the rows of a Ray dataset, and counts its documents."""
 
 from collections.abc import Sequence
+from math import floor
 from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 from warnings import warn
@@ -62,8 +63,8 @@ def score_dataset(
             reason.
         num_actors: the most actors; None for as many as fit into the cluster as it is now. The pool begins with one and
             grows while there are CPUs that reading and writing leave.
-        cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at most. One actor should
-            leave a CPU free where data is yet to be read.
+        cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at most. Of Ray it claims
+            a little less, so that actors on all CPUs of a node leave room for a task that reads or writes.
         gpus_per_actor: its share of GPUs; with any it scores on CUDA, without on the CPU, unless `device` is given.
         rows_per_batch: how many rows are scored at a time; fewer where rows are of megabytes.
         settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole dataset.
@@ -111,9 +112,8 @@ def score_dataset(
         batch_format="pyarrow",
         zero_copy_batch=True,
         udf_modifying_row_count=False,
-        # A pool of a fixed size may take all CPUs, and then waits for ever for the tasks that read.
         compute=ActorPoolStrategy(min_size=1, max_size=most_actors),
-        num_cpus=cpus,
+        num_cpus=_claim(cpus),
         num_gpus=gpus_per_actor or None,
     )
 
@@ -208,10 +208,23 @@ def _nodes() -> list[dict[str, float]]:
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
+def _smallest_node() -> int:
+    """Return the CPUs of the smallest node that computes."""
+    return int(min((node["CPU"] for node in _nodes() if node.get("CPU", 0) >= 1), default=1))
+
+
 def _cpus_per_actor() -> int:
-    """Return a quarter of the smallest node that computes, within bounds."""
-    smallest = min((node["CPU"] for node in _nodes() if node.get("CPU")), default=1)
-    return max(1, min(int(smallest) // 4, MOST_CPUS_PER_ACTOR))
+    """Return a quarter of the smallest node, within bounds."""
+    return max(1, min(_smallest_node() // 4, MOST_CPUS_PER_ACTOR))
+
+
+def _claim(cpus: int) -> float:
+    """Return what an actor claims of Ray: those on all CPUs of a node leave one, where Ray's tasks read and write.
+
+    With none left such tasks wait for the actors, and these for what is read.
+    """
+    smallest = _smallest_node()
+    return floor(10_000 * cpus * (smallest - 1) / smallest) / 10_000  # Ray counts no smaller shares
 
 
 def _num_actors(cpus: int, gpus: float) -> int:
