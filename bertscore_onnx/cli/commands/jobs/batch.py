@@ -165,7 +165,12 @@ def _print_summary(result: "JobResult", *, as_json: bool) -> None:
         return
     before = f", of which {result.parts_before:,} were complete before" if result.parts_before else ""
     print(
-        f"{result.output}: {result.rows:,} rows in {result.parts:,} parts{before}; {result.failures:,} without scores"
+        f"{result.output}: {_counted(result.rows, 'row')} in {_counted(result.parts, 'part')}{before}; "
+        f"{result.failures:,} without scores"
     )
     if result.f1 is not None:
         print(f"{result.signature} P: {result.precision:.6f} R: {result.recall:.6f} F1: {result.f1:.6f}")
+
+
+def _counted(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"

@@ -24,7 +24,7 @@ def test_it_prints_rows_failures_and_means_with_the_signature(batch, scorer, tmp
     result = batch()
     f1 = scorer.score(["the cat sat", "a house", "it"], ["a cat sat", "the red house", "a"]).F.mean()
     first, second = result.stdout.splitlines()
-    assert first == f"{tmp_path / 'scores'}: 3 rows in 1 parts; 0 without scores"
+    assert first == f"{tmp_path / 'scores'}: 3 rows in 1 part; 0 without scores"
     assert second.startswith(f"{scorer.hash} P: 0.")
     assert second.endswith(f" F1: {f1:.6f}")
 
@@ -32,7 +32,7 @@ def test_it_prints_rows_failures_and_means_with_the_signature(batch, scorer, tmp
 def test_started_again_it_tells_what_was_complete(batch):
     batch()
     assert (
-        batch().stdout.splitlines()[0].endswith("3 rows in 1 parts, of which 1 were complete before; 0 without scores")
+        batch().stdout.splitlines()[0].endswith("3 rows in 1 part, of which 1 were complete before; 0 without scores")
     )
 
 
