@@ -50,4 +50,3 @@ def test_a_case_says_which_engines_are_not_installed(tiny_bundle, tmp_path, monk
     [timing] = found.timings
     assert timing.label == "one process"
     assert len(timing.seconds) == 2
-    assert timing.peak_memory_mb > 20

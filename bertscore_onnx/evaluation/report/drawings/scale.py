@@ -40,7 +40,8 @@ class Scale:
                 step = factor * 10.0**power
                 first, last = math.ceil(self.low / step), math.floor(self.high / step)
                 if last - first < most:
-                    return [(one * step, fixed(one * step, max(0, -power))) for one in range(first, last + 1)]
+                    places = [min(max(one * step, self.low), self.high) for one in range(first, last + 1)]
+                    return [(place, fixed(place, max(0, -power))) for place in places]
         return []
 
 

@@ -79,7 +79,7 @@ def test_what_is_wrong_is_told_with_its_row(write_table, read_rows, columns, tol
 def test_damaged_files_are_refused(write_table, write, read_rows):
     content = write_table({"candidate": ["a"], "reference": ["b"]}, "sound.parquet").read_bytes()
     for damaged in (b"", b"text\n", content[:-8], content[:4] + bytes(len(content) - 12) + content[-8:]):
-        with pytest.raises(InputError, match=r"damaged\.parquet cannot be read as Parquet"):
+        with pytest.raises(InputError, match=r"damaged\.parquet, after row 0, cannot be read as Parquet"):
             read_rows(write("damaged.parquet", damaged))
 
 
