@@ -1,6 +1,5 @@
 """Scores the rows of a Ray dataset, and counts its documents."""
 
-from collections.abc import Sequence
 from math import floor
 from os import PathLike
 from typing import TYPE_CHECKING, Unpack
@@ -94,7 +93,9 @@ def score_dataset(
     score_batch = ScoreBatch(bundle, candidate, reference, errors=errors, **given)
     schema = ds.schema(fetch_if_missing=False)  # None where rows would have to be computed to know it
     if schema is not None:
-        _check_columns(schema.names, candidate, reference, score_batch.columns.names)
+        Column((candidate,), "candidate").find(schema.names, "The dataset")
+        Column((reference,), "reference").find(schema.names, "The dataset")
+        score_batch.columns.check_free(schema.names, "The dataset")
     most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
     _try_out(score_batch, gpus_per_actor)
     if counts_first:
@@ -163,17 +164,6 @@ def _check_dataset(ds: object) -> None:
 
     if not isinstance(ds, Dataset):
         raise InputTypeError(f"The dataset is a {type(ds).__module__}.{type(ds).__name__}; expected one of Ray Data.")
-
-
-def _check_columns(names: Sequence[str], candidate: str, reference: str, added: Sequence[str]) -> None:
-    Column((candidate,), "candidate").find(names, "The dataset")
-    Column((reference,), "reference").find(names, "The dataset")
-    taken = [name for name in names if name in added]
-    if taken:
-        raise InputError(
-            f"The dataset has columns {', '.join(map(repr, taken))} already, and scores would go there. Rename or drop "
-            "them first."
-        )
 
 
 def _check_gpus(gpus: object, device: object) -> None:

@@ -110,7 +110,7 @@ class ScoreBatch:
             for batch in batches:
                 table = table_of(batch)
                 candidates, references = map(table.values, reader.find(table.names))
-                table.check_free(self.columns.names)
+                self.columns.check_free(table.names, "The batch")
                 yield table, reader.read(candidates, references)
 
         return self.stream_rows(read())

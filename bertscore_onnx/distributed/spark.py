@@ -73,7 +73,7 @@ def score_dataframe(
     counts_first = settings.get("idf") is True and settings.get("idf_sents") is None
     given = checked_settings({**settings, "idf": False} if counts_first else settings)
     added = ScoreBatch(bundle, candidate, reference, errors=errors, **given).columns
-    _check_free(df.columns, added.names)
+    added.check_free(df.columns, "The frame", ignores_case=True)  # as Spark does
 
     def score_batch() -> ScoreBatch:
         return ScoreBatch(_on_executor(bundle), candidate, reference, errors=errors, **given)
@@ -152,16 +152,6 @@ def _check_texts(df: "DataFrame", name: str, *, may_hold_lists: bool) -> None:
     if not isinstance(kind, StringType):
         expected = "string or array<string>" if may_hold_lists else "string"
         raise InputError(f"The frame: the column {name!r} is of type {given.simpleString()}; expected {expected}.")
-
-
-def _check_free(names: list[str], added: list[str]) -> None:
-    """Raise an InputError where there are columns of the names to be added, of which Spark ignores the case."""
-    taken = [name for name in names if name.lower() in added]
-    if taken:
-        raise InputError(
-            f"The frame has columns {', '.join(map(repr, taken))} already, and scores would go there. Rename or drop "
-            "them first."
-        )
 
 
 def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]":

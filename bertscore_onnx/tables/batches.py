@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import InputTypeError
 from bertscore_onnx.tables.scored import SIGNATURE, ScoredRows
 
 if TYPE_CHECKING:
@@ -33,15 +33,6 @@ class Table(ABC):
     @abstractmethod
     def with_scores(self, scored: ScoredRows) -> Batch:
         """Return the batch in its form, with the scores as further columns."""
-
-    def check_free(self, names: Sequence[str]) -> None:
-        """Raise an InputError where there are columns of these names already."""
-        taken = [name for name in names if name in self.names]
-        if taken:
-            raise InputError(
-                f"The batch has columns {', '.join(map(repr, taken))} already, and scores would go there. Rename or "
-                "drop them first."
-            )
 
 
 def table_of(batch: Batch) -> Table:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.scores import Score
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.rows import Errors
@@ -37,6 +38,24 @@ class ScoreColumns:
     def may_be_null(self) -> bool:
         """Whether a row may have no scores."""
         return self.errors == "null"
+
+    def check_free(self, names: Sequence[str], title: str, *, ignores_case: bool = False) -> None:
+        """Check that there are no columns of these names yet.
+
+        Args:
+            names: the columns that are there.
+            title: what has them, for a message.
+            ignores_case: whether names that differ in case alone are the same.
+
+        Raises:
+            InputError: there are some.
+        """
+        taken = [name for name in names if (name.lower() if ignores_case else name) in self.names]
+        if taken:
+            raise InputError(
+                f"{title} has columns {', '.join(map(repr, taken))} already, and scores would go there. Rename or drop "
+                "them first."
+            )
 
     def fields(self) -> "list[pyarrow.Field]":
         """Return them as fields of an Arrow schema."""
