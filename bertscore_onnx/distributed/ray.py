@@ -8,7 +8,13 @@ from warnings import warn
 from bertscore_onnx import errors as error_tree
 from bertscore_onnx.distributed.count_batch import CountBatch
 from bertscore_onnx.distributed.score_batch import ScoreBatch
-from bertscore_onnx.distributed.settings import ScorerSettings, TokenizerSettings, checked_settings
+from bertscore_onnx.distributed.settings import (
+    ScorerSettings,
+    TokenizerSettings,
+    checked_settings,
+    counts_first,
+    of_tokenizer,
+)
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
 from bertscore_onnx.extras import check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
@@ -87,9 +93,9 @@ def score_dataset(
     check_positive("rows_per_batch", rows_per_batch)
     _check_gpus(gpus_per_actor, settings.get("device"))
     cpus = cpus_per_actor or _cpus_per_actor()
-    counts_first = settings.get("idf") is True and settings.get("idf_sents") is None
+    counts = counts_first(settings)
     defaults = {"nthreads": cpus, "device": "cuda" if gpus_per_actor else "cpu"}
-    given = checked_settings({**defaults, **settings, **({"idf": False} if counts_first else {})})
+    given = checked_settings({**defaults, **settings, **({"idf": False} if counts else {})})
     score_batch = ScoreBatch(bundle, candidate, reference, errors=errors, **given)
     schema = ds.schema(fetch_if_missing=False)  # None where rows would have to be computed to know it
     if schema is not None:
@@ -98,9 +104,8 @@ def score_dataset(
         score_batch.columns.check_free(schema.names, "The dataset")
     most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
     _try_out(score_batch, gpus_per_actor)
-    if counts_first:
-        of_tokenizer = {name: given[name] for name in TokenizerSettings.__annotations__ if name in given}
-        given["idf"] = count_documents(ds, bundle, reference, errors=errors, **of_tokenizer)
+    if counts:
+        given["idf"] = count_documents(ds, bundle, reference, errors=errors, **of_tokenizer(given))
 
     from ray.data import ActorPoolStrategy
 

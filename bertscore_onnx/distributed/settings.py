@@ -64,6 +64,16 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
     return checked
 
 
+def counts_first(settings: Mapping[str, Any]) -> bool:
+    """Return whether idf weights are to come from all references, which are counted before any is scored."""
+    return settings.get("idf") is True and settings.get("idf_sents") is None
+
+
+def of_tokenizer(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the settings that decide what tokens texts get."""
+    return {name: settings[name] for name in get_type_hints(TokenizerSettings) if name in settings}
+
+
 def key_of(settings: Mapping[str, Any]) -> Hashable:
     """Return what is equal for equal settings."""
     return tuple((name, _hashable(value)) for name, value in sorted(settings.items()))

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Unpack
 from bertscore_onnx import errors as error_tree
 from bertscore_onnx.distributed.count_batch import CountBatch
 from bertscore_onnx.distributed.score_batch import ScoreBatch
-from bertscore_onnx.distributed.settings import ScorerSettings, TokenizerSettings, checked_settings
+from bertscore_onnx.distributed.settings import (
+    ScorerSettings,
+    TokenizerSettings,
+    checked_settings,
+    counts_first,
+    of_tokenizer,
+)
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
 from bertscore_onnx.extras import check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
@@ -70,8 +76,8 @@ def score_dataframe(
     _check_frame(df)
     _check_texts(df, candidate, may_hold_lists=False)
     _check_texts(df, reference, may_hold_lists=True)
-    counts_first = settings.get("idf") is True and settings.get("idf_sents") is None
-    given = checked_settings({**settings, "idf": False} if counts_first else settings)
+    counts = counts_first(settings)
+    given = checked_settings({**settings, "idf": False} if counts else settings)
     added = ScoreBatch(bundle, candidate, reference, errors=errors, **given).columns
     added.check_free(df.columns, "The frame", ignores_case=True)  # as Spark does
 
@@ -79,9 +85,8 @@ def score_dataframe(
         return ScoreBatch(_on_executor(bundle), candidate, reference, errors=errors, **given)
 
     signature = _signature(df, score_batch)
-    if counts_first:
-        of_tokenizer = {name: given[name] for name in TokenizerSettings.__annotations__ if name in given}
-        given["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer)
+    if counts:
+        given["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer(given))
         signature = _signature(df, score_batch)
 
     def score(batches: Batches, title: str) -> Batches:

@@ -18,7 +18,7 @@ from bertscore_onnx.distributed.job.parts import Part, cut_parts
 from bertscore_onnx.distributed.job.rows import InputTable, TableSettings, inspect_table
 from bertscore_onnx.distributed.job.work import Counting, Describing, Engine, Scoring
 from bertscore_onnx.distributed.score_batch import ScoreBatch
-from bertscore_onnx.distributed.settings import TokenizerSettings
+from bertscore_onnx.distributed.settings import counts_first, of_tokenizer
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.tables.rows import Errors
@@ -65,7 +65,7 @@ class Job:
         """Take what `score_files` was given."""
         self._bundle, self._tables, self._errors, self._part_rows = bundle, tables, errors, part_rows
         self._engine, self._verbose = engine, verbose
-        self._counts_inputs = settings.get("idf") is True and settings.get("idf_sents") is None
+        self._counts_inputs = counts_first(settings)
         self._settings = {**settings, "idf": False} if self._counts_inputs else settings
         self._columns = ScoreBatch(bundle, errors=errors, **self._settings).columns  # and checks the settings
 
@@ -141,9 +141,7 @@ class Job:
         file = folder / DOCUMENT_COUNTS
         if file.exists():
             return DocumentCounts.load(file)
-        known = TokenizerSettings.__annotations__
-        settings = {name: value for name, value in self._settings.items() if name in known}
-        counting = Counting(self._bundle, settings, self._tables, self._errors)
+        counting = Counting(self._bundle, of_tokenizer(self._settings), self._tables, self._errors)
         rows = sum(part.rows for part in parts)
         with progress_bar(rows, shown=self._verbose, stage="counting documents", unit="rows") as advance:
             first, *others = self._engine(counting, parts, advance)
