@@ -27,7 +27,7 @@ DIRECTION = [
     {"cli", "__main__"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(DIRECTION) for room in rooms}
-EXPORT_USES = ("text", "bundle", "encoding.providers", "scoring.golden", "errors", "__version__")
+EXPORT_USES = ("text", "bundle", "encoding.onnx_runtime.providers", "scoring.golden", "errors", "__version__")
 MAX_FILES = 10
 MAX_LINES = 300
 

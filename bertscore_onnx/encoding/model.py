@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.encoding.providers import Provider, load_onnxruntime
-from bertscore_onnx.encoding.sessions import OUT_OF_MEMORY, Sessions
+from bertscore_onnx.encoding.onnx_runtime.providers import Provider, load_onnxruntime
+from bertscore_onnx.encoding.onnx_runtime.sessions import OUT_OF_MEMORY, Sessions
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError, one_line
 
 _log = logging.getLogger(__name__)

@@ -91,7 +91,7 @@ def _examine() -> _Report:
     from bertscore_onnx.bundle.store import stored_bundles
     from bertscore_onnx.cli.probe import probe_providers
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
-    from bertscore_onnx.encoding.providers import installed_wheels
+    from bertscore_onnx.encoding.onnx_runtime.providers import installed_wheels
 
     cpus = cpu_bound()
     providers, onnxruntime_error = {}, None

@@ -6,9 +6,11 @@ import pytest
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.model import OnnxModel
-from bertscore_onnx.encoding.providers import CPU, CUDA
-from bertscore_onnx.encoding.sessions import Sessions, open_session
+from bertscore_onnx.encoding.onnx_runtime.providers import CPU, CUDA
+from bertscore_onnx.encoding.onnx_runtime.sessions import Sessions, open_session
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
+
+SESSIONS = "bertscore_onnx.encoding.onnx_runtime.sessions"
 
 SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3], [2, 9, 3])]
 INPUT_IDS = np.array([[2, 5, 3, 0], [2, 3, 0, 0], [2, 6, 7, 3], [2, 9, 3, 0], [2, 8, 3, 0]])
@@ -178,15 +180,16 @@ def test_on_cuda_the_output_stays_on_the_card_until_it_is_copied(bundle, monkeyp
         session, failure = open_session(graph, options, CPU)
         return CudaSession(session), failure
 
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [replace(CUDA, index=1)])
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", open_on_the_cpu)
+    monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [replace(CUDA, index=1)])
+    monkeypatch.setattr(f"{SESSIONS}.open_session", open_on_the_cpu)
     assert np.array_equal(OnnxModel(bundle, device="cuda:1").run(INPUT_IDS, MASK), expected)
     assert bindings[0].outputs == [("token_embeddings", "cuda", 1)]
 
 
 def test_on_cuda_runs_are_padded_to_full_matrix_units(bundle, monkeypatch):
     monkeypatch.setattr(
-        "bertscore_onnx.encoding.sessions.choose_providers", lambda device: [replace(CPU, length_multiple=8)]
+        f"{SESSIONS}.choose_providers",
+        lambda device: [replace(CPU, length_multiple=8)],
     )
     shapes = []
     original = OnnxModel.run

@@ -15,10 +15,12 @@ import pytest
 from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
-from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
-from bertscore_onnx.encoding.sessions import Sessions, open_session
+from bertscore_onnx.encoding.onnx_runtime.providers import CPU, CUDA, OPENVINO
+from bertscore_onnx.encoding.onnx_runtime.sessions import Sessions, open_session
 from bertscore_onnx.errors import ClosedError, DeviceError, DigestError, GraphError, InputError
 from tests.support.processes import forks, in_forked_child
+
+SESSIONS = "bertscore_onnx.encoding.onnx_runtime.sessions"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,7 @@ def test_many_threads_open_one_session(bundle, monkeypatch):
         opened.append(arguments)
         return open_session(*arguments)
 
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", count)
+    monkeypatch.setattr(f"{SESSIONS}.open_session", count)
     threads = [threading.Thread(target=sessions.get, kwargs={"latency": True}) for _ in range(16)]
     for thread in threads:
         thread.start()
@@ -77,7 +79,7 @@ def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
         busy.release()
         return opened
 
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", open_alone)
+    monkeypatch.setattr(f"{SESSIONS}.open_session", open_alone)
     threads = [threading.Thread(target=Sessions, args=(bundle,), kwargs={"device": "cpu"}) for _ in range(6)]
     for thread in threads:
         thread.start()
@@ -103,14 +105,14 @@ def test_a_session_keeps_no_memory_for_every_shape(bundle, latency):
     ],
 )
 def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, provider, failure, error):
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [provider])
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, failure))
+    monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
+    monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, failure))
     with pytest.raises(error, match=failure):
         Sessions(bundle)
 
 
 def test_names_in_a_graph_cannot_forge_lines(bundle, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "a\x1b[2J\nINFO b"))
+    monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, "a\x1b[2J\nINFO b"))
     with pytest.raises(GraphError) as caught:
         Sessions(bundle, device="cpu")
     assert str(caught.value).isprintable()
@@ -138,7 +140,7 @@ def test_with_one_thread_one_session_does_for_both(bundle):
 
 
 def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.usable_cpus", lambda: 5)
+    monkeypatch.setattr(f"{SESSIONS}.usable_cpus", lambda: 5)
     assert Sessions(bundle, device="cpu").num_threads == 5
 
 
@@ -162,7 +164,7 @@ def test_openvino_is_told_precision_and_threads(bundle, opened_as_openvino):
 
 def test_openvino_computes_in_single_precision_where_nothing_else_is_said(bundle, opened_as_openvino, monkeypatch):
     provider = replace(OPENVINO, compute_precision=lambda: None)
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [provider])
+    monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
     Sessions(bundle, device="openvino")
     [options] = opened_as_openvino
     assert json.loads(options["load_config"])["CPU"]["INFERENCE_PRECISION_HINT"] == "f32"
@@ -170,7 +172,7 @@ def test_openvino_computes_in_single_precision_where_nothing_else_is_said(bundle
 
 def test_a_second_session_that_cannot_be_opened_is_told_of(bundle, monkeypatch):
     sessions = Sessions(bundle, device="cpu", num_threads=3)
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.open_session", lambda *arguments: (None, "bad allocation"))
+    monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, "bad allocation"))
     with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: bad allocation"):
         sessions.get(latency=True)
 
@@ -195,7 +197,7 @@ def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
 
 @forks
 def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle):
-    from bertscore_onnx.encoding import sessions as module
+    from bertscore_onnx.encoding.onnx_runtime import sessions as module
 
     sessions = Sessions(bundle, device="cpu", num_threads=3)
     with module._opening:
@@ -213,16 +215,16 @@ def test_cuda_in_a_forked_child_is_refused(bundle):
 
 
 def test_the_first_device_that_works_is_taken(bundle, monkeypatch, caplog):
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA, CPU])
+    monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA, CPU])
     assert Sessions(bundle).provider == CPU
     assert "CUDAExecutionProvider cannot be used, going on without it" in caplog.text
 
 
 def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
     whole = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, precision="int8"))
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA, CPU])
+    monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA, CPU])
     assert Sessions(whole).provider == CPU
-    monkeypatch.setattr("bertscore_onnx.encoding.sessions.choose_providers", lambda device: [CUDA])
+    monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA])
     with pytest.raises(DeviceError, match=r"'cuda' was asked for, and the bundle .* is in int8, which runs on the CPU"):
         Sessions(whole, device="cuda")
 
@@ -307,7 +309,7 @@ class TestAWheelWithoutItsLibraries:
             InferenceSession=open_on_cpu,
             set_default_logger_severity=severities.append,
         )
-        monkeypatch.setattr("bertscore_onnx.encoding.sessions.load_onnxruntime", lambda: wheel)
+        monkeypatch.setattr(f"{SESSIONS}.load_onnxruntime", lambda: wheel)
         return severities
 
     def test_says_so_in_one_line_that_names_the_extra(self, severities, capfd):

@@ -11,7 +11,7 @@ from weakref import WeakSet
 from bertscore_onnx.bundle.external_data import mapped_links
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.cpus import usable_cpus
-from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, load_onnxruntime
+from bertscore_onnx.encoding.onnx_runtime.providers import CPU, Provider, choose_providers, load_onnxruntime
 from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError, InputError, one_line
 
 _log = logging.getLogger(__name__)
