@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.scoring.pipeline import load_tokenizer
+from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 LIMITS = (128, 256, 512, 1024, 2048, 4096)
 ROUNDS = 5

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.passages import cut_passages
-from bertscore_onnx.scoring.pipeline import load_tokenizer
+from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 Vectors = NDArray[np.float32]
 

@@ -16,6 +16,18 @@ from bertscore_onnx.text.spec import TokenizerSpec
 FORMAT_VERSION = 2
 GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
+SCORING_FILE = "scoring.onnx"
+"""The scoring graph: token ids of pairs in, their P, R and F out; with weights of the same file as `model.onnx`."""
+
+SCORING_INPUTS = ("candidate_ids", "candidate_mask", "reference_ids", "reference_mask")
+"""Each int64, (pairs, tokens) of its side; masks have 1 on tokens, which come first, and 0 on padding."""
+
+WEIGHTS_INPUT = "token_weights"
+"""One more input, fp32 (vocab_size,), that may be left out: what each id weighs, uniform by default."""
+
+SCORING_OUTPUTS = ("precision", "recall", "f1")
+"""Each fp32, (pairs,), or (layers, pairs) with all layers."""
+
 
 MAX_VOCAB_SIZE = 10_000_000
 """Forty times as many ids as mT5 has. Scoring needs 5 bytes for each."""
@@ -139,6 +151,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Language to what its baseline was measured from, for baselines that were measured with this bundle; absent where
     none was, and then not part of the digest."""
 
+    scoring_difference: Annotated[float, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
+    """The largest difference of the scoring graph's scores from those of the runtime when the bundle was exported;
+    absent where there is no such graph."""
+
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above; it identifies the bundle."""
 
@@ -161,6 +177,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def variant(self) -> Variant:
         """Which of the bundles of its model it is."""
         return Variant(None if self.all_layers else self.num_layers, self.tokenizer_mode, self.precision)
+
+    @property
+    def has_scoring_graph(self) -> bool:
+        """Whether there is a graph beside the encoder's that gives P, R and F."""
+        return SCORING_FILE in self.files
 
     @property
     def special_ids(self) -> list[int]:

@@ -1,8 +1,8 @@
 """Opens a bundle: one folder that holds all it takes to score with one model at one layer, checked by its manifest.
 
-The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `tokenizer.json` (with `spiece.model`
-beside it for SentencePiece) and the manifest `bertscore.json`. It is the only thing that passes from the export to the
-runtime.
+The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `scoring.onnx` where that was asked
+for, `tokenizer.json` (with `spiece.model` beside it for SentencePiece) and the manifest `bertscore.json`. It is the
+only thing that passes from the export to the runtime.
 """
 
 import errno
@@ -18,7 +18,7 @@ import msgspec
 
 from bertscore_onnx.bundle.digests import FileStamp, cached_digest, file_stamp
 from bertscore_onnx.bundle.external_data import external_files
-from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest
+from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, SCORING_FILE, Manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import (
     BundleNotFoundError,
@@ -29,6 +29,8 @@ from bertscore_onnx.errors import (
     one_line,
 )
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
+
+GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}
 
 MAX_MANIFEST_BYTES = 16_000_000
 """Far more than any has: 20 kB for most models, 250 bytes for each layer and language of baselines, and 2 kB for each
@@ -48,12 +50,17 @@ class Bundle:
     """Of the files whose digests were checked, just before that; by name."""
 
     weights: frozenset[str] = frozenset()
-    """The names of the files that hold weights of the graph, beside those in the graph's own."""
+    """The names of the files that hold weights of the graphs, beside those in the graphs' own."""
 
     @property
     def graph_path(self) -> Path:
         """The ONNX graph."""
         return self.path / GRAPH_FILE
+
+    @property
+    def scoring_path(self) -> Path:
+        """The scoring graph, where there is one."""
+        return self.path / SCORING_FILE
 
     @property
     def tokenizer_path(self) -> Path:
@@ -108,10 +115,10 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
                 f"{file} is not the file that was exported: its SHA-256 is {digest}, the manifest says {expected}. "
                 + _EXPORT_AGAIN
             )
-    weights = external_files(folder / GRAPH_FILE)
+    weights = set[str]().union(*(external_files(folder / name) for name in GRAPH_FILES & manifest.files.keys()))
     if unnamed := sorted(weights - manifest.files.keys()):
         raise UnsafePathError(
-            f"The graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not name. Do not use "
+            f"A graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not name. Do not use "
             "this bundle."
         )
     return Bundle(folder, manifest, stamps, frozenset(weights))

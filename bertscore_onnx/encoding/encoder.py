@@ -35,8 +35,9 @@ class Encoder:
         """Load the model; arguments and errors are those of `OnnxModel`."""
         self._manifest = bundle.manifest
         self._model = OnnxModel(bundle, device=device, num_threads=num_threads)
-        self._provider = self._model.provider
-        self._threads = ThreadPool(self._model.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
+        self._graph = self._model.graph
+        self._provider = self._graph.provider
+        self._threads = ThreadPool(self._graph.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
         per_size = self._provider.batch_values // self._manifest.hidden_size
         self.max_tokens: int = min(max(64, per_size), self._provider.batch_tokens)
         """Padded tokens in a run of the model."""
@@ -44,12 +45,12 @@ class Encoder:
     @property
     def num_threads(self) -> int:
         """CPU threads to use."""
-        return self._model.num_threads
+        return self._graph.num_threads
 
     @property
     def leaves_cpu_idle(self) -> bool:
         """Whether other work may go on beside a run: the model runs elsewhere, or there are more CPU threads."""
-        return self._model.concurrency > 1
+        return self._graph.concurrency > 1
 
     @property
     def provider(self) -> str:
@@ -96,7 +97,7 @@ class Encoder:
             lengths,
             max_tokens or self.max_tokens,
             max_items,
-            concurrency=self._model.concurrency,
+            concurrency=self._graph.concurrency,
             splits_little_work=self._provider.splits_little_work,
             padding=self._manifest.padding,
         )
@@ -123,13 +124,13 @@ class Encoder:
 
     def release_memory(self) -> None:
         """Give memory that only large runs need back to the system; the next runs ask for it again."""
-        self._model.release_memory()
+        self._graph.release_memory()
         trim_memory()
 
     def close(self) -> None:
         """Release the model and its memory; runs in progress finish first."""
         self._threads.close()
-        self._model.close()
+        self._graph.close()
 
     def _pad(self, batch: Batch, sequences: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]) -> PaddedBatch:
         longest, multiple = int(lengths.max()), self._provider.length_multiple

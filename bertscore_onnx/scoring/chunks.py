@@ -1,6 +1,10 @@
-"""Chunks of pairs that are scored together: small enough for memory, large enough to sort and to deduplicate."""
+"""Chunks of pairs that are scored together: small enough for memory, large enough to sort and to deduplicate.
 
-from collections.abc import Sequence
+The references of a candidate may fill more than one; its scores are then joined.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -9,7 +13,9 @@ from numpy.typing import NDArray
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.matching.pairs import TokenPairs
+from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs, Side
+from bertscore_onnx.scoring.text_warnings import TextCounts
 
 
 class DistinctTexts:
@@ -94,14 +100,28 @@ class Chunk:
         Args:
             embeddings: those of `texts.sequences`.
         """
+        candidate, reference = self.pair_rows()
+        return TokenPairs(
+            _table(self._slices[0].candidates, embeddings),
+            candidate,
+            _table(self._slices[0].references, embeddings),
+            reference,
+        )
+
+    def pair_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return which rows the candidate and the reference of each pair are, (pairs,) each.
+
+        They are rows of `texts`, or of the embeddings of a side that came encoded.
+        """
         candidates, references = [pairs.candidates for pairs in self._slices], [p.references for p in self._slices]
         counts = _concatenated([side.counts for side in references])
-        return TokenPairs(
-            _table(candidates[0], embeddings),
-            np.repeat(_concatenated([self._rows(side) for side in candidates]), counts),
-            _table(references[0], embeddings),
-            _concatenated([self._rows(side) for side in references]),
-        )
+        rows = np.repeat(_concatenated([self._rows(side) for side in candidates]), counts)
+        return rows, _concatenated([self._rows(side) for side in references])
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether a side came encoded."""
+        return any(isinstance(side, EncodedTexts) for side in (self._slices[0].candidates, self._slices[0].references))
 
     def _rows(self, side: Side) -> NDArray[np.int64]:
         return side.rows if isinstance(side, EncodedTexts) else self.texts.rows(side.texts)
@@ -113,3 +133,54 @@ def _concatenated(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _table(side: Side, new: TokenEmbeddings) -> TokenEmbeddings:
     return side.embeddings if isinstance(side, EncodedTexts) else new
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkScores:
+    """The scores of a chunk's candidates."""
+
+    scores: Scores
+    """Raw scores, (layers, candidates), the best over the references in this chunk."""
+
+    counts: TextCounts
+
+    is_continued: bool
+    """Whether the next chunk begins with further references of the last candidate."""
+
+    num_last_references: int
+    """How many references of the last candidate are in this chunk."""
+
+
+def join_continued(chunks: Iterable[ChunkScores]) -> Iterator[tuple[Scores, TextCounts]]:
+    """Yield the scores of whole candidates, (layers, candidates), chunk by chunk.
+
+    The last candidate of a chunk is held back while its references go on.
+    """
+    held: Scores | None = None
+    num_held = 0
+    for chunk in chunks:
+        scores = chunk.scores
+        if held is not None:
+            scores = _with_earlier_references(scores, held, num_held)
+        is_one_candidate = scores.F.shape[1] == 1
+        num_held = (num_held if held is not None and is_one_candidate else 0) + chunk.num_last_references
+        held = None
+        if chunk.is_continued:
+            held, scores = _candidates(scores, slice(-1, None)), _candidates(scores, slice(0, -1))
+        yield scores, chunk.counts
+
+
+def _with_earlier_references(scores: Scores, earlier: Scores, num_earlier: int) -> Scores:
+    """Take the best of the first candidate's references here and of those in earlier chunks."""
+    is_better = scores.F[:, :1] > earlier.F  # (layers, 1)
+    best = np.where(is_better, num_earlier + scores.best_reference[:, :1], earlier.best_reference)
+    precision, recall, f1 = (
+        np.concatenate((np.maximum(here[:, :1], before), here[:, 1:]), axis=1)
+        for here, before in zip(scores, earlier, strict=True)
+    )
+    return Scores(precision, recall, f1, np.concatenate((best, scores.best_reference[:, 1:]), axis=1))
+
+
+def _candidates(scores: Scores, some: slice) -> Scores:
+    precision, recall, f1 = (values[:, some] for values in scores)
+    return Scores(precision, recall, f1, scores.best_reference[:, some])

@@ -8,7 +8,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import Reference, Texts, read_items
-from bertscore_onnx.scoring.pipeline import load_tokenizer, tokenization_of
+from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of
 from bertscore_onnx.text.tokenizer import LongText
 
 

@@ -9,7 +9,7 @@ from bertscore_onnx.bundle.opening import Bundle, open_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import EncodingError, GoldenScoreError
-from bertscore_onnx.matching.weights import uniform
+from bertscore_onnx.matching.weights import idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
@@ -25,8 +25,10 @@ _TOLERANCES_OF_PROVIDERS = {"bf16": 0.05}
 """The same for a compute precision that an execution provider brings in."""
 
 
-def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pipeline:
+def golden_pipeline(folder: str | PathLike[str], *, device: object = None, by_pairs: bool = False) -> Pipeline:
     """Return a pipeline for the golden pairs of a bundle, whose files are all read for their digests.
+
+    With `by_pairs` it scores by the bundle's scoring graph.
 
     The pairs are not scored yet.
 
@@ -34,7 +36,7 @@ def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pi
         BundleError: the bundle is missing, damaged or not what its manifest says.
         DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
     """
-    return Pipeline(open_bundle(folder, verify=True), device=device)
+    return Pipeline(open_bundle(folder, verify=True), device=device, by_pairs=by_pairs)
 
 
 def golden_difference(pipeline: Pipeline) -> float:
@@ -55,6 +57,35 @@ def golden_difference(pipeline: Pipeline) -> float:
     computed = np.stack(list(join_scores(parts, len(manifest.layers))))  # (3, layers, pairs)
     expected = np.array([(pair.precision, pair.recall, pair.f1) for pair in manifest.golden])  # (pairs, 3, layers)
     return float(np.abs(computed - expected.transpose(1, 2, 0)).max())
+
+
+def difference_by_pairs(pipeline: Pipeline) -> float:
+    """Score a bundle's golden pairs by its scoring graph, and return the largest absolute difference from the encoder.
+
+    They are joined by pairs of an empty text, and weighed uniformly and by the idf in their references.
+
+    Args:
+        pipeline: a pipeline by pairs.
+
+    Raises:
+        EncodingError: the graph cannot be run.
+    """
+    manifest = pipeline.manifest
+    texts = [(pair.candidate, pair.reference) for pair in manifest.golden]
+    texts += [("", texts[0][1]), (texts[0][0], "")]
+    pairs = collect_pairs([candidate for candidate, _ in texts], [reference for _, reference in texts])
+    counts = pipeline.count_documents([pairs.references])
+    by_texts = Pipeline(pipeline.bundle, encoder=pipeline.encoder)
+    differences = []
+    for weights in (uniform(manifest), idf_of_counts(counts, manifest, pipeline.tokenization)):
+        found, expected = (
+            np.stack(
+                list(join_scores([scores for scores, _ in each.score(pairs.slices(), weights)], len(manifest.layers)))
+            )
+            for each in (pipeline, by_texts)
+        )
+        differences.append(float(np.abs(found - expected).max()))
+    return max(differences)
 
 
 def golden_tolerance(pipeline: Pipeline) -> float:

@@ -4,38 +4,34 @@ While one chunk is encoded, the one after it is read and tokenised and the one b
 one stage runs at a time.
 """
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Self
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
+from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
-from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
 from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.passages import cut_passages
-from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.matching.pairs import match_pairs
+from bertscore_onnx.matching.pairs import PairScores, match_pairs
+from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import Chunk, DistinctTexts
-from bertscore_onnx.scoring.continued import ChunkScores, join_continued
-from bertscore_onnx.scoring.inputs import Pairs, Side, check_positive
+from bertscore_onnx.scoring.chunks import Chunk, ChunkScores, DistinctTexts, join_continued
+from bertscore_onnx.scoring.inputs import Pairs, Side
 from bertscore_onnx.scoring.text_warnings import TextCounts
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
-from bertscore_onnx.text.tokenizer import LongText, TextTokenizer, check_long_text
+from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of
+from bertscore_onnx.text.tokenizer import LongText, TextTokenizer
 
 CHUNK_BYTES = 128_000_000
 """The embeddings of a chunk; two chunks exist at a time. `benchmarks` has a study of what a size costs."""
@@ -43,63 +39,6 @@ CHUNK_BYTES = 128_000_000
 CHUNK_CANDIDATES = 1024
 """The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
-
-
-def load_tokenizer(
-    bundle: Bundle,
-    long_text: LongText = "truncate",
-    max_length: int | None = None,
-    *,
-    num_threads: int | None = None,
-) -> TextTokenizer:
-    """Load the tokenizer of a bundle.
-
-    Args:
-        bundle: the bundle.
-        long_text: what becomes of texts that are longer than the maximum.
-        max_length: the most tokens of a text, special tokens included; None for the model's own maximum.
-        num_threads: CPU threads to use; None for all that this process may keep busy. The tokenizers package has
-            threads for all CPUs or none: for fewer, texts are tokenised one after the other.
-
-    Raises:
-        TokenizerError: the bundle's files are not a tokenizer.
-        InputError: there is no such treatment of long texts; the maximum is more than the model takes, or leaves no
-            room beside the special tokens.
-    """
-    check_long_text(long_text)
-    check_positive("max_length", max_length)
-    manifest = bundle.manifest
-    tokenizer = TextTokenizer(
-        bundle.path,
-        spec=manifest.tokenizer_spec,
-        max_length=max_length or manifest.max_length,
-        empty_ids=manifest.empty_ids,
-        long_text=long_text,
-        in_parallel=(num_threads or usable_cpus()) >= permitted_cpus().number,
-    )
-    num_special, most = sum(tokenizer.num_special_tokens), manifest.max_length or MAX_SIZE
-    if max_length is not None and not num_special < max_length <= most:
-        raise InputError(
-            f"max_length is {max_length:,}; {manifest.model_id} takes {num_special + 1} ({num_special} special tokens "
-            f"and another one) to {most:,}."
-        )
-    if long_text == "window" and tokenizer.max_length <= num_special:
-        raise InputError(
-            f'long_text is "window", and a window of {tokenizer.max_length} tokens, the model\'s maximum, has room for '
-            f'nothing but its {num_special} special tokens. Use "truncate".'
-        )
-    return tokenizer
-
-
-def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
-    """Return a name for all that decides which ids texts get: the tokenizer of a bundle, and where texts are cut.
-
-    Bundles of one model in other layers or precisions have the same.
-    """
-    files = [manifest.files.get(name) for name in (TOKENIZER_FILE, SENTENCEPIECE_FILE)]
-    decisive = (files, manifest.tokenizer_spec, manifest.empty_ids, manifest.vocab_size)
-    digest = hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()[:12]
-    return f"{digest}-{tokenizer.description}-{tokenizer.long_text}-{tokenizer.max_length}"
 
 
 class Pipeline(Closeable):
@@ -114,6 +53,7 @@ class Pipeline(Closeable):
         device: object = None,
         num_threads: int | None = None,
         encoder: Encoder | None = None,
+        by_pairs: bool = False,
     ) -> None:
         """Load the tokenizer and the model of a bundle.
 
@@ -122,6 +62,8 @@ class Pipeline(Closeable):
             long_text, max_length: as for `load_tokenizer`.
             device, num_threads: as for `Encoder`.
             encoder: a model to use that is loaded already.
+            by_pairs: score by the bundle's scoring graph, which encodes a text once for each of its pairs and keeps no
+                vectors; texts in windows, and those that come encoded, are matched as always.
 
         Raises:
             InputError: there is no such device, or the maximum does not fit the model.
@@ -139,6 +81,7 @@ class Pipeline(Closeable):
         """What makes the token ids; document counts of another cannot be used."""
         self.encoder: Encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
         """The model."""
+        self._scoring_graph = ScoringGraph(bundle, device=device, num_threads=num_threads) if by_pairs else None
         self.model: str = (
             f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}, "
             f"max_length={self.tokenizer.max_length}"
@@ -176,14 +119,27 @@ class Pipeline(Closeable):
         """
         is_stopped = threading.Event()
 
-        def encode(chunk: Chunk) -> TokenEmbeddings:
+        def encode(chunk: Chunk) -> TokenEmbeddings | PairScores:
+            if self._scoring_graph is not None and not chunk.is_encoded and self._is_whole(chunk.texts.sequences):
+                candidate, reference = chunk.pair_rows()
+                part = chunk.num_candidates / len(candidate)  # of a candidate, in each pair
+                return self._scoring_graph.match(
+                    chunk.texts.sequences,
+                    candidate,
+                    reference,
+                    weights,
+                    max_items=max_items,
+                    is_stopped=is_stopped,
+                    advance=lambda pairs: advance(pairs * part),
+                )
             share = chunk.num_candidates / max(chunk.texts.num_tokens, 1)  # of a candidate, in each token
             if not chunk.texts.num_tokens:  # both sides came encoded
                 advance(chunk.num_candidates)
             return self._encode(chunk.texts.sequences, max_items, is_stopped, lambda tokens: advance(tokens * share))
 
-        def match_and_reduce(chunk: Chunk, embeddings: TokenEmbeddings) -> ChunkScores:
-            found = match_pairs(chunk.token_pairs(embeddings), weights, self._threads)
+        def match_and_reduce(chunk: Chunk, found: TokenEmbeddings | PairScores) -> ChunkScores:
+            if isinstance(found, TokenEmbeddings):
+                found = match_pairs(chunk.token_pairs(found), weights, self._threads)
             num_references = chunk.counts
             scores = best_of_references(found.precision, found.recall, found.f1, num_references)
             counts = TextCounts(found.num_empty, found.num_weightless, chunk.num_truncated)
@@ -244,6 +200,8 @@ class Pipeline(Closeable):
             if self._users:
                 return
         self.encoder.close()
+        if self._scoring_graph is not None:
+            self._scoring_graph.close()
         self._threads.close()
 
     def _tokenise(self, slices: Iterable[Pairs]) -> Iterator[Chunk]:
@@ -274,11 +232,14 @@ class Pipeline(Closeable):
         advance: Callable[[int], object] = lambda tokens: None,
     ) -> TokenEmbeddings:
         """Encode whole texts, those longer than the maximum in passages; where texts are truncated none is."""
-        max_length = self.tokenizer.max_length
-        if all(len(ids) <= max_length for ids in sequences):
+        if self._is_whole(sequences):
             return self.encoder.encode(sequences, max_items=max_items, is_stopped=is_stopped, advance=advance)
-        passages = cut_passages(sequences, max_length, self.tokenizer.num_special_tokens)
+        passages = cut_passages(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
         embeddings = self.encoder.encode(
             passages.sequences, kept=passages.kept, max_items=max_items, is_stopped=is_stopped, advance=advance
         )
         return passages.join(embeddings)
+
+    def _is_whole(self, sequences: Sequence[NDArray[np.int64]]) -> bool:
+        """Whether the model takes each of the texts at once."""
+        return all(len(ids) <= self.tokenizer.max_length for ids in sequences)

@@ -5,6 +5,7 @@ import logging
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,7 @@ from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx_export.graph.fp16 import convert_to_fp16
 from bertscore_onnx_export.graph.fuse import fuse
 from bertscore_onnx_export.graph.int8 import quantize_to_int8
+from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
 from bertscore_onnx_export.graph.write import OUTPUT, write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
@@ -26,9 +28,10 @@ from bertscore_onnx_export.model.naming import check_name_of_folder, check_same_
 from bertscore_onnx_export.model.source import Source, license_of
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer
-from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
+from bertscore_onnx_export.tokenizer.write import TokenizerFacts, load_tokenizer, write_tokenizer
 from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle
 from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
+from bertscore_onnx_export.verify.scoring_graph import verify_scoring_graph
 from bertscore_onnx_export.verify.vectors import verify_vectors
 
 _log = logging.getLogger(__name__)
@@ -44,6 +47,7 @@ def export_model(
     name: str | None = None,
     num_layers: int | None = None,
     all_layers: bool = False,
+    scoring_graph: bool = False,
     output: Path | None = None,
     tokenizer_mode: TokenizerMode = "slow",
     precision: Precision = "fp32",
@@ -61,6 +65,7 @@ def export_model(
             it the store takes only one model of a name, and none of a name such as "model".
         num_layers: the layer to take tokens from; None for the one in the catalogue.
         all_layers: make a bundle that scores every layer, whatever `num_layers` is.
+        scoring_graph: add a graph that gives P, R and F of token ids, for any runtime of ONNX.
         output: the bundle's own folder; None for its place in the store of this machine.
         tokenizer_mode: whose ids to reproduce, the slow tokenizer's (bert-score's default) or the fast one's.
         precision: the compute precision of the graph; "fp16" is meant for GPUs, "int8" for CPUs.
@@ -115,6 +120,9 @@ def export_model(
             quantize_to_int8(folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
         facts = write_tokenizer(original, max_tokens(model, config, family), folder)
+        if scoring_graph:
+            written_layers = num_layers + 1 if all_layers else None
+            write_scoring_graph(folder, _vocabulary(config, facts), padding=padding, layers=written_layers)
         report("Verifying against PyTorch")
         manifest = Manifest(
             format_version=FORMAT_VERSION,
@@ -146,8 +154,10 @@ def export_model(
         if is_named_by_folder:
             check_same_model(manifest)
         del model  # make room for the runtime's own copy
-        difference = verify_bundle(folder)
-        sealed = write_manifest(folder, msgspec.structs.replace(manifest, golden_difference=difference))
+        manifest = msgspec.structs.replace(manifest, golden_difference=verify_bundle(folder))
+        if scoring_graph:
+            manifest = msgspec.structs.replace(manifest, scoring_difference=verify_scoring_graph(folder))
+        sealed = write_manifest(folder, manifest)
         known = license_of(source) if license_id is None else {"license": license_id}
         (folder / CARD).write_text(model_card({"path/to/bundle": sealed}, known), encoding="utf-8")
     return target
@@ -162,6 +172,11 @@ def _choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
             "about two thirds of the way up is usual."
         )
     return chosen
+
+
+def _vocabulary(config: Any, facts: TokenizerFacts) -> Vocabulary:
+    special_ids = sorted({*facts.empty_ids, *facts.zero_weight_ids})
+    return Vocabulary(config.vocab_size, facts.pad_id, special_ids, facts.zero_weight_ids)
 
 
 def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:

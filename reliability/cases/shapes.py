@@ -26,7 +26,7 @@ def measure(settings: Settings) -> list[Figure]:
     runs = settings.sizes.shapes
     sound = late_spread(_memory_over_runs(model, runs, leak_mb=0))
     leaking = late_spread(_memory_over_runs(model, LEAKING_RUNS, leak_mb=2 * PLANTED_MB / LEAKING_RUNS))
-    model.close()
+    model.graph.close()
     return [
         at_most(f"spread of memory in the second half of {runs:,} runs", sound, "MB", BOUND_MB),
         at_least("the same with a planted leak", leaking, "MB", BOUND_MB),

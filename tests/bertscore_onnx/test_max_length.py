@@ -7,7 +7,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.opening import Bundle, open_bundle
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.scoring.pipeline import load_tokenizer
+from bertscore_onnx.scoring.tokenization import load_tokenizer
 from tests.support.scores import largest_difference
 
 MAX_LENGTH = 8

@@ -25,7 +25,7 @@ from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.cli import app
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
-from bertscore_onnx.scoring.pipeline import load_tokenizer
+from bertscore_onnx.scoring.tokenization import load_tokenizer
 from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
 from tests.support.parity_models import FAST, TINY_MODELS, save_model_and_tokenizer
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS

@@ -44,6 +44,10 @@ def export(
     all_layers: Annotated[
         bool, typer.Option("--all-layers", help="Make a bundle that scores every layer, to compare them.")
     ] = False,
+    scoring_graph: Annotated[
+        bool,
+        typer.Option("--scoring-graph", help="Add a graph that gives P, R and F in any language with ONNX Runtime."),
+    ] = False,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The bundle's folder.  [default: its place in the home folder]")
     ] = None,
@@ -87,6 +91,7 @@ def export(
             name=name,
             num_layers=num_layers,
             all_layers=all_layers,
+            scoring_graph=scoring_graph,
             output=output,
             tokenizer_mode=tokenizer_mode,
             precision=precision,

@@ -1,7 +1,7 @@
 """The tokenizer of a bundle under the names of transformers, for what computes idf weights."""
 
 from bertscore_onnx.bundle.opening import Bundle
-from bertscore_onnx.scoring.pipeline import load_tokenizer
+from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 
 class BundleTokenizer:

@@ -5,6 +5,7 @@ import os
 import threading
 from contextlib import redirect_stdout
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -52,11 +53,14 @@ class Sessions:
     threads has the lowest latency. Each kind has a session of its own.
     """
 
-    def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
+    def __init__(
+        self, bundle: Bundle, graph: Path | None = None, *, device: object = None, num_threads: int | None = None
+    ) -> None:
         """Open the session for throughput.
 
         Args:
-            bundle: the bundle whose graph to run.
+            bundle: the bundle that the graph is of.
+            graph: which of its graphs to run; None for the encoder's.
             device: as in `choose_providers`.
             num_threads: CPU threads to use; None for all that this process may keep busy.
 
@@ -69,7 +73,7 @@ class Sessions:
         """
         if num_threads is not None and num_threads > MAX_THREADS:
             raise InputError(f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}, or None for all CPUs.")
-        self._bundle = bundle
+        self._bundle, self._graph = bundle, graph or bundle.graph_path
         self._opened: dict[bool, Any] = {}
         self._pid = os.getpid()
         self._is_closed = False
@@ -139,7 +143,7 @@ class Sessions:
             if links and hasattr(options, "add_external_initializers_from_files_in_memory"):  # from 1.24 on
                 sizes = [len(content) for content in links.values()]
                 options.add_external_initializers_from_files_in_memory([*links], [*links.values()], sizes)
-            opened = open_session(str(self._bundle.graph_path), options, provider, self.num_threads, streams)
+            opened = open_session(str(self._graph), options, provider, self.num_threads, streams)
         self._bundle.check_unchanged()  # now, so that a file replaced meanwhile is found too
         return opened
 
@@ -154,7 +158,7 @@ class Sessions:
         self._opened, self._pid = {}, os.getpid()
 
     def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
-        failure, graph = one_line(failure), self._bundle.graph_path
+        failure, graph = one_line(failure), self._graph
         is_out_of_memory = any(sign in failure.lower() for sign in OUT_OF_MEMORY)
         if (provider.name == CPU.name and not is_out_of_memory) or any(sign in failure for sign in _GRAPH_AT_FAULT):
             return GraphError(f"{graph} cannot be loaded: {failure}. Export the model again.")

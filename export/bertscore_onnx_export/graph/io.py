@@ -21,7 +21,15 @@ def replace_graph(model: Any, folder: Path) -> None:
     """Write a graph in the place of the one in a folder, in as many files; it may use ONNX Runtime's own operators."""
     if all(opset.domain != CONTRIB for opset in model.opset_import):
         model.opset_import.append(make_opsetid(CONTRIB, 1))
-    data = folder / DATA_FILE
-    external = data.exists()
+    if (folder / DATA_FILE).exists():
+        write_apart(model, folder)
+    else:
+        onnx.save(model, folder / GRAPH_FILE)
+
+
+def write_apart(model: Any, folder: Path) -> None:
+    """Write a graph with its weights in a file of their own, in the place of the one in a folder."""
+    data, graph = folder / DATA_FILE, folder / GRAPH_FILE
     data.unlink(missing_ok=True)  # onnx would append to it
-    onnx.save(model, folder / GRAPH_FILE, save_as_external_data=external, location=DATA_FILE)
+    onnx.save(model, graph, save_as_external_data=True, location=DATA_FILE)
+    data.chmod(graph.stat().st_mode)  # onnx lets nobody else read it

@@ -6,6 +6,7 @@ import pytest
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.model import OnnxModel
+from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
 from bertscore_onnx.encoding.onnx_runtime.providers import CPU, CUDA
 from bertscore_onnx.encoding.onnx_runtime.sessions import Sessions, open_session
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
@@ -129,7 +130,7 @@ def test_any_other_failure_is_told_at_once(bundle, fail_above):
 
 def test_vectors_of_another_shape_are_refused(bundle, monkeypatch):
     model = OnnxModel(bundle, device="cpu")
-    monkeypatch.setattr(OnnxModel, "_compute", lambda self, session, ids, mask: np.zeros((5, 4, 31), np.float32))
+    monkeypatch.setattr(OnnxGraph, "run", lambda self, batch, *, latency: [np.zeros((5, 4, 31), np.float32)])
     with pytest.raises(EncodingError, match=r"shape \(5, 4, 31\); expected \(5, 4, 32\)"):
         model.run(INPUT_IDS, MASK)
 
@@ -141,7 +142,7 @@ def test_a_run_alone_gives_the_vectors_of_runs_concurrency(bundle):
 
 
 def test_as_many_runs_go_concurrency_as_there_are_threads(bundle):
-    assert OnnxModel(bundle, device="cpu", num_threads=3).concurrency == 3
+    assert OnnxModel(bundle, device="cpu", num_threads=3).graph.concurrency == 3
 
 
 class CudaBinding:

@@ -11,7 +11,7 @@ from bertscore_onnx import BERTScorer, score
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.errors import IdfError, InputError
-from bertscore_onnx.scoring.pipeline import load_tokenizer
+from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 SHORT = ["the cat sat on the mat.", "a dog ran", "red house"]
 OTHERS = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]

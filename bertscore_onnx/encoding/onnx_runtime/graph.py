@@ -1,0 +1,157 @@
+"""Runs a graph of a bundle on one padded batch, and on its halves where it does not fit into memory."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.concurrency.exit_gate import exit_gate
+from bertscore_onnx.encoding.onnx_runtime.providers import Provider, load_onnxruntime
+from bertscore_onnx.encoding.onnx_runtime.sessions import OUT_OF_MEMORY, Sessions
+from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError, one_line
+
+_log = logging.getLogger(__name__)
+
+
+class OnnxGraph:
+    """One graph of one bundle on one provider; threads may share it."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        graph: Path,
+        inputs: Sequence[str],
+        outputs: Mapping[str, Sequence[int | str]],
+        *,
+        device: object = None,
+        num_threads: int | None = None,
+    ) -> None:
+        """Load the graph.
+
+        Args:
+            bundle: the bundle that the graph is of.
+            graph: its file.
+            inputs: what it needs, each int64 (batch, tokens).
+            outputs: what it gives, each fp32, and in which shape; one axis, named "batch" or "pairs", is that of the
+                batch.
+            device, num_threads: as in `Sessions`.
+
+        Raises:
+            MissingExtraError, InputError, DeviceError: as `Sessions` says.
+            GraphError: the graph cannot be loaded, or its inputs or outputs are not those.
+        """
+        self._inputs, self._outputs = [*inputs], [*outputs]
+        self._axes = [next(axis for axis, size in enumerate(shape) if size in _BATCH) for shape in outputs.values()]
+        self._sessions = Sessions(bundle, graph, device=device, num_threads=num_threads)
+        self._check(self._sessions.get(), outputs)
+        self.provider: Provider = self._sessions.provider
+        """The provider in use."""
+        self.num_threads: int = self._sessions.num_threads
+        """CPU threads to use."""
+        self.concurrency: int = self.provider.concurrency or self.num_threads
+        """How many runs at a time keep the provider busy."""
+
+    def run(
+        self,
+        batch: Mapping[str, NDArray[np.int64]],
+        shared: Mapping[str, NDArray[np.float32]] | None = None,
+        *,
+        latency: bool = False,
+    ) -> list[NDArray[np.float32]]:
+        """Run the graph on one padded batch.
+
+        Args:
+            batch: the inputs, each (batch, tokens).
+            shared: inputs that do not depend on the batch.
+            latency: whether no other run goes on beside this one, so that it may use every thread.
+
+        Returns:
+            The outputs, in their order.
+
+        Raises:
+            EncodingError: the run failed.
+            OutOfMemoryError: not even a batch of one fits into the device's memory.
+            ClosedError, DeviceError: as `Sessions.get` says.
+        """
+        try:
+            with exit_gate:
+                return self._compute(self._sessions.get(latency=latency), {**batch, **(shared or {})})
+        except BertScoreOnnxError:
+            raise
+        except Exception as error:  # ONNX Runtime raises its own untyped exceptions
+            shape = next(iter(batch.values())).shape
+            if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
+                raise EncodingError(
+                    f"{self.provider.name} failed on a batch of shape {shape}: {one_line(error)}"
+                ) from error
+            reason = error
+        number, tokens = shape
+        if number == 1:
+            raise OutOfMemoryError(
+                f"{self.provider.name} has too little memory for a text of {tokens} tokens: {one_line(reason)}. "
+                "Free some of it, or use another device."
+            ) from reason
+        _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
+        halves = [
+            self.run({name: values[half] for name, values in batch.items()}, shared, latency=latency)
+            for half in (slice(number // 2), slice(number // 2, None))
+        ]
+        return [np.concatenate(parts, axis) for axis, parts in zip(self._axes, zip(*halves, strict=True), strict=True)]
+
+    def release_memory(self) -> None:
+        """Give back what ONNX Runtime keeps of its largest runs: one run of one token says that it is to shrink."""
+        if self.provider.arena is None:
+            return
+        options = load_onnxruntime().RunOptions()
+        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", self.provider.arena)
+        one_token = dict.fromkeys(self._inputs, np.ones((1, 1), dtype=np.int64))
+        with exit_gate:
+            for session in self._sessions.opened():
+                session.run(self._outputs, one_token, options)
+
+    def close(self) -> None:
+        """Release the graph and its memory; runs in progress finish first."""
+        self._sessions.close()
+
+    def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
+        outputs: list[NDArray[np.float32]]
+        if not self.provider.io_binding:
+            outputs = session.run(self._outputs, feed)
+            return outputs
+        binding = session.io_binding()
+        for name, value in feed.items():
+            binding.bind_cpu_input(name, value)
+        for name in self._outputs:
+            binding.bind_output(name, self.provider.device, self.provider.index)
+        session.run_with_iobinding(binding)
+        outputs = binding.copy_outputs_to_cpu()
+        return outputs
+
+    def _check(self, session: Any, expected: Mapping[str, Sequence[int | str]]) -> None:
+        inputs = [node.name for node in session.get_inputs()]
+        if sorted(inputs) != sorted(self._inputs):
+            raise GraphError(
+                f"The graph takes the inputs {inputs}; the manifest says {self._inputs}. Export the model again."
+            )
+        outputs = {node.name: node.shape for node in session.get_outputs()}
+        for name, shape in expected.items():
+            if name not in outputs:
+                raise GraphError(f"The graph gives {sorted(outputs)}, not {name!r}. Export the model again.")
+            if not _agree(outputs[name], shape):
+                raise GraphError(
+                    f"The graph gives {name!r} of shape {outputs[name]}; expected {[*shape]}. Export the model again."
+                )
+
+
+_BATCH = ("batch", "pairs")
+
+
+def _agree(found: Sequence[int | str | None], expected: Sequence[int | str]) -> bool:
+    """Tell whether shapes are of one length, and equal where numbers are expected."""
+    return len(found) == len(expected) and all(
+        isinstance(size, str) or own == size for own, size in zip(found, expected, strict=True)
+    )

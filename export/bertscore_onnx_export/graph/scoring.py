@@ -1,0 +1,206 @@
+"""Writes the scoring graph: token ids of pairs in, their P, R and F out, for any runtime of ONNX.
+
+The encoder's graph stands in the middle of it and takes both sides of the pairs as one batch, with the weights of the
+file that it shares with `model.onnx`. What matches is Zhang et al., ICLR 2020, section 3, as `matching.greedy` has it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import ModelProto, TensorProto
+from onnx.helper import make_graph, make_tensor_value_info
+from onnx.numpy_helper import from_array
+
+from bertscore_onnx.bundle.manifest import (
+    DATA_FILE,
+    GRAPH_FILE,
+    SCORING_FILE,
+    SCORING_INPUTS,
+    SCORING_OUTPUTS,
+    WEIGHTS_INPUT,
+)
+from bertscore_onnx_export.graph.io import load_graph, write_apart
+from bertscore_onnx_export.graph.nodes import Nodes
+from bertscore_onnx_export.graph.write import INPUTS, OUTPUT
+
+_INPUT_IDS, _ATTENTION_MASK = INPUTS
+_SIDES = ("candidate", "reference")
+_BOOL, _FLOAT, _INT64 = TensorProto.BOOL, TensorProto.FLOAT, TensorProto.INT64
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a scoring graph has to know of the ids of a model."""
+
+    size: int
+    pad_id: int
+    special_ids: list[int]
+    """The ids that do not make a text non-empty."""
+
+    zero_weight_ids: list[int]
+    """The ids that weigh 0 where the caller gives no weights."""
+
+
+def write_scoring_graph(folder: Path, vocabulary: Vocabulary, *, padding: bool, layers: int | None) -> None:
+    """Write `scoring.onnx` beside `model.onnx`, in the precision of that.
+
+    Args:
+        folder: where `model.onnx` is; its weights are moved to the file that both graphs share, if they are not there.
+        vocabulary: the ids of the model.
+        padding: whether the encoder may be given padding; if not, texts are encoded one after the other.
+        layers: how many layers the encoder's output has before the batch, as P, R and F then do; None for one without
+            that axis.
+    """
+    if not (folder / DATA_FILE).exists():
+        write_apart(load_graph(folder), folder)
+    model = onnx.load(folder / GRAPH_FILE, load_external_data=False)
+    all_layers = layers is not None
+    texts, matched = Nodes("texts/"), Nodes("matched/")
+    tokens = _join_sides(texts, vocabulary)
+    if padding:
+        encoder = Nodes("")
+        encoder.nodes += model.graph.node
+    else:
+        encoder = _encode_one_by_one(model, all_layers=all_layers)
+    _match(matched, tokens, all_layers=all_layers)
+    weights = np.ones(vocabulary.size, dtype=np.float32)
+    weights[vocabulary.zero_weight_ids] = 0
+    constants = [*model.graph.initializer, *texts.constants, *encoder.constants, *matched.constants]
+    inputs = [
+        make_tensor_value_info(name, _INT64, ["pairs", f"{name.partition('_')[0]}_tokens"]) for name in SCORING_INPUTS
+    ]
+    scores = ["pairs"] if layers is None else [layers, "pairs"]
+    model.graph.CopyFrom(
+        make_graph(
+            [*texts.nodes, *encoder.nodes, *matched.nodes],
+            "scoring",
+            [*inputs, make_tensor_value_info(WEIGHTS_INPUT, _FLOAT, weights.shape)],
+            [make_tensor_value_info(name, _FLOAT, scores) for name in SCORING_OUTPUTS],
+            [*constants, from_array(weights, WEIGHTS_INPUT)],
+        )
+    )
+    onnx.save(model, folder / SCORING_FILE)
+    onnx.checker.check_model(folder / SCORING_FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """The names of values that say what the tokens of both sides are, candidates first: (texts, tokens) or (texts,)."""
+
+    num_texts: str
+    """How many candidates and how many references there are, (2,)."""
+
+    is_token: str
+    """int64: 1 on real tokens."""
+
+    weights: str
+    """fp32, 0 on padding."""
+
+    total_weight: str
+    is_scorable: str
+    """int64, a text each: 1 where it has words that weigh something, and no id that is none of the model's."""
+
+
+def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
+    """Write what makes the encoder's inputs of both sides, padded to one width."""
+    shapes = [op.Shape(f"{side}_ids") for side in _SIDES]
+    numbers = [op.Slice(shape, [0], [1]) for shape in shapes]
+    widths = [op.Slice(shape, [1], [2]) for shape in shapes]
+    width = op.Max(*widths, [1])
+    missing = [
+        op.ConstantOfShape(op.Concat(number, op.Sub(width, own), axis=0), value=from_array(np.zeros(1, np.int64)))
+        for number, own in zip(numbers, widths, strict=True)
+    ]
+
+    def joined(kind: str) -> str:
+        sides = [op.Concat(f"{side}_{kind}", rest, axis=1) for side, rest in zip(_SIDES, missing, strict=True)]
+        name: str = op.Concat(*sides, axis=0)
+        return name
+
+    ids, is_token = joined("ids"), op.Cast(joined("mask"), to=_BOOL)
+    is_known = op.And(op.GreaterOrEqual(ids, 0), op.Less(ids, vocabulary.size))
+    ids = op.Where(op.And(is_token, is_known), ids, vocabulary.pad_id, name=_INPUT_IDS)
+    mask = op.Cast(is_token, to=_INT64, name=_ATTENTION_MASK)
+    weights = op.Where(is_token, op.Gather(WEIGHTS_INPUT, ids), 0.0)
+    total_weight = op.ReduceSum(weights, [1], keepdims=0)
+    is_special = op.Equal(op.Unsqueeze(ids, [2]), vocabulary.special_ids)  # (texts, tokens, special ids)
+    num_special = op.ReduceSum(op.Cast(is_special, to=_INT64), [2], keepdims=0)
+    num_words = op.ReduceSum(op.Mul(mask, op.Sub(1, num_special)), [1], keepdims=0)
+    num_unknown = op.ReduceSum(op.Mul(mask, op.Cast(op.Not(is_known), to=_INT64)), [1], keepdims=0)
+    weighs = op.And(op.Greater(total_weight, 0.0), op.Less(total_weight, np.inf))
+    has_words = op.And(op.Greater(num_words, 0), op.Equal(num_unknown, 0))
+    is_scorable = op.Cast(op.And(has_words, weighs), to=_INT64)
+    return _Tokens(op.Concat(*numbers, axis=0), mask, weights, total_weight, is_scorable)
+
+
+def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
+    """Write a loop over the texts that encodes each without its padding, and then pads its vectors."""
+    op, body = Nodes("loop/"), Nodes("text/")
+    ids, mask = (body.Gather(name, "text", axis=0) for name in INPUTS)  # (tokens,)
+    length = body.Max(body.ReduceSum(mask, [0], keepdims=1), [1])
+    renamed = {OUTPUT: f"{body.prefix}{OUTPUT}"}
+    for name, value in zip(INPUTS, (ids, mask), strict=True):
+        renamed[name] = body.Unsqueeze(body.Slice(value, [0], length), [0])
+    for node in model.graph.node:
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+        node.output[:] = [renamed.get(name, name) for name in node.output]
+        body.nodes.append(node)
+    shape = body.Shape(renamed[OUTPUT])
+    missing = body.Sub(body.Shape(mask), length)
+    missing_shape = body.Concat(body.Slice(shape, [0], [-2]), missing, body.Slice(shape, [-1], [4]), axis=0)
+    vectors = body.Concat(renamed[OUTPUT], body.ConstantOfShape(missing_shape), axis=-2)
+    vectors = body.Squeeze(vectors, [1 if all_layers else 0])  # (tokens, hidden), or with the layers before
+    going_on = body.Identity("going_on")
+    loop = make_graph(
+        body.nodes,
+        "encode_a_text",
+        [make_tensor_value_info("text", _INT64, []), make_tensor_value_info("going_on", _BOOL, [])],
+        [make_tensor_value_info(going_on, _BOOL, []), make_tensor_value_info(vectors, _FLOAT, None)],
+    )
+    number = op.Squeeze(op.Slice(op.Shape(_INPUT_IDS), [0], [1]), [0])
+    every = op.Loop(number, op.Cast(1, to=_BOOL), body=loop)
+    if all_layers:
+        op.Transpose(every, perm=[1, 0, 2, 3], name=OUTPUT)
+    else:
+        op.Identity(every, name=OUTPUT)
+    op.constants += body.constants
+    return op
+
+
+def _match(op: Nodes, tokens: _Tokens, *, all_layers: bool) -> None:
+    """Write what makes P, R and F of the vectors of both sides, (texts, tokens, hidden), or with the layers before."""
+    texts = 1 if all_layers else 0  # the axis
+
+    def sides(value: str, axis: int = 0) -> tuple[str, str]:
+        candidate, reference = op.Split(value, tokens.num_texts, outputs=2, axis=axis)
+        return candidate, reference
+
+    candidates, references = sides(OUTPUT, texts)
+    swapped = [0, 1, 3, 2] if all_layers else [0, 2, 1]
+    similarity = op.MatMul(candidates, op.Transpose(references, perm=swapped))  # (pairs, tokens, tokens)
+    candidate_mask, reference_mask = sides(tokens.is_token)
+    both = op.Mul(op.Unsqueeze(candidate_mask, [2]), op.Unsqueeze(reference_mask, [1]))
+    is_similarity = op.Cast(both, to=_BOOL)
+    among_tokens = op.Where(is_similarity, similarity, -np.inf)
+    nearest = op.Concat(
+        op.ReduceMax(among_tokens, axes=[-1], keepdims=0),
+        op.ReduceMax(among_tokens, axes=[-2], keepdims=0),
+        axis=texts,
+    )  # (texts, tokens)
+    nearest = op.Where(op.Cast(tokens.is_token, to=_BOOL), nearest, 0.0)
+    sums = op.ReduceSum(op.Mul(nearest, tokens.weights), [-1], keepdims=0)
+    weight = op.Where(op.Cast(tokens.is_scorable, to=_BOOL), tokens.total_weight, 1.0)
+    means = op.Clip(op.Div(sums, weight), -1.0, 1.0)
+    # A maximum may hide what is no number; a sum does not.
+    any_similarity = op.ReduceSum(op.Where(is_similarity, similarity, 0.0), [-2, -1], keepdims=0)
+    is_scorable = op.And(op.Cast(op.Mul(*sides(tokens.is_scorable)), to=_BOOL), op.Less(op.Abs(any_similarity), np.inf))
+    precision, recall = (
+        op.Where(is_scorable, mean, 0.0, name=name)
+        for mean, name in zip(sides(means, texts), SCORING_OUTPUTS[:2], strict=True)
+    )
+    total = op.Add(precision, recall)
+    is_zero = op.Equal(total, 0.0)
+    doubled = op.Mul(op.Mul(precision, recall), 2.0)
+    op.Where(is_zero, 0.0, op.Div(doubled, op.Where(is_zero, 1.0, total)), name=SCORING_OUTPUTS[2])
