@@ -65,7 +65,7 @@ def write_repository(
 
     Raises:
         BertScoreOnnxError: the bundle or the file cannot be read, or the counts are of another tokenizer.
-        ValueError: the bundle or the name will not do, or there is such a model already.
+        ValueError: the bundle or the name will not do, there is such a model already, or onnx is not installed.
     """
     opened = resolve_bundle(bundle, all_layers=None)
     if opened.manifest.all_layers:
@@ -80,12 +80,12 @@ def write_repository(
     if model.exists():
         raise ValueError(f"{model} is there already. Remove it, or choose another NAME.")
     weights = _weights(opened, idf_counts)
+    graph = opened.scoring_path.read_bytes() if idf_counts is None else _weighted(opened.scoring_path, weights)
     version = model / "1"
     version.mkdir(parents=True)
-    for file in opened.weights | {SCORING_FILE}:
+    (version / SCORING_FILE).write_bytes(graph)
+    for file in opened.weights:
         shutil.copyfile(opened.path / file, version / file)
-    if idf_counts is not None:
-        _put_weights(version / SCORING_FILE, weights)
     (model / "config.pbtxt").write_text(_config(opened, name, weights), encoding="utf-8")
     return model
 
@@ -97,14 +97,17 @@ def _weights(opened: Bundle, idf_counts: str | Path | None) -> TokenWeights:
     return idf_of_counts(DocumentCounts.load(idf_counts), opened.manifest, tokenization)
 
 
-def _put_weights(graph: Path, weights: TokenWeights) -> None:
-    """Make weights those that a scoring graph has by itself."""
-    import onnx
-
+def _weighted(graph: Path, weights: TokenWeights) -> bytes:
+    """Return a scoring graph that has these weights by itself."""
+    try:
+        import onnx
+    except ModuleNotFoundError as error:
+        raise ValueError("To put weights by idf into a graph takes the package onnx: pip install onnx") from error
     model = onnx.load(graph, load_external_data=False)
-    [default] = [tensor for tensor in model.graph.initializer if tensor.name == WEIGHTS_INPUT]
-    default.CopyFrom(onnx.numpy_helper.from_array(weights.table, WEIGHTS_INPUT))
-    onnx.save(model, graph)
+    [uniform_weights] = [tensor for tensor in model.graph.initializer if tensor.name == WEIGHTS_INPUT]
+    uniform_weights.CopyFrom(onnx.numpy_helper.from_array(weights.table, WEIGHTS_INPUT))
+    content: bytes = model.SerializeToString()
+    return content
 
 
 def _config(opened: Bundle, name: str, weights: TokenWeights) -> str:

@@ -60,13 +60,13 @@ def numbers(printed):
     return np.array([line.split("\t") for line in printed], dtype=np.float64).T
 
 
-def with_baseline(bundle, folder):
-    """Return a copy of a bundle that has a baseline."""
+def changed(bundle, folder, **fields):
+    """Return a copy of a bundle whose manifest says something else."""
     folder.mkdir()
     for file in bundle.iterdir():
         if file.name != "bertscore.json":
             os.link(file, folder / file.name)
-    write_manifest(folder, msgspec.structs.replace(read_manifest(bundle), baselines={"en": [Baseline(0.3, 0.4, 0.5)]}))
+    write_manifest(folder, msgspec.structs.replace(read_manifest(bundle), **fields))
     return folder
 
 
@@ -83,14 +83,15 @@ def test_scores_are_those_of_the_scorer(run_client, texts, minilm_scoring_bundle
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_rescaled_scores_by_idf_and_another_tokenizer(run_client, texts, scoring_bundle, tmp_path):
-    bundle = with_baseline(scoring_bundle, tmp_path / "bundle")
+def test_rescaled_scores_by_idf_with_the_slow_tokenizer(run_client, texts, scoring_bundle, tmp_path):
+    bundle = changed(scoring_bundle, tmp_path / "bundle", baselines={"en": [Baseline(0.3, 0.4, 0.5)]}, max_length=30)
     counts = count_documents(texts[1], bundle)
     counts.save(tmp_path / "counts.json")
     write_repository(str(bundle), tmp_path / "models", "idf", tmp_path / "counts.json")
-    printed, _ = run_client(tmp_path / "models", bundle, texts, "--name", "idf", "--lang", "en")
+    printed, shapes = run_client(tmp_path / "models", bundle, texts, "--name", "idf", "--lang", "en")
     with BERTScorer(bundle, idf=counts, rescale_with_baseline=True, lang="en") as scorer:
         np.testing.assert_allclose(numbers(printed), scorer.score(*texts), atol=1e-5)
+    assert {width for _, width in shapes} == {8, 16, 24, 30}  # and none beyond the longest that the model takes
 
 
 def test_texts_of_no_model_there_of_another_bundle_or_of_different_number_are_errors(
