@@ -103,7 +103,7 @@ class _Tokens:
 
 
 def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
-    """Write what makes the encoder's inputs of both sides, padded to one width."""
+    """Write what makes the encoder's inputs of both sides, padded to the longest text."""
     shapes = [op.Shape(f"{side}_ids") for side in _SIDES]
     numbers = [op.Slice(shape, [0], [1]) for shape in shapes]
     widths = [op.Slice(shape, [1], [2]) for shape in shapes]
@@ -119,6 +119,10 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
         return name
 
     ids, is_token = joined("ids"), op.Cast(joined("mask"), to=_BOOL)
+    num_tokens = op.ReduceSum(op.Cast(is_token, to=_INT64), [1], keepdims=0)
+    longest = op.Max(op.ReduceMax(num_tokens, axes=[0], keepdims=1), [1])
+    # Callers may pad to any width; the model has no positions beyond its longest text.
+    ids, is_token = (op.Slice(value, [0], longest, [1]) for value in (ids, is_token))
     is_known = op.And(op.GreaterOrEqual(ids, 0), op.Less(ids, vocabulary.size))
     ids = op.Where(op.And(is_token, is_known), ids, vocabulary.pad_id, name=_INPUT_IDS)
     mask = op.Cast(is_token, to=_INT64, name=_ATTENTION_MASK)
