@@ -84,6 +84,13 @@ def fast_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="session")
+def scoring_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of `tiny_model` at layer 2 with its fast tokenizer and a scoring graph."""
+    options = {"num_layers": 2, "tokenizer_mode": "fast", "scoring_graph": True}
+    return export_once(tmp_path_factory, "tiny-scoring", tiny_model, **options)
+
+
+@pytest.fixture(scope="session")
 def minilm() -> Path:
     """The pretrained MiniLM, a BERT of six layers, saved by transformers."""
     return model_folder()

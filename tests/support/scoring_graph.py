@@ -30,6 +30,7 @@ class PlainSession:
         weights: NDArray[np.float32] | None = None,
         padding: int = 0,
         pad_id: int = 0,
+        token: int = 1,
     ) -> NDArray[np.float32]:
         """Return P, R and F, (3, pairs), or with the layers before the pairs.
 
@@ -38,11 +39,12 @@ class PlainSession:
             weights: what each id weighs; None for the graph's own weights.
             padding: tokens of padding on every candidate, beside what the longest one needs.
             pad_id: the id on padding.
+            token: what the masks have on tokens.
         """
         feed = {} if weights is None else {"token_weights": weights}
         for side, texts, more in (("candidate", candidates, padding), ("reference", references, 0)):
             width = max(map(len, texts), default=0) + more
-            mask = np.array([[1] * len(ids) + [0] * (width - len(ids)) for ids in texts], dtype=np.int64)
+            mask = np.array([[token] * len(ids) + [0] * (width - len(ids)) for ids in texts], dtype=np.int64)
             padded = np.full_like(mask, pad_id)
             for row, ids in zip(padded, texts, strict=True):
                 row[: len(ids)] = ids
