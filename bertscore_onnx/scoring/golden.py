@@ -25,10 +25,8 @@ _TOLERANCES_OF_PROVIDERS = {"bf16": 0.05}
 """The same for a compute precision that an execution provider brings in."""
 
 
-def golden_pipeline(folder: str | PathLike[str], *, device: object = None, by_pairs: bool = False) -> Pipeline:
+def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pipeline:
     """Return a pipeline for the golden pairs of a bundle, whose files are all read for their digests.
-
-    With `by_pairs` it scores by the bundle's scoring graph.
 
     The pairs are not scored yet.
 
@@ -36,7 +34,7 @@ def golden_pipeline(folder: str | PathLike[str], *, device: object = None, by_pa
         BundleError: the bundle is missing, damaged or not what its manifest says.
         DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
     """
-    return Pipeline(open_bundle(folder, verify=True), device=device, by_pairs=by_pairs)
+    return Pipeline(open_bundle(folder, verify=True), device=device)
 
 
 def golden_difference(pipeline: Pipeline) -> float:
@@ -59,30 +57,32 @@ def golden_difference(pipeline: Pipeline) -> float:
     return float(np.abs(computed - expected.transpose(1, 2, 0)).max())
 
 
-def difference_by_pairs(pipeline: Pipeline) -> float:
+def difference_by_pairs(pipeline: Pipeline, *, device: object = None) -> float:
     """Score a bundle's golden pairs by its scoring graph, and return the largest absolute difference from the encoder.
 
     They are joined by pairs of an empty text, and weighed uniformly and by the idf in their references.
 
     Args:
-        pipeline: a pipeline by pairs.
+        pipeline: a pipeline of the bundle, such as `golden_pipeline` makes.
+        device: where to run the scoring graph.
 
     Raises:
         EncodingError: the graph cannot be run.
+        GraphError: the bundle has no scoring graph, or it cannot be loaded.
     """
     manifest = pipeline.manifest
     texts = [(pair.candidate, pair.reference) for pair in manifest.golden]
     texts += [("", texts[0][1]), (texts[0][0], "")]
     pairs = collect_pairs([candidate for candidate, _ in texts], [reference for _, reference in texts])
     counts = pipeline.count_documents([pairs.references])
-    by_texts = Pipeline(pipeline.bundle, encoder=pipeline.encoder)
+    by_pairs = Pipeline(pipeline.bundle, device=device, encoder=pipeline.encoder, by_pairs=True)
     differences = []
     for weights in (uniform(manifest), idf_of_counts(counts, manifest, pipeline.tokenization)):
         found, expected = (
             np.stack(
                 list(join_scores([scores for scores, _ in each.score(pairs.slices(), weights)], len(manifest.layers)))
             )
-            for each in (pipeline, by_texts)
+            for each in (by_pairs, pipeline)
         )
         differences.append(float(np.abs(found - expected).max()))
     return max(differences)

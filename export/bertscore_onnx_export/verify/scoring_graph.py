@@ -12,9 +12,9 @@ def verify_scoring_graph(folder: Path) -> float:
     Raises:
         VerificationError: it is more than `golden_tolerance` says, or the graph does not run.
     """
-    with golden_pipeline(folder, device="cpu", by_pairs=True) as pipeline:
+    with golden_pipeline(folder, device="cpu") as pipeline:
         try:
-            difference, tolerance = difference_by_pairs(pipeline), golden_tolerance(pipeline)
+            difference, tolerance = difference_by_pairs(pipeline, device="cpu"), golden_tolerance(pipeline)
         except EncodingError as error:
             raise VerificationError(
                 f"The scoring graph cannot be used: {error} The bundle was not kept; without --scoring-graph there is "
