@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
 from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.batching import Batch, RunMode, plan_runs
 from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
@@ -18,7 +19,7 @@ from bertscore_onnx.matching.pairs import PairScores
 from bertscore_onnx.matching.weights import TokenWeights
 
 
-class ScoringGraph:
+class ScoringGraph(Closeable):
     """The scoring graph of one bundle on one provider; threads may share it."""
 
     def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
@@ -79,7 +80,7 @@ class ScoringGraph:
             splits_little_work=self._graph.provider.splits_little_work,
         )
         scores = np.zeros((3, len(self._manifest.layers), len(candidate)), dtype=np.float32)
-        table = {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
+        table = {} if weights.is_uniform else {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
 
         def run(batch: Batch) -> int:
             feed = [

@@ -59,7 +59,7 @@ def inspect(
     with golden_pipeline(found.path, device=device) as pipeline:
         difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
         provider = pipeline.encoder.provider
-        by_graph = difference_by_pairs(pipeline, device=device) if found.manifest.has_scoring_graph else None
+    by_graph = difference_by_pairs(pipeline.bundle, device=device) if found.manifest.has_scoring_graph else None
     if as_json:
         golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
         if by_graph is not None:
