@@ -85,8 +85,9 @@ def fast_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="session")
 def scoring_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle of `tiny_model` at layer 2, with a scoring graph."""
-    return export_once(tmp_path_factory, "tiny-scoring", tiny_model, num_layers=2, scoring_graph=True)
+    """The bundle of `tiny_model` at layer 2 with its fast tokenizer and a scoring graph."""
+    options = {"num_layers": 2, "tokenizer_mode": "fast", "scoring_graph": True}
+    return export_once(tmp_path_factory, "tiny-scoring", tiny_model, **options)
 
 
 @pytest.fixture(scope="session")

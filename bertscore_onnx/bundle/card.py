@@ -5,9 +5,12 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+
 from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.bundle.manifest import SCORING_FILE, Manifest
 from bertscore_onnx.signature import Signature
+from bertscore_onnx.text.spec import TOKENIZER_FILE
 
 CARD = "README.md"
 CARD_MARK = "<!-- bertscore-onnx writes this card. Delete this line to keep what you change. -->"
@@ -104,6 +107,10 @@ def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
         f"the ids of the {manifest.tokenizer_mode} tokenizer of transformers; "
         f"{manifest.tokenizer_differences} of the edge-case texts tried at the export get other ids",
     )
+    if (slow := manifest.slow_differences) is not msgspec.UNSET:
+        yield "slow tokenizer", f"gives {slow.num_different} of {slow.num_texts} texts tried at the export other ids"
+    yield "scoring graph", _scoring_graph(manifest)
+    yield "languages", _languages(manifest)
     yield "longest text", "no bound" if manifest.max_length is None else f"{manifest.max_length} tokens"
     yield "baselines", ", ".join(sorted(manifest.baselines)) or "none"
     yield "signature", _code(str(_signature(manifest)).replace("|", "\\|"))
@@ -111,6 +118,24 @@ def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
     for name, digest in manifest.files.items():
         yield _code(name), f"sha256 {_code(digest)}"
     yield "exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())
+
+
+def _scoring_graph(manifest: Manifest) -> str:
+    if not manifest.has_scoring_graph:
+        return "none"
+    said = f"{_code(SCORING_FILE)}, from token ids to P, R and F"
+    if manifest.scoring_difference is msgspec.UNSET:
+        return said
+    return f"{said}; {manifest.scoring_difference:.1e} at most from those of the package, measured at the export"
+
+
+def _languages(manifest: Manifest) -> str:
+    """Say in which programming languages the bundle can be used."""
+    if not manifest.has_scoring_graph:
+        return "Python, by the package"
+    if manifest.tokenizer_mode == "slow":
+        return f"Python, by the package: the ids take rules that {_code(TOKENIZER_FILE)} cannot say"
+    return "any with ONNX Runtime and Hugging Face's tokenizers (Python, JavaScript, Rust, …)"
 
 
 def _layer(manifest: Manifest) -> str:

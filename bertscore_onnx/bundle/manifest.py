@@ -60,6 +60,19 @@ class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     f1: list[float]
 
 
+class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the ids of the fast tokenizer are not those of the slow one of the same model."""
+
+    num_texts: Annotated[int, msgspec.Meta(ge=1)]
+    """How many texts both were tried on, plain ones and edge cases."""
+
+    num_different: Count
+    """How many of them get other ids."""
+
+    examples: list[str]
+    """The first few of these."""
+
+
 class UnrelatedScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What unrelated pairs of texts in one language scored, where a baseline was measured with the bundle itself."""
 
@@ -154,6 +167,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scoring_difference: Annotated[float, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
     """The largest difference of the scoring graph's scores from those of the runtime when the bundle was exported;
     absent where there is no such graph."""
+
+    slow_differences: SlowDifferences | msgspec.UnsetType = msgspec.UNSET
+    """How the ids differ from those of the slow tokenizer; absent in the slow mode, and where there is none."""
 
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above; it identifies the bundle."""

@@ -1,7 +1,7 @@
 """Token ids to unit token embeddings: many texts, in batches of similar length."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,9 @@ from bertscore_onnx.encoding.allocation import ReusedMemory, trim_memory
 from bertscore_onnx.encoding.batching import Batch, RunMode, plan_runs
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.model import OnnxModel
-from bertscore_onnx.errors import ClosedError, EncodingError, TokenizerError
+from bertscore_onnx.encoding.padding import pad_texts
+from bertscore_onnx.encoding.running import run_batches
+from bertscore_onnx.errors import EncodingError
 
 
 class PaddedBatch(NamedTuple):
@@ -38,8 +40,7 @@ class Encoder:
         self._graph = self._model.graph
         self._provider = self._graph.provider
         self._threads = ThreadPool(self._graph.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
-        per_size = self._provider.batch_values // self._manifest.hidden_size
-        self.max_tokens: int = min(max(64, per_size), self._provider.batch_tokens)
+        self.max_tokens: int = self._provider.max_tokens(self._manifest.hidden_size)
         """Padded tokens in a run of the model."""
 
     @property
@@ -110,18 +111,8 @@ class Encoder:
             output = self._model.run(padded.input_ids, padded.mask, latency=plan.mode is RunMode.LATENCY)
             return self._fill(table, padded, output, first[padded.batch])
 
-        batches = (self._pad(batch, [sequences[text] for text in batch], lengths[batch]) for batch in plan.batches)
-        done: Iterable[int]
-        if plan.mode is RunMode.THROUGHPUT:
-            done = self._threads.map(run, batches)
-        elif plan.mode is RunMode.IN_LINE:
-            done = self._threads.map_in_line(run, [*batches])
-        else:
-            done = map(run, batches)
-        for tokens in done:
-            advance(tokens)
-            if is_stopped is not None and is_stopped.is_set():
-                raise ClosedError("The caller went away before all was encoded.")
+        batches = (self._pad(batch, [sequences[text] for text in batch]) for batch in plan.batches)
+        run_batches(run, batches, plan.mode, self._threads, is_stopped=is_stopped, advance=advance)
         return table
 
     def release_memory(self) -> None:
@@ -134,19 +125,8 @@ class Encoder:
         self._threads.close()
         self._graph.close()
 
-    def _pad(self, batch: Batch, sequences: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]) -> PaddedBatch:
-        longest, multiple = int(lengths.max()), self._provider.length_multiple
-        rounded = -(-longest // multiple) * multiple
-        width = max(longest, min(rounded, self._manifest.max_length or rounded))
-        mask = np.arange(width) < lengths[:, None]  # (batch, tokens)
-        input_ids = np.full(mask.shape, self._manifest.pad_id, dtype=np.int64)  # (batch, tokens)
-        input_ids[mask] = np.concatenate(sequences)
-        if (largest := input_ids.max()) >= self._manifest.vocab_size:
-            raise TokenizerError(
-                f"The tokenizer of {self._manifest.model_id} gives the id {largest}, and the model has "
-                f"{self._manifest.vocab_size} ids. Export the model again."
-            )
-        return PaddedBatch(batch, input_ids, mask)
+    def _pad(self, batch: Batch, sequences: Sequence[NDArray[np.int64]]) -> PaddedBatch:
+        return PaddedBatch(batch, *pad_texts(sequences, self._manifest, self._provider.length_multiple))
 
     def _empty_table(
         self, lengths: NDArray[np.int64], batches: Sequence[Batch], memory: ReusedMemory | None

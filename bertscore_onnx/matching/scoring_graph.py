@@ -8,18 +8,18 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
 from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.batching import Batch, RunMode, plan_runs
 from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
-from bertscore_onnx.errors import ClosedError, EncodingError, GraphError
+from bertscore_onnx.encoding.padding import pad_texts
+from bertscore_onnx.encoding.running import run_batches
+from bertscore_onnx.errors import EncodingError, GraphError
 from bertscore_onnx.matching.pairs import PairScores
 from bertscore_onnx.matching.weights import TokenWeights
 
-MAX_TOKENS = 1024
-"""Padded tokens of both sides in one run; a longer pair is a run by itself."""
 
-
-class ScoringGraph:
+class ScoringGraph(Closeable):
     """The scoring graph of one bundle on one provider; threads may share it."""
 
     def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
@@ -67,34 +67,34 @@ class ScoringGraph:
         Raises:
             IdfError: the weights say nothing of a token that occurs.
             EncodingError: a run failed, or the model gave something other than finite vectors.
-            OutOfMemoryError, ClosedError, DeviceError: as `OnnxGraph.run` says.
+            TokenizerError: an id is none of the model's.
+            ClosedError: the graph was closed, or `is_stopped` was set.
+            OutOfMemoryError, DeviceError: as `OnnxGraph.run` says.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         plan = plan_runs(
             np.maximum(lengths[candidate], lengths[reference]),
-            MAX_TOKENS // 2,
+            self._graph.provider.max_tokens(self._manifest.hidden_size) // 2,  # of either side
             max_items,
             concurrency=self._graph.concurrency,
             splits_little_work=self._graph.provider.splits_little_work,
         )
         scores = np.zeros((3, len(self._manifest.layers), len(candidate)), dtype=np.float32)
+        table = {} if weights.is_uniform else {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
 
         def run(batch: Batch) -> int:
-            sides = (self._padded([sequences[text] for text in texts[batch]]) for texts in (candidate, reference))
-            (candidate_ids, candidate_mask), (reference_ids, reference_mask) = sides
-            feed = (candidate_ids, candidate_mask, reference_ids, reference_mask)
-            table = {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
+            feed = [
+                array
+                for texts in (candidate, reference)
+                for array in self._padded([sequences[text] for text in texts[batch]])
+            ]
             outputs = self._graph.run(
                 dict(zip(SCORING_INPUTS, feed, strict=True)), table, latency=plan.mode is RunMode.LATENCY
             )
             scores[:, :, batch] = np.stack(outputs).reshape(3, -1, len(batch))
             return len(batch)
 
-        done = self._threads.map(run, plan.batches) if plan.mode is RunMode.THROUGHPUT else map(run, plan.batches)
-        for pairs in done:
-            advance(pairs)
-            if is_stopped is not None and is_stopped.is_set():
-                raise ClosedError("The caller went away before all was scored.")
+        run_batches(run, plan.batches, plan.mode, self._threads, is_stopped=is_stopped, advance=advance)
         return self._checked(scores, sequences, candidate, reference, weights)
 
     def close(self) -> None:
@@ -103,11 +103,7 @@ class ScoringGraph:
         self._graph.close()
 
     def _padded(self, sequences: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the ids of some texts, (batch, tokens), and their mask."""
-        lengths = np.array([len(ids) for ids in sequences])
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.full(mask.shape, self._manifest.pad_id, dtype=np.int64)
-        ids[mask] = np.concatenate(sequences)
+        ids, mask = pad_texts(sequences, self._manifest, self._graph.provider.length_multiple)
         return ids, mask.astype(np.int64)
 
     def _checked(

@@ -15,6 +15,8 @@ from bertscore_onnx.matching.idf import idf_weights, uniform_weights
 Idf = bool | Mapping[int, float] | DocumentCounts
 """Whether and how tokens are weighted by inverse document frequency, as `BERTScorer` takes it."""
 
+_UNIFORM = "no"
+
 
 @dataclass(frozen=True, slots=True)
 class TokenWeights:
@@ -27,6 +29,11 @@ class TokenWeights:
     """Whether an id makes a text non-empty, (vocab_size,): all but the special tokens around it do."""
 
     name: str
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether they are those without idf."""
+        return self.name == _UNIFORM
 
     def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the weight of each token; any shape, which is that of the result.
@@ -46,7 +53,7 @@ class TokenWeights:
 
 def uniform(manifest: Manifest) -> TokenWeights:
     """Weigh every token 1, but the classification and separator tokens 0."""
-    return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), "no")
+    return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), _UNIFORM)
 
 
 def idf_given(idf: Mapping[int, float] | DocumentCounts, manifest: Manifest, tokenization: str) -> TokenWeights:

@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from os import PathLike
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle, open_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import EncodingError, GoldenScoreError
-from bertscore_onnx.matching.weights import idf_of_counts, uniform
+from bertscore_onnx.matching.scoring_graph import ScoringGraph
+from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
-from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.scoring.inputs import Pairs, collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
 
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}
@@ -25,10 +27,8 @@ _TOLERANCES_OF_PROVIDERS = {"bf16": 0.05}
 """The same for a compute precision that an execution provider brings in."""
 
 
-def golden_pipeline(folder: str | PathLike[str], *, device: object = None, by_pairs: bool = False) -> Pipeline:
+def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pipeline:
     """Return a pipeline for the golden pairs of a bundle, whose files are all read for their digests.
-
-    With `by_pairs` it scores by the bundle's scoring graph.
 
     The pairs are not scored yet.
 
@@ -36,7 +36,7 @@ def golden_pipeline(folder: str | PathLike[str], *, device: object = None, by_pa
         BundleError: the bundle is missing, damaged or not what its manifest says.
         DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
     """
-    return Pipeline(open_bundle(folder, verify=True), device=device, by_pairs=by_pairs)
+    return Pipeline(open_bundle(folder, verify=True), device=device)
 
 
 def golden_difference(pipeline: Pipeline) -> float:
@@ -53,39 +53,39 @@ def golden_difference(pipeline: Pipeline) -> float:
     if not manifest.golden:
         raise GoldenScoreError("The bundle has no golden scores to be verified by. Export the model again.")
     pairs = collect_pairs([pair.candidate for pair in manifest.golden], [pair.reference for pair in manifest.golden])
-    parts = [scores for scores, _ in pipeline.score(pairs.slices(), uniform(manifest))]
-    computed = np.stack(list(join_scores(parts, len(manifest.layers))))  # (3, layers, pairs)
+    computed = _raw_scores(pipeline, pairs, uniform(manifest))
     expected = np.array([(pair.precision, pair.recall, pair.f1) for pair in manifest.golden])  # (pairs, 3, layers)
     return float(np.abs(computed - expected.transpose(1, 2, 0)).max())
 
 
-def difference_by_pairs(pipeline: Pipeline) -> float:
+def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
     """Score a bundle's golden pairs by its scoring graph, and return the largest absolute difference from the encoder.
 
-    They are joined by pairs of an empty text, and weighed uniformly and by the idf in their references.
+    They are joined by pairs of an empty text, and weighed uniformly and by the idf in their references. The two graphs
+    are loaded one after the other, so that there is room for either.
 
     Args:
-        pipeline: a pipeline by pairs.
+        bundle: a bundle with a scoring graph.
+        device: where to run the graphs.
 
     Raises:
-        EncodingError: the graph cannot be run.
+        EncodingError: a graph cannot be run, or gave something other than finite vectors.
+        GraphError: a graph cannot be loaded.
     """
-    manifest = pipeline.manifest
+    manifest = bundle.manifest
     texts = [(pair.candidate, pair.reference) for pair in manifest.golden]
     texts += [("", texts[0][1]), (texts[0][0], "")]
     pairs = collect_pairs([candidate for candidate, _ in texts], [reference for _, reference in texts])
-    counts = pipeline.count_documents([pairs.references])
-    by_texts = Pipeline(pipeline.bundle, encoder=pipeline.encoder)
-    differences = []
-    for weights in (uniform(manifest), idf_of_counts(counts, manifest, pipeline.tokenization)):
-        found, expected = (
-            np.stack(
-                list(join_scores([scores for scores, _ in each.score(pairs.slices(), weights)], len(manifest.layers)))
-            )
-            for each in (pipeline, by_texts)
-        )
-        differences.append(float(np.abs(found - expected).max()))
-    return max(differences)
+    with Pipeline(bundle, device=device) as pipeline:
+        counts = pipeline.count_documents([pairs.references])
+        tables = (uniform(manifest), idf_of_counts(counts, manifest, pipeline.tokenization))
+        expected = [_raw_scores(pipeline, pairs, weights) for weights in tables]
+        sequences, _ = pipeline.tokenizer(pairs.texts)  # candidates first
+    candidate, reference = np.split(np.arange(len(sequences)), 2)
+    with ScoringGraph(bundle, device=device) as graph:
+        found = [graph.match(sequences, candidate, reference, weights) for weights in tables]
+    by_graph = [(scores.precision, scores.recall, scores.f1) for scores in found]
+    return float(np.abs(np.array(by_graph) - np.array(expected)).max())
 
 
 def golden_tolerance(pipeline: Pipeline) -> float:
@@ -119,3 +119,9 @@ def check_golden(bundle: Bundle, encoder: Encoder) -> None:
             f"The golden scores of {name} differ by {difference:.1e} from those it was exported with; at most "
             f"{tolerance:.0e} is expected in {encoder.precision}. Export the model again, or copy the bundle again."
         )
+
+
+def _raw_scores(pipeline: Pipeline, pairs: Pairs, weights: TokenWeights) -> NDArray[np.float32]:
+    """Return P, R and F, (3, layers, pairs)."""
+    parts = [scores for scores, _ in pipeline.score(pairs.slices(), weights)]
+    return np.stack(list(join_scores(parts, len(pipeline.manifest.layers))))

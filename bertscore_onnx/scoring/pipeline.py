@@ -64,7 +64,8 @@ class Pipeline(Closeable):
             device, num_threads: as for `Encoder`.
             encoder: a model to use that is loaded already.
             by_pairs: score by the bundle's scoring graph, which encodes a text once for each of its pairs and keeps no
-                vectors; texts in windows, and those that come encoded, are matched as always.
+                vectors; texts in windows, and those that come encoded, are matched as always. The model is then in
+                memory twice.
 
         Raises:
             InputError: there is no such device, or the maximum does not fit the model.

@@ -28,6 +28,7 @@ from bertscore_onnx_export.model.naming import check_name_of_folder, check_same_
 from bertscore_onnx_export.model.source import Source, license_of
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer
+from bertscore_onnx_export.tokenizer.slow import compare_with_slow
 from bertscore_onnx_export.tokenizer.write import TokenizerFacts, load_tokenizer, write_tokenizer
 from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle
 from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
@@ -120,6 +121,7 @@ def export_model(
             quantize_to_int8(folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
         facts = write_tokenizer(original, max_tokens(model, config, family), folder)
+        slow_differences = compare_with_slow(source, facts, folder) if tokenizer_mode == "fast" else None
         if scoring_graph:
             written_layers = num_layers + 1 if all_layers else None
             write_scoring_graph(folder, _vocabulary(config, facts), padding=padding, layers=written_layers)
@@ -149,6 +151,7 @@ def export_model(
             padding=padding,
             golden=score_golden_pairs(model, original, facts),
             golden_difference=0.0,
+            slow_differences=slow_differences or msgspec.UNSET,
         )
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:

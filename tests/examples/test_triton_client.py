@@ -83,7 +83,7 @@ def test_scores_are_those_of_the_scorer(run_client, texts, minilm_scoring_bundle
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_rescaled_scores_by_idf_with_the_slow_tokenizer(run_client, texts, scoring_bundle, tmp_path):
+def test_rescaled_scores_by_idf(run_client, texts, scoring_bundle, tmp_path):
     bundle = changed(scoring_bundle, tmp_path / "bundle", baselines={"en": [Baseline(0.3, 0.4, 0.5)]}, max_length=30)
     counts = count_documents(texts[1], bundle)
     counts.save(tmp_path / "counts.json")

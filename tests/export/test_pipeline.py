@@ -1,9 +1,11 @@
 import copy
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
+from bertscore_onnx_export.graph.scoring import write_scoring_graph
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.pipeline import STAGES, export_model
 from transformers import BertConfig, FunnelConfig
@@ -85,6 +87,16 @@ def test_a_graph_that_scores_otherwise_than_the_model_is_not_kept(tiny_model, tm
     monkeypatch.setattr("bertscore_onnx_export.pipeline.write_graph", write_graph_of_other_weights)
     with pytest.raises(VerificationError, match="differs from the PyTorch model by"):
         export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scoring_graph_that_scores_otherwise_than_the_encoder_is_not_kept(tiny_model, tmp_path, monkeypatch):
+    def write_scoring_graph_of_other_weights(folder, vocabulary, **options):
+        write_scoring_graph(folder, replace(vocabulary, zero_weight_ids=[]), **options)
+
+    monkeypatch.setattr("bertscore_onnx_export.pipeline.write_scoring_graph", write_scoring_graph_of_other_weights)
+    with pytest.raises(VerificationError, match=r"scores of the scoring graph differ.*without --scoring-graph"):
+        export_model(str(tiny_model), num_layers=2, scoring_graph=True, output=tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == []
 
 

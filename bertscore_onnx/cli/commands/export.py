@@ -2,10 +2,11 @@
 
 import shlex
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +15,9 @@ from bertscore_onnx.cli.messages import tell
 from bertscore_onnx.cli.options.completion import complete_model
 from bertscore_onnx.cli.stages import Stages
 from bertscore_onnx.errors import ExportError, MissingExtraError
+
+if TYPE_CHECKING:
+    from bertscore_onnx.bundle.manifest import Manifest
 
 _EXTRA = ("torch", "transformers", "optimum", "onnx")
 _APART = "uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL"
@@ -118,9 +122,34 @@ def _summary(folder: Path, seconds: float) -> list[str]:
         f"Model: {manifest.model_id}, {layer}, {manifest.precision}, {manifest.tokenizer_mode} tokenizer",
         f"Verified: P, R and F of {pairs} pairs differ from PyTorch's by {difference:.1e} at most; {texts} other token "
         "ids",
+        *_compared_with_slow(manifest),
+        *_scoring_graph(manifest),
         f"Bundle: {size / 1e6:,.1f} MB, made in {seconds:.1f} s",
         f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE",
     ]
+
+
+def _compared_with_slow(manifest: "Manifest") -> Iterator[str]:
+    """Yield how the ids differ from the slow tokenizer's, where both were tried."""
+    from msgspec import UNSET
+
+    if (slow := manifest.slow_differences) is UNSET:
+        return
+    examples = [f"{text[:30]!r}{'...' if len(text) > 30 else ''}" for text in slow.examples]
+    more = ["..."] if slow.num_different > len(examples) else []
+    among = f": {', '.join([*examples, *more])}" if examples else ""
+    yield f"Tokenizer: ids other than the slow tokenizer's for {slow.num_different} of {slow.num_texts} texts{among}"
+
+
+def _scoring_graph(manifest: "Manifest") -> Iterator[str]:
+    """Yield how well the scoring graph scores and who can use it, where there is one."""
+    if not manifest.has_scoring_graph:
+        return
+    if manifest.tokenizer_mode == "fast":
+        users = "any language with ONNX Runtime and Hugging Face's tokenizers can use it"
+    else:
+        users = "for languages other than Python export with --tokenizer-mode fast"
+    yield f"Scoring graph: P, R and F differ from the encoder's by {manifest.scoring_difference:.1e} at most; {users}"
 
 
 def _check_extra() -> None:

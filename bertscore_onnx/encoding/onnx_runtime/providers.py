@@ -78,6 +78,10 @@ class Provider:
     index: int = 0
     """Which card, where there are several."""
 
+    def max_tokens(self, hidden_size: int) -> int:
+        """Return the padded tokens in a run of a model of this hidden size."""
+        return min(max(64, self.batch_values // hidden_size), self.batch_tokens)
+
 
 def _cuda_options(provider: Provider, threads: int, streams: int) -> Mapping[str, Any]:
     return {

@@ -31,5 +31,6 @@ def write_apart(model: Any, folder: Path) -> None:
     """Write a graph with its weights in a file of their own, in the place of the one in a folder."""
     data, graph = folder / DATA_FILE, folder / GRAPH_FILE
     data.unlink(missing_ok=True)  # onnx would append to it
+    graph.unlink()  # its weights are in memory; the disk need not hold them twice
     onnx.save(model, graph, save_as_external_data=True, location=DATA_FILE)
     data.chmod(graph.stat().st_mode)  # onnx lets nobody else read it

@@ -82,7 +82,6 @@ def write_scoring_graph(folder: Path, vocabulary: Vocabulary, *, padding: bool, 
         )
     )
     onnx.save(model, folder / SCORING_FILE)
-    onnx.checker.check_model(folder / SCORING_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class _Tokens:
 
 
 def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
-    """Write what makes the encoder's inputs of both sides, padded to one width."""
+    """Write what makes the encoder's inputs of both sides, padded to the longest text."""
     shapes = [op.Shape(f"{side}_ids") for side in _SIDES]
     numbers = [op.Slice(shape, [0], [1]) for shape in shapes]
     widths = [op.Slice(shape, [1], [2]) for shape in shapes]
@@ -120,10 +119,16 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
         return name
 
     ids, is_token = joined("ids"), op.Cast(joined("mask"), to=_BOOL)
+    num_tokens = op.ReduceSum(op.Cast(is_token, to=_INT64), [1], keepdims=0)
+    longest = op.Max(op.ReduceMax(num_tokens, axes=[0], keepdims=1), [1])
+    # Callers may pad to any width; the model has no positions beyond its longest text.
+    ids, is_token = (op.Slice(value, [0], longest, [1]) for value in (ids, is_token))
     is_known = op.And(op.GreaterOrEqual(ids, 0), op.Less(ids, vocabulary.size))
     ids = op.Where(op.And(is_token, is_known), ids, vocabulary.pad_id, name=_INPUT_IDS)
     mask = op.Cast(is_token, to=_INT64, name=_ATTENTION_MASK)
-    weights = op.Where(is_token, op.Gather(WEIGHTS_INPUT, ids), 0.0)
+    given = op.Gather(WEIGHTS_INPUT, ids)
+    given = op.Where(op.GreaterOrEqual(given, 0.0), given, np.nan)  # what is no weight makes the sum no number
+    weights = op.Where(is_token, given, 0.0)
     total_weight = op.ReduceSum(weights, [1], keepdims=0)
     is_special = op.Equal(op.Unsqueeze(ids, [2]), vocabulary.special_ids)  # (texts, tokens, special ids)
     num_special = op.ReduceSum(op.Cast(is_special, to=_INT64), [2], keepdims=0)

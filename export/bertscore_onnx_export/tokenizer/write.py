@@ -64,7 +64,7 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
     max_length = _max_length(original, max_positions)
     empty_ids = original_ids(original, "", max_length)
     written = TextTokenizer(folder, spec=spec, max_length=max_length, empty_ids=empty_ids)
-    if different := _differences(original, written, max_length, PLAIN_TEXTS):
+    if different := different_texts(original, written, max_length, PLAIN_TEXTS):
         raise VerificationError(
             f"The exported tokenizer gives other ids than the {type(original).__name__} of {original.name_or_path} for "
             f"{different[0]!r}."
@@ -75,7 +75,7 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
         pad_id=original.pad_token_id or 0,
         empty_ids=empty_ids,
         zero_weight_ids=sorted({original.cls_token_id, original.sep_token_id} - {None}),
-        differences=len(_differences(original, written, max_length, EDGE_CASE_TEXTS)),
+        differences=len(different_texts(original, written, max_length, EDGE_CASE_TEXTS)),
     )
 
 
@@ -112,6 +112,17 @@ def original_ids(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return list(tokenizer.encode(text, add_special_tokens=True, **bound, **options))
+
+
+def different_texts(
+    original: PreTrainedTokenizerBase, written: TextTokenizer, max_length: int | None, texts: Sequence[str]
+) -> list[str]:
+    """Return those of the texts that get other ids from a bundle's tokenizer than from one of transformers."""
+    return [
+        text
+        for text, ids in zip(texts, written(texts)[0], strict=True)
+        if ids.tolist() != original_ids(original, text, max_length)
+    ]
 
 
 _MARK = -1
@@ -164,13 +175,3 @@ def _max_length(tokenizer: PreTrainedTokenizerBase, max_positions: int | None) -
     """Return the tighter of the tokenizer's bound and the model's."""
     stated = tokenizer.model_max_length if tokenizer.model_max_length < UNSTATED_LENGTH else None
     return min((bound for bound in (stated, max_positions) if bound is not None), default=None)
-
-
-def _differences(
-    original: PreTrainedTokenizerBase, written: TextTokenizer, max_length: int | None, texts: Sequence[str]
-) -> list[str]:
-    return [
-        text
-        for text, ids in zip(texts, written(texts)[0], strict=True)
-        if ids.tolist() != original_ids(original, text, max_length)
-    ]

@@ -13,6 +13,7 @@ from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.errors import BundleNotFoundError, DigestError
+from bertscore_onnx.scoring.golden import difference_by_pairs
 from tests.support.processes import forks, in_forked_child
 
 PAIRS = (["the cat sat", "a red house"], ["the dog sat on the mat", "the house is red"])
@@ -72,6 +73,12 @@ layouts = pytest.mark.parametrize("lay_out", [as_hub_cache, as_dvc])
 def scores_of(path):
     with BERTScorer(path, device="cpu") as scorer:
         return np.stack(list(scorer.score(*PAIRS)))
+
+
+@layouts
+def test_a_scoring_graph_among_links_is_run(scoring_bundle, tmp_path, lay_out):
+    linked = lay_out(shutil.copytree(scoring_bundle, tmp_path / "bundle"), tmp_path)
+    assert difference_by_pairs(open_bundle(linked), device="cpu") <= 1e-6
 
 
 @layouts

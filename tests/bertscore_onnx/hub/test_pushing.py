@@ -7,9 +7,10 @@ import yaml
 
 from bertscore_onnx.bundle.card import CARD_MARK
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.errors import DigestError, HubError, HubUnreachableError, InputError
 from bertscore_onnx.hub import pull, push
+from bertscore_onnx.scoring.golden import difference_by_pairs
 from tests.bertscore_onnx.hub.conftest import VARIANT
 
 pytestmark = pytest.mark.slow
@@ -38,6 +39,13 @@ def test_what_was_pushed_can_be_pulled(writable, tiny_bundle, place, bundles_in)
     assert name == f"hf://org/tiny@{commit}/{VARIANT}"
     assert pull(name) == place
     assert bundles_in() == [place]
+
+
+def test_a_scoring_graph_goes_with_its_bundle(writable, scoring_bundle):
+    pulled = pull(push(scoring_bundle, "org/tiny"))
+    assert read_manifest(pulled) == read_manifest(scoring_bundle)
+    assert "| languages | any with ONNX Runtime and" in card_of(writable)
+    assert difference_by_pairs(open_bundle(pulled), device="cpu") <= 1e-6
 
 
 def test_a_variant_has_a_folder_and_the_repository_a_card(writable, tiny_bundle):

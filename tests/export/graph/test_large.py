@@ -51,10 +51,12 @@ def test_a_model_past_2_gb_is_exported_verified_and_scored(tmp_path: Path) -> No
     )
     BertModel(config, add_pooling_layer=False).save_pretrained(model)
 
-    run("export", "--model", model, "--num-layers", 24, "--output", tmp_path / "bundle")
+    run("export", "--model", model, "--num-layers", 24, "--scoring-graph", "--output", tmp_path / "bundle")
     sizes = {file.name: file.stat().st_size for file in (tmp_path / "bundle").iterdir()}
     print("bundle:", ", ".join(f"{name} {size / 1e9:.3f} GB" for name, size in sorted(sizes.items())))
     assert sizes["model.onnx.data"] > 2**31
+    assert sizes["scoring.onnx"] < 10**6
+    assert "\nBy the scoring graph they differ from these scores by " in run("inspect", tmp_path / "bundle")
 
     (tmp_path / "texts.txt").write_text("The cat sat on the mat.\nProfits rose.\n", encoding="utf-8")
     texts = tmp_path / "texts.txt"

@@ -17,7 +17,7 @@ def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
     assert (result.exit_code, result.stdout) == (0, f"{output}\n")
     manifest = open_bundle(output).manifest
     assert (manifest.num_layers, manifest.tokenizer_mode) == (1, "fast")
-    *stages, model, verified, size, hint = result.stderr.splitlines()
+    *stages, model, verified, tokenizer, size, hint = result.stderr.splitlines()
     assert [stage.partition(" ")[0] for stage in stages] == ["[1/5]", "[2/5]", "[3/5]", "[4/5]", "[5/5]"]
     assert re.fullmatch(r"\[3/5\] Writing the graph \.\.\.  \d+\.\d s", stages[2])
     assert model == "Model: tiny-bert, layer 1, fp32, fast tokenizer"
@@ -27,9 +27,39 @@ def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
         verified,
     )
     assert found[1] == f"{manifest.golden_difference:.1e}"
+    assert re.match(r"Tokenizer: ids other than the slow tokenizer's for \d+ of 61 texts", tokenizer)
     found = re.fullmatch(r"Bundle: (\d+\.\d) MB, made in \d+\.\d s", size)
     assert float(found[1]) == pytest.approx(sum(file.stat().st_size for file in output.iterdir()) / 1e6, abs=0.051)
     assert hint == f"Score with it: bertscore-onnx score --model '{output}' -c FILE -r FILE"
+
+
+@pytest.mark.parametrize(
+    ("mode", "users"),
+    [
+        ("fast", "any language with ONNX Runtime and Hugging Face's tokenizers can use it"),
+        ("slow", "for languages other than Python export with --tokenizer-mode fast"),
+    ],
+)
+def test_tells_who_can_use_the_scoring_graph(run, tiny_model, tmp_path, mode, users):
+    output = tmp_path / "bundle"
+    options = ["--model", tiny_model, "-l", 1, "--scoring-graph", "--tokenizer-mode", mode, "--output", output]
+    [line] = [line for line in run("export", *options).stderr.splitlines() if line.startswith("Scoring graph: ")]
+    difference = f"{open_bundle(output).manifest.scoring_difference:.1e}"
+    assert line == f"Scoring graph: P, R and F differ from the encoder's by {difference} at most; {users}"
+
+
+def test_tells_the_first_texts_of_other_ids_than_the_slow_tokenizers(run, tmp_path):
+    from tests.support.parity_models import save_model_and_tokenizer
+
+    model = save_model_and_tokenizer("roberta", tmp_path / "roberta")  # the slow tokenizer adds a space in front
+    result = run("export", "--model", model, "-l", 1, "--tokenizer-mode", "fast", "--output", tmp_path / "bundle")
+    [line] = [line for line in result.stderr.splitlines() if line.startswith("Tokenizer: ")]
+    found = re.fullmatch(r"Tokenizer: ids other than the slow tokenizer's for (\d+) of 61 texts: (.*), \.\.\.", line)
+    slow = open_bundle(tmp_path / "bundle").manifest.slow_differences
+    assert int(found[1]) == slow.num_different > 30
+    assert found[2].startswith(
+        "'The cat sat on the mat.', 'A cat was sitting on the mat.', 'Profits rose by 12 % in the th'"
+    )
 
 
 def test_the_home_folder_is_the_default(run, tiny_model, home):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -43,6 +44,31 @@ def test_recomputes_the_golden_scores(run, tiny_bundle):
     result = run("inspect", tiny_bundle, "--device", "cpu")
     assert result.exit_code == 0
     assert "\n8 golden pairs on CPUExecutionProvider: the largest difference is " in result.stdout
+
+
+def test_checks_the_scoring_graph(run, scoring_bundle):
+    manifest = read_manifest(scoring_bundle)
+    result = run("inspect", scoring_bundle, "--device", "cpu")
+    shown = f"precision, recall, f1; exported within {manifest.scoring_difference:.1e} of its scores\n"
+    assert (result.exit_code, shown in result.stdout) == (0, True)
+    assert f"gives {manifest.slow_differences.num_different} of 61 texts other ids\n" in result.stdout
+    assert "\nBy the scoring graph they differ from these scores by " in result.stdout
+    golden = json.loads(run("inspect", scoring_bundle, "--json", "--device", "cpu").stdout)["golden"]
+    assert 0 <= golden["scoring_graph_difference"] <= 1e-6
+
+
+def test_a_scoring_graph_of_other_scores_exits_1(run, scoring_bundle, tmp_path):
+    bundle = shutil.copytree(scoring_bundle, tmp_path / "bundle")
+    graph = onnx.load(bundle / "scoring.onnx", load_external_data=False)
+    outputs = {node.output[0]: node for node in graph.graph.node}
+    outputs["precision"].output[0], outputs["recall"].output[0] = "recall", "precision"
+    onnx.save(graph, bundle / "scoring.onnx")
+    manifest = read_manifest(bundle)
+    files = {**manifest.files, "scoring.onnx": file_digest(bundle / "scoring.onnx")}
+    write_manifest(bundle, msgspec.structs.replace(manifest, files=files))
+    result = run("inspect", bundle, "--device", "cpu")
+    assert result.exit_code == 1
+    assert f"The scores of the scoring graph of {bundle} differ by " in result.stderr
 
 
 def test_takes_a_model_by_its_name(run, installed_bundle):
