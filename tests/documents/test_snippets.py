@@ -45,7 +45,7 @@ def cases(language: str) -> list[object]:
 
 def marks(snippet: Snippet) -> list[pytest.MarkDecorator]:
     if snippet.material in ENGINES:
-        return [pytest.mark.distributed, pytest.mark.xdist_group(snippet.material)]
+        return [getattr(pytest.mark, snippet.material)]
     return []
 
 
