@@ -1,8 +1,5 @@
 /** Which token of one text is the nearest of each of another: from unit vectors, as BERTScore matches them. */
 
-/** The share of similarity that is left where all tokens are alike. */
-const HIGHEST_FLOOR = 0.99;
-
 /**
  * Returns the cosine similarities of all tokens of one text with all of another, a row for each of the first.
  *
@@ -13,7 +10,14 @@ export function similarityOf(candidate, reference) {
   const vectors = ({ data, dims }) =>
     Array.from({ length: dims.at(-2) }, (_, token) => data.subarray(token * hidden, (token + 1) * hidden));
   const others = vectors(reference);
-  return vectors(candidate).map((one) => others.map((other) => one.reduce((sum, x, axis) => sum + x * other[axis], 0)));
+  return vectors(candidate).map((one) => others.map((other) => product(one, other)));
+}
+
+/** Returns the inner product of two vectors. */
+function product(one, other) {
+  let sum = 0;
+  for (let axis = 0; axis < one.length; axis++) sum += one[axis] * other[axis];
+  return sum;
 }
 
 /** Returns, for each row, where its highest similarity is, and how dark to show that, from 0 to 1. */
@@ -21,7 +25,7 @@ export function nearestOf(similarity) {
   const all = similarity.flat();
   // similarities of a model lie close together: shades go from their mean to 1
   const mean = all.reduce((sum, one) => sum + one, 0) / all.length;
-  const floor = Math.min(Math.max(mean, 0), HIGHEST_FLOOR);
+  const floor = Math.min(Math.max(mean, 0), 0.99);
   return similarity.map((row) => {
     const highest = row.reduce((best, one) => Math.max(best, one));
     const shade = Math.min(Math.max((highest - floor) / (1 - floor), 0), 1);

@@ -32,6 +32,7 @@ async function load() {
     import("./lib/ort.wasm.bundle.min.mjs"),
     import("./lib/tokenizers.min.mjs"),
   ]);
+  ort.env.wasm.proxy = true; // in a worker, so that the page goes on answering
   const [tokenizer, data, scoring, encoder] = await Promise.all([
     fetchedJson("bundle/tokenizer.json"),
     ...["model.onnx.data", "scoring.onnx", "model.onnx"].map((name) => fetchedBytes(`bundle/${name}`)),
@@ -50,13 +51,12 @@ async function load() {
     return (await session.run(Object.fromEntries(wanted)))[manifest.output];
   }
 
-  /** Returns each token of a text: what a person would write, and whether it weighs anything. */
+  /** Returns each token of a text: as a person would write it, and whether it weighs anything. */
   function tokensOf(ids) {
     return ids.map((id) => {
       const text = names.decode([id], { clean_up_tokenization_spaces: false }).trim();
-      // a token may be a part of a character
-      const isWhole = text && !text.includes("\ufffd");
-      return { text: isWhole ? text : names.id_to_token(id), weighs: !manifest.zero_weight_ids.includes(id) };
+      const isText = text && !text.includes("\ufffd"); // and no part of a character
+      return { text: isText ? text : names.id_to_token(id), weighs: !manifest.zero_weight_ids.includes(id) };
     });
   }
 
@@ -151,7 +151,7 @@ async function attempt(doing, action) {
   try {
     return await action();
   } catch (error) {
-    byId("error").textContent = error.message;
+    byId("error").textContent = error.message ?? String(error);
     byId("error").hidden = false;
     return null;
   } finally {
@@ -166,6 +166,9 @@ else {
   byId("rescale").append(...Object.keys(model.manifest.baselines).map((language) => new Option(language, language)));
   byId("rescale-field").hidden = byId("rescale").length < 2;
 }
+byId("form").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("go").click();
+});
 byId("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   byId("results").replaceChildren();
