@@ -103,19 +103,27 @@ export class Scorer {
     this.#Tensor = Tensor;
   }
 
-  /** Returns the ids of a text, special tokens included; what exceeds the maximum length is cut off at the right. */
+  /**
+   * Returns the `ids` of a text, special tokens included, and whether it `isCut`: what exceeds the maximum length is cut
+   * off at the right.
+   */
   encode(text) {
     const stripped = strip(text).toWellFormed();
-    const ids = stripped ? this.#tokenizer.encode(stripped).ids : [];
-    if (!ids.length) return this.#manifest.empty_ids;
+    const found = stripped ? this.#tokenizer.encode(stripped).ids : [];
     const maxLength = this.#manifest.max_length ?? DEFAULT_MAX_LENGTH;
-    if (ids.length <= maxLength) return ids;
-    return [...ids.slice(0, maxLength - this.#suffix.length), ...this.#suffix];
+    const isCut = found.length > maxLength;
+    if (!isCut) return { ids: found.length ? found : this.#manifest.empty_ids, isCut };
+    return { ids: [...found.slice(0, maxLength - this.#suffix.length), ...this.#suffix], isCut };
   }
 
-  /** Returns raw `{ precision, recall, f1 }` for each [candidate, reference]; 0 where one of them has no words. */
+  /**
+   * Returns `scores`, raw `{ precision, recall, f1 }` for each [candidate, reference], which are 0 where one of them has
+   * no words; and `numCut`, how many of the texts were cut.
+   */
   async score(pairs) {
-    const encoded = pairs.map((texts) => texts.map((text) => this.encode(text)));
+    const texts = pairs.map((pair) => pair.map((text) => this.encode(text)));
+    const numCut = texts.flat().filter((text) => text.isCut).length;
+    const encoded = texts.map((pair) => pair.map((text) => text.ids));
     const scores = [];
     for (const batch of batches(encoded)) {
       const [candidates, references] = [0, 1].map((side) => batch.map((place) => encoded[place][side]));
@@ -127,7 +135,7 @@ export class Scorer {
         scores[place] = { precision: precision.data[row], recall: recall.data[row], f1: f1.data[row] };
       });
     }
-    return scores;
+    return { scores, numCut };
   }
 }
 

@@ -65,7 +65,7 @@ async function load() {
 
 /** Returns the tokens of both texts, each with its nearest of the other. */
 async function matchesOf(model, texts) {
-  const ids = texts.map((text) => model.scorer.encode(text));
+  const ids = texts.map((text) => model.scorer.encode(text).ids);
   const similarity = similarityOf(await model.embed(ids[0]), await model.embed(ids[1]));
   const sides = [similarity, transposed(similarity)];
   return sides.map((rows, side) => {
@@ -136,7 +136,9 @@ function walk(event) {
 async function compare(model) {
   const pairs = pairsOf(linesOf(byId("candidates")), linesOf(byId("references")));
   const rescale = rescaling(model.manifest, byId("rescale").value);
-  const scores = await model.scorer.score(pairs);
+  const { scores, numCut } = await model.scorer.score(pairs);
+  byId("cut").textContent = `Longer than the model takes: ${numCut}. The ends of such texts are not scored.`;
+  byId("cut").hidden = !numCut;
   for (const [place, texts] of pairs.entries()) {
     const title = pairs.length > 1 ? `Pair ${place + 1}` : "Scores";
     show(rescale(scores[place]), await matchesOf(model, texts), title);
@@ -172,8 +174,7 @@ byId("form").addEventListener("keydown", (event) => {
 byId("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   byId("results").replaceChildren();
-  byId("results").hidden = true;
+  for (const id of ["results", "cut", "legend"]) byId(id).hidden = true;
   await attempt("Comparing…", () => compare(model));
-  byId("results").hidden = !byId("results").childElementCount;
-  byId("legend").hidden = byId("results").hidden;
+  for (const id of ["results", "legend"]) byId(id).hidden = !byId("results").childElementCount;
 });

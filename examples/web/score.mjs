@@ -29,7 +29,8 @@ async function main() {
   const pairs = pairsOf(linesOf(candidates), linesOf(references));
   const tokenizer = new Tokenizer(JSON.parse(read(join(bundle, "tokenizer.json"))), {});
   const session = await InferenceSession.create(join(bundle, "scoring.onnx"), { logSeverityLevel: 3 });
-  const scores = await new Scorer(manifest, tokenizer, session, Tensor).score(pairs);
+  const { scores, numCut } = await new Scorer(manifest, tokenizer, session, Tensor).score(pairs);
+  if (numCut) console.error(`score.mjs: ${numCut} texts are longer than the model takes; their ends are not scored.`);
   console.log("precision\trecall\tf1");
   for (const { precision, recall, f1 } of scores.map(rescale)) {
     console.log([precision, recall, f1].map((score) => score.toFixed(6)).join("\t"));

@@ -177,6 +177,7 @@ def test_what_cannot_be_paired_is_told_and_leaves_no_scores(browser, opened, com
         assert compare([CANDIDATE], [REFERENCE]).size == 3
         assert compare([CANDIDATE, "two"], [REFERENCE]).size == 0
         assert "There are 2 candidates and 1 references." in error_of(browser)
+        assert not browser.find_element("id", "cut").is_displayed()
         assert not browser.find_element("id", "results").is_displayed()
         assert compare(["", "<b>one</b>"], ["two", "<i>one</i>"]).shape == (3, 2)  # markup stays text
         assert error_of(browser) == ""
@@ -224,11 +225,12 @@ def test_the_page_fits_a_phone_and_can_be_read(browser, opened, compare, site):
     try:
         with serving(site) as address:
             opened(address)
-            compare(["x" * 90], [REFERENCE])
+            compare(["x" * 90 + " y" * 600], [REFERENCE])
     finally:
         width = browser.execute_script("return document.documentElement.scrollWidth")
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert width <= 320
+    assert browser.find_element("id", "cut").text.startswith("Longer than the model takes: 1.")
     body, section = (browser.find_element("css selector", name) for name in ("body", "section"))
     for scheme in ("light", "dark"):
         prefer(browser, scheme)
