@@ -1,79 +1,13 @@
-/** The page: loads the bundle beside it, scores what is written, and shows which tokens match. */
+/** The page: scores what is written in its boxes, shows which tokens match, and tells what goes wrong. */
 
-import { checkManifest, padded, pairsOf, rescaling, Scorer } from "./bertscore.mjs";
-import { nearestOf, similarityOf, transposed } from "./matches.mjs";
+import { pairsOf, rescaling } from "./bertscore.mjs";
+import { Model } from "./model.mjs";
 
 const byId = (id) => document.getElementById(id);
 const shown = (number) => number.toFixed(3).replace("-", "\u2212");
 const linesOf = (field) => field.value.replace(/\n+$/, "").split("\n");
 
-async function fetched(path) {
-  const response = await fetch(path).catch(() => null);
-  if (!response) throw new Error(`${path} cannot be reached.`);
-  if (!response.ok) throw new Error(`${path} is missing: the server answered ${response.status}.`);
-  return response;
-}
-
-async function fetchedJson(path) {
-  const response = await fetched(path);
-  return response.json().catch(() => {
-    throw new Error(`${path} is no JSON.`);
-  });
-}
-
-const fetchedBytes = async (path) => new Uint8Array(await (await fetched(path)).arrayBuffer());
-
-/** Loads the packages and the bundle. */
-async function load() {
-  if (typeof WebAssembly === "undefined") throw new Error("This browser does not run WebAssembly, which the model needs.");
-  const manifest = await fetchedJson("bundle/bertscore.json");
-  checkManifest(manifest);
-  const [ort, { Tokenizer }] = await Promise.all([
-    import("./lib/ort.wasm.bundle.min.mjs"),
-    import("./lib/tokenizers.min.mjs"),
-  ]);
-  ort.env.wasm.proxy = true; // in a worker, so that the page goes on answering
-  const [tokenizer, data, scoring, encoder] = await Promise.all([
-    fetchedJson("bundle/tokenizer.json"),
-    ...["model.onnx.data", "scoring.onnx", "model.onnx"].map((name) => fetchedBytes(`bundle/${name}`)),
-  ]);
-  const externalData = [{ path: "model.onnx.data", data }];
-  const open = (graph) => ort.InferenceSession.create(graph, { externalData, logSeverityLevel: 3 });
-  const names = new Tokenizer(tokenizer, {});
-  const scorer = new Scorer(manifest, names, await open(scoring), ort.Tensor);
-  const session = await open(encoder);
-
-  /** Returns the unit vectors of the tokens of a text, (1, tokens, hidden). */
-  async function embed(ids) {
-    const [input_ids, attention_mask] = padded(ort.Tensor, [ids], manifest.pad_id);
-    const feeds = { input_ids, attention_mask };
-    const wanted = manifest.inputs.map((name) => [name, feeds[name]]);
-    return (await session.run(Object.fromEntries(wanted)))[manifest.output];
-  }
-
-  /** Returns each token of a text: as a person would write it, and whether it weighs anything. */
-  function tokensOf(ids) {
-    return ids.map((id) => {
-      const text = names.decode([id], { clean_up_tokenization_spaces: false }).trim();
-      const isText = text && !text.includes("\ufffd"); // and no part of a character
-      return { text: isText ? text : names.id_to_token(id), weighs: !manifest.zero_weight_ids.includes(id) };
-    });
-  }
-
-  return { manifest, scorer, embed, tokensOf };
-}
-
-/** Returns the tokens of both texts, each with its nearest of the other. */
-async function matchesOf(model, texts) {
-  const ids = texts.map((text) => model.scorer.encode(text).ids);
-  const similarity = similarityOf(await model.embed(ids[0]), await model.embed(ids[1]));
-  const sides = [similarity, transposed(similarity)];
-  return sides.map((rows, side) => {
-    const nearest = nearestOf(rows);
-    return model.tokensOf(ids[side]).map((token, place) => ({ ...token, nearest: nearest[place] }));
-  });
-}
-
+/** Shows the scores of a pair, and the tokens of both sides, each with its nearest of the other. */
 function show(score, sides, title) {
   const section = byId("pair").content.cloneNode(true).firstElementChild;
   const find = (selector) => section.querySelector(selector);
@@ -141,7 +75,7 @@ async function compare(model) {
   byId("cut").hidden = !numCut;
   for (const [place, texts] of pairs.entries()) {
     const title = pairs.length > 1 ? `Pair ${place + 1}` : "Scores";
-    show(rescale(scores[place]), await matchesOf(model, texts), title);
+    show(rescale(scores[place]), await model.match(texts), title);
   }
 }
 
@@ -162,7 +96,7 @@ async function attempt(doing, action) {
   }
 }
 
-const model = await attempt("Loading the model…", load);
+const model = await attempt("Loading the model…", Model.load);
 if (!model) byId("go").disabled = true;
 else {
   byId("rescale").append(...Object.keys(model.manifest.baselines).map((language) => new Option(language, language)));

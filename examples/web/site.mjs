@@ -13,7 +13,7 @@ import { basename, join } from "node:path";
 import { checkManifest } from "./bertscore.mjs";
 
 const HERE = import.meta.dirname;
-const PAGE = ["index.html", "style.css", "page.mjs", "matches.mjs", "bertscore.mjs"];
+const PAGE = ["index.html", "style.css", "page.mjs", "model.mjs", "matches.mjs", "bertscore.mjs"];
 const PACKAGES = [
   "onnxruntime-web/dist/ort.wasm.bundle.min.mjs",
   "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm",

@@ -184,7 +184,10 @@ def test_what_cannot_be_paired_is_told_and_leaves_no_scores(browser, opened, com
         assert browser.find_elements("css selector", "#results b, #results i") == []
 
 
-@pytest.mark.parametrize("name", ["bundle/bertscore.json", "bundle/model.onnx.data", "lib/tokenizers.min.mjs"])
+FILES = ["bundle/bertscore.json", "bundle/model.onnx.data", "lib/tokenizers.min.mjs", "lib/ort-wasm-simd-threaded.wasm"]
+
+
+@pytest.mark.parametrize("name", FILES)
 def test_a_missing_file_is_named(browser, opened, changed_site, name):
     folder = changed_site()
     (folder / name).unlink()
@@ -192,14 +195,6 @@ def test_a_missing_file_is_named(browser, opened, changed_site, name):
         opened(address)
     assert name in error_of(browser)
     assert not browser.find_element("id", "go").is_enabled()
-
-
-def test_a_missing_library_of_the_runtime_is_told(browser, opened, changed_site):
-    folder = changed_site()
-    (folder / "lib" / "ort-wasm-simd-threaded.wasm").unlink()
-    with serving(folder) as address:
-        opened(address)
-    assert "wasm" in error_of(browser)
 
 
 def test_a_bundle_in_the_slow_mode_is_refused(browser, opened, changed_site):
