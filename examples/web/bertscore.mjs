@@ -42,11 +42,11 @@ export function checkManifest(manifest) {
     throw new Error(`The bundle ${what}`);
   };
   if (manifest?.format_version !== FORMAT_VERSION) refuse(`has no bertscore.json of format ${FORMAT_VERSION}.`);
-  if (!manifest.files["scoring.onnx"]) refuse("has no scoring graph. Export the model with --scoring-graph.");
+  if (!manifest.files?.["scoring.onnx"]) refuse("has no scoring graph. Export the model with --scoring-graph.");
   if (manifest.tokenizer_mode !== "fast") {
     refuse("is in the slow tokenizer mode, which only Python follows. Export the model with --tokenizer-mode fast.");
   }
-  if (manifest.all_layers) refuse("gives the scores of all layers. Export the model with --num-layers, or without it.");
+  if (manifest.all_layers) refuse("gives the scores of all layers. Export the model without --all-layers.");
 }
 
 /**
@@ -55,9 +55,10 @@ export function checkManifest(manifest) {
  */
 export function rescaling(manifest, language) {
   if (!language) return (score) => score;
-  const [baseline] = manifest.baselines[language] ?? [];
+  const baselines = new Map(Object.entries(manifest.baselines));
+  const [baseline] = baselines.get(language) ?? []; // of one layer
   if (!baseline) {
-    const known = Object.keys(manifest.baselines).join(", ");
+    const known = [...baselines.keys()].join(", ");
     throw new Error(`The bundle has no baseline for ${language}, ${known ? `only for: ${known}` : "nor any other"}.`);
   }
   const computed = manifest.unrelated?.[language]?.precision ?? "fp32";

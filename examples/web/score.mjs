@@ -17,7 +17,12 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import { checkManifest, pairsOf, rescaling, Scorer } from "./bertscore.mjs";
 
 const read = (path) => new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
-const linesOf = (path) => read(path).replace(/\r?\n$/, "").split(/\r?\n/);
+
+function linesOf(path) {
+  const lines = read(path).split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop(); // what is behind the last end of a line
+  return lines;
+}
 
 async function main() {
   const { values, positionals } = parseArgs({ options: { rescale: { type: "string" } }, allowPositionals: true });

@@ -80,6 +80,15 @@ def test_ends_of_lines_may_be_those_of_windows(scoring_bundle, write):
     np.testing.assert_array_equal(table(run_node("score.mjs", scoring_bundle, *with_returns)), expected)
 
 
+def test_files_without_lines_get_no_scores(scoring_bundle, write):
+    assert table(run_node("score.mjs", scoring_bundle, write("a", []), write("b", []))).size == 0
+
+
+def test_a_text_may_be_empty(scoring_bundle, write):
+    scores = table(run_node("score.mjs", scoring_bundle, write("a", ["one", ""]), write("b", ["one", ""])))
+    np.testing.assert_allclose(scores, [[1, 0]] * 3, atol=1e-5)
+
+
 def refusal(*arguments):
     done = run_node("score.mjs", *arguments)
     assert (done.returncode, done.stdout) == (1, "")
@@ -123,7 +132,7 @@ def test_a_bundle_of_another_format_is_refused(changed, files):
 def test_a_bundle_with_all_layers_is_refused(scoring_bundle, tmp_path, files):
     content = json.loads((scoring_bundle / "bertscore.json").read_bytes()) | {"all_layers": True}
     (tmp_path / "bertscore.json").write_text(json.dumps(content))
-    assert "--num-layers" in refusal(tmp_path, *files)
+    assert "--all-layers" in refusal(tmp_path, *files)
 
 
 def test_white_space_is_stripped_as_python_strips_it():

@@ -22,7 +22,7 @@ from tests.support.node import LINE_PAIRS, needs_node, run_node
 pytestmark = [pytest.mark.browser, pytest.mark.slow, needs_node]
 
 CANDIDATE, REFERENCE = "The weather is cold today.", "It is freezing today."
-PAIRS = [pair for pair in LINE_PAIRS if len("".join(pair)) < 100]  # of every kind, and none that takes seconds
+PAIRS = [pair for pair in LINE_PAIRS[10:] if len("".join(pair)) < 100]  # of every kind, and none that takes seconds
 SCORES = "return [...document.querySelectorAll('#results data')].map(one => Number(one.value))"
 
 
