@@ -5,7 +5,13 @@ import { Model } from "./model.mjs";
 
 const byId = (id) => document.getElementById(id);
 const shown = (number) => number.toFixed(3).replace("-", "\u2212");
-const linesOf = (field) => field.value.replace(/\n+$/, "").split("\n");
+
+/** Returns the lines of both boxes, up to the last that has a text in one of them. */
+function lines() {
+  const sides = ["candidates", "references"].map((id) => byId(id).value.split("\n"));
+  const number = Math.max(...sides.map((side) => side.findLastIndex((line) => line) + 1), 1);
+  return sides.map((side) => side.slice(0, number));
+}
 
 /** Shows the scores of a pair, and the tokens of both sides, each with its nearest of the other. */
 function show(score, sides, title) {
@@ -41,6 +47,7 @@ function button(token, other) {
   element.dataset.match = `${token.text} \u2192 ${other.text}: ${shown(token.nearest.similarity)}`;
   element.classList.toggle("unweighted", !token.weighs);
   if (token.weighs) element.style.setProperty("--shade", token.nearest.shade.toFixed(3));
+  else element.dir = "ltr"; // so that the direction of the list is that of the text
   return element;
 }
 
@@ -68,7 +75,7 @@ function walk(event) {
 }
 
 async function compare(model) {
-  const pairs = pairsOf(linesOf(byId("candidates")), linesOf(byId("references")));
+  const pairs = pairsOf(...lines());
   const rescale = rescaling(model.manifest, byId("rescale").value);
   const { scores, numCut } = await model.scorer.score(pairs);
   byId("cut").textContent = `Longer than the model takes: ${numCut}. The ends of such texts are not scored.`;

@@ -161,6 +161,19 @@ def nearest(browser):
     return [token.text for token in browser.find_elements("css selector", ".nearest")]
 
 
+def test_tokens_run_in_the_direction_of_their_text(browser, opened, compare, site):
+    from selenium.webdriver.common.keys import Keys
+
+    with serving(site) as address:
+        opened(address)
+        compare(["مرحبا"], [REFERENCE])
+    first, second, *_ = browser.find_elements("css selector", ".candidate button")
+    assert first.location["x"] > second.location["x"]
+    first.click()
+    first.send_keys(Keys.ARROW_LEFT)
+    assert browser.switch_to.active_element == second
+
+
 def test_scores_are_rescaled(browser, opened, compare, site, changed_site):
     with serving(changed_site(baselines={"en": [Baseline(0.1, 0.2, 0.3)]})) as address:
         opened(address)
@@ -179,7 +192,7 @@ def test_what_cannot_be_paired_is_told_and_leaves_no_scores(browser, opened, com
         assert "There are 2 candidates and 1 references." in error_of(browser)
         assert not browser.find_element("id", "cut").is_displayed()
         assert not browser.find_element("id", "results").is_displayed()
-        assert compare(["", "<b>one</b>"], ["two", "<i>one</i>"]).shape == (3, 2)  # markup stays text
+        assert compare(["<b>one</b>", "", ""], ["<i>one</i>", "two"]).shape == (3, 2)  # markup stays text
         assert error_of(browser) == ""
         assert browser.find_elements("css selector", "#results b, #results i") == []
 
