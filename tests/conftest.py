@@ -84,6 +84,12 @@ def fast_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="session")
+def scoring_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of `tiny_model` at layer 2, with a scoring graph."""
+    return export_once(tmp_path_factory, "tiny-scoring", tiny_model, num_layers=2, scoring_graph=True)
+
+
+@pytest.fixture(scope="session")
 def minilm() -> Path:
     """The pretrained MiniLM, a BERT of six layers, saved by transformers."""
     return model_folder()
@@ -93,6 +99,13 @@ def minilm() -> Path:
 def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of MiniLM at layer 4."""
     return export_once(tmp_path_factory, "minilm-4", minilm, num_layers=4, name="all-MiniLM-L6-v2")
+
+
+@pytest.fixture(scope="session")
+def minilm_scoring_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of MiniLM at layer 4 that other languages can use: with its fast tokenizer and a scoring graph."""
+    options = {"num_layers": 4, "name": "all-MiniLM-L6-v2", "tokenizer_mode": "fast", "scoring_graph": True}
+    return export_once(tmp_path_factory, "minilm-scoring", minilm, **options)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bertscore_onnx import BERTScorer
-from tests.support.shared_folders import export_once
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OFFLINE = {
@@ -34,13 +33,6 @@ def pairs():
 def scorer(minilm_bundle):
     with BERTScorer(minilm_bundle, device="cpu") as scorer:
         yield scorer
-
-
-@pytest.fixture(scope="session")
-def scoring_bundle(minilm, tmp_path_factory):
-    """The bundle of MiniLM at layer 4 that other languages can use: with its fast tokenizer and a scoring graph."""
-    options = {"num_layers": 4, "tokenizer_mode": "fast", "scoring_graph": True}
-    return export_once(tmp_path_factory, "minilm-scoring", minilm, name="all-MiniLM-L6-v2", **options)
 
 
 @pytest.fixture(scope="session")

@@ -36,11 +36,11 @@ def files(write):
 
 
 @pytest.fixture
-def changed(scoring_bundle, tmp_path):
+def changed(minilm_scoring_bundle, tmp_path):
     """Return the bundle with other fields in its manifest."""
 
     def change(**fields):
-        folder = shutil.copytree(scoring_bundle, tmp_path / "changed", copy_function=os.link)
+        folder = shutil.copytree(minilm_scoring_bundle, tmp_path / "changed", copy_function=os.link)
         manifest = msgspec.structs.replace(read_manifest(folder), **fields)
         (folder / "bertscore.json").unlink()
         write_manifest(folder, manifest)
@@ -56,10 +56,10 @@ def table(done):
     return np.array([[float(number) for number in line.split("\t")] for line in lines]).T
 
 
-def test_scores_are_those_of_python(scoring_bundle, files):
-    with BERTScorer(scoring_bundle, device="cpu") as scorer, pytest.warns(UserWarning, match=r"empty|longer"):
+def test_scores_are_those_of_python(minilm_scoring_bundle, files):
+    with BERTScorer(minilm_scoring_bundle, device="cpu") as scorer, pytest.warns(UserWarning, match=r"empty|longer"):
         expected = scorer.score(*zip(*LINE_PAIRS, strict=True))
-    done = run_node("score.mjs", scoring_bundle, *files)
+    done = run_node("score.mjs", minilm_scoring_bundle, *files)
     np.testing.assert_allclose(table(done), np.stack(expected), rtol=0, atol=1e-5)
     assert done.stderr == "score.mjs: 3 texts are longer than the model takes; their ends are not scored.\n"
 
@@ -74,18 +74,20 @@ def test_scores_are_rescaled_by_the_baseline_of_a_language(changed, files):
     assert refused.stderr == "score.mjs: The bundle has no baseline for de, only for: en.\n"
 
 
-def test_ends_of_lines_may_be_those_of_windows(scoring_bundle, write):
-    expected = table(run_node("score.mjs", scoring_bundle, write("a", ["one", "two"]), write("b", ["two", "two"])))
+def test_ends_of_lines_may_be_those_of_windows(minilm_scoring_bundle, write):
+    expected = table(
+        run_node("score.mjs", minilm_scoring_bundle, write("a", ["one", "two"]), write("b", ["two", "two"]))
+    )
     with_returns = write("c", ["one\r", "two\r"]), write("d", ["two\r", "two\r"])
-    np.testing.assert_array_equal(table(run_node("score.mjs", scoring_bundle, *with_returns)), expected)
+    np.testing.assert_array_equal(table(run_node("score.mjs", minilm_scoring_bundle, *with_returns)), expected)
 
 
-def test_files_without_lines_get_no_scores(scoring_bundle, write):
-    assert table(run_node("score.mjs", scoring_bundle, write("a", []), write("b", []))).size == 0
+def test_files_without_lines_get_no_scores(minilm_scoring_bundle, write):
+    assert table(run_node("score.mjs", minilm_scoring_bundle, write("a", []), write("b", []))).size == 0
 
 
-def test_a_text_may_be_empty(scoring_bundle, write):
-    scores = table(run_node("score.mjs", scoring_bundle, write("a", ["one", ""]), write("b", ["one", ""])))
+def test_a_text_may_be_empty(minilm_scoring_bundle, write):
+    scores = table(run_node("score.mjs", minilm_scoring_bundle, write("a", ["one", ""]), write("b", ["one", ""])))
     np.testing.assert_allclose(scores, [[1, 0]] * 3, atol=1e-5)
 
 
@@ -97,30 +99,30 @@ def refusal(*arguments):
     return done.stderr
 
 
-def test_another_number_of_references_is_refused(scoring_bundle, write):
-    told = refusal(scoring_bundle, write("a", ["one", "two"]), write("b", ["three"]))
+def test_another_number_of_references_is_refused(minilm_scoring_bundle, write):
+    told = refusal(minilm_scoring_bundle, write("a", ["one", "two"]), write("b", ["three"]))
     assert "There are 2 candidates and 1 references." in told
 
 
-def test_bytes_that_are_no_utf_8_are_refused(scoring_bundle, tmp_path, write):
+def test_bytes_that_are_no_utf_8_are_refused(minilm_scoring_bundle, tmp_path, write):
     (tmp_path / "latin").write_bytes("café\n".encode("latin-1"))
-    assert "utf-8" in refusal(scoring_bundle, tmp_path / "latin", write("b", ["cafe"]))
+    assert "utf-8" in refusal(minilm_scoring_bundle, tmp_path / "latin", write("b", ["cafe"]))
 
 
 @pytest.mark.parametrize("missing", ["bundle", "argument"])
-def test_what_is_missing_is_named(scoring_bundle, files, missing):
+def test_what_is_missing_is_named(minilm_scoring_bundle, files, missing):
     if missing == "bundle":
-        assert str(scoring_bundle / "absent") in refusal(scoring_bundle / "absent", *files)
+        assert str(minilm_scoring_bundle / "absent") in refusal(minilm_scoring_bundle / "absent", *files)
     else:
-        assert "BUNDLE CANDIDATES REFERENCES" in refusal(scoring_bundle)
+        assert "BUNDLE CANDIDATES REFERENCES" in refusal(minilm_scoring_bundle)
 
 
 def test_a_bundle_in_the_slow_mode_is_refused(changed, files):
     assert "--tokenizer-mode fast" in refusal(changed(tokenizer_mode="slow"), *files)
 
 
-def test_a_bundle_without_a_scoring_graph_is_refused(scoring_bundle, changed, files):
-    names = read_manifest(scoring_bundle).files
+def test_a_bundle_without_a_scoring_graph_is_refused(minilm_scoring_bundle, changed, files):
+    names = read_manifest(minilm_scoring_bundle).files
     without = changed(files={name: digest for name, digest in names.items() if name != "scoring.onnx"})
     assert "--scoring-graph" in refusal(without, *files)
 
@@ -129,8 +131,8 @@ def test_a_bundle_of_another_format_is_refused(changed, files):
     assert "format 2" in refusal(changed(format_version=3), *files)
 
 
-def test_a_bundle_with_all_layers_is_refused(scoring_bundle, tmp_path, files):
-    content = json.loads((scoring_bundle / "bertscore.json").read_bytes()) | {"all_layers": True}
+def test_a_bundle_with_all_layers_is_refused(minilm_scoring_bundle, tmp_path, files):
+    content = json.loads((minilm_scoring_bundle / "bertscore.json").read_bytes()) | {"all_layers": True}
     (tmp_path / "bertscore.json").write_text(json.dumps(content))
     assert "--all-layers" in refusal(tmp_path, *files)
 

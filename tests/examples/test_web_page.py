@@ -51,9 +51,9 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def site(scoring_bundle, tmp_path_factory):
+def site(minilm_scoring_bundle, tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    done = run_node("site.mjs", scoring_bundle, folder)
+    done = run_node("site.mjs", minilm_scoring_bundle, folder)
     assert (done.returncode, done.stderr) == (0, "")
     return folder
 
@@ -114,11 +114,11 @@ def complaints(browser):
     return [entry["message"] for entry in browser.get_log("browser")]
 
 
-def test_scores_are_those_of_python_and_no_text_leaves_the_page(browser, opened, compare, site, scoring_bundle):
+def test_scores_are_those_of_python_and_no_text_leaves_the_page(browser, opened, compare, site, minilm_scoring_bundle):
     with serving(site) as address:
         opened(address)
     scores = compare(*zip(*PAIRS, strict=True))  # nothing serves any more
-    with BERTScorer(scoring_bundle, device="cpu") as scorer, pytest.warns(UserWarning, match=r"empty|longer"):
+    with BERTScorer(minilm_scoring_bundle, device="cpu") as scorer, pytest.warns(UserWarning, match=r"empty|longer"):
         expected = scorer.score(*zip(*PAIRS, strict=True))
     np.testing.assert_allclose(scores, np.stack(expected), rtol=0, atol=1e-5)
     assert error_of(browser) == ""
@@ -127,14 +127,14 @@ def test_scores_are_those_of_python_and_no_text_leaves_the_page(browser, opened,
     assert {name.startswith(address) for name in fetched} == {True}
 
 
-def test_tokens_are_shaded_by_their_nearest_and_show_it(browser, opened, compare, site, scoring_bundle):
+def test_tokens_are_shaded_by_their_nearest_and_show_it(browser, opened, compare, site, minilm_scoring_bundle):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
     with serving(site) as address:
         opened(address)
         compare([CANDIDATE], [REFERENCE])
-    bundle = open_bundle(scoring_bundle)
+    bundle = open_bundle(minilm_scoring_bundle)
     with BERTScorer(bundle.path, device="cpu") as scorer:
         found = token_similarity(scorer, TokenNames(bundle), CANDIDATE, REFERENCE)
     for side, matches in (("candidate", found.candidate_matches), ("reference", found.reference_matches)):
