@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
 from bertscore_onnx.errors import InputTypeError
 from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling
@@ -23,6 +24,10 @@ from bertscore_onnx.scoring.inputs import Reference, check_positive, collect_pai
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.text_scorer import TextScorer
 from bertscore_onnx.text.tokenizer import LongText
+
+Cands = Iterable[str] | EncodedTexts
+Refs = Iterable[Reference] | EncodedTexts
+Size = int | None
 
 
 class BERTScorer(TextScorer):
@@ -52,6 +57,7 @@ class BERTScorer(TextScorer):
         allow_fp32_baseline: bool = False,
         long_text: LongText = "truncate",
         max_length: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
     ) -> None:
         """Load a bundle.
 
@@ -87,6 +93,8 @@ class BERTScorer(TextScorer):
             max_length: the most tokens of a text, or of a window of it, special tokens included, as
                 `tokenizer.model_max_length` counts them; None for the model's own maximum, which is also the most that
                 may be given.
+            optimize_for: "throughput" runs a batch of texts on each CPU thread. "latency" runs one batch on all of
+                them, which then spin for a moment: one pair is faster, many are slower, and so is what else runs here.
 
         Raises:
             InputError: an argument is out of range.
@@ -106,7 +114,14 @@ class BERTScorer(TextScorer):
             precision=precision,
             verify=verify,
         )
-        pipeline = Pipeline(bundle, long_text=long_text, max_length=max_length, device=device, num_threads=nthreads)
+        pipeline = Pipeline(
+            bundle,
+            long_text=long_text,
+            max_length=max_length,
+            device=device,
+            num_threads=nthreads,
+            optimize_for=optimize_for,
+        )
         super().__init__(pipeline, None, Rescaling(), batch_size)
         if rescale_with_baseline:
             self._rescaling = self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)
@@ -196,32 +211,16 @@ class BERTScorer(TextScorer):
 
     @overload
     def score(
-        self,
-        cands: Iterable[str] | EncodedTexts,
-        refs: Iterable[Reference] | EncodedTexts,
-        verbose: bool = ...,
-        batch_size: int | None = ...,
-        return_hash: Literal[False] = ...,
+        self, cands: Cands, refs: Refs, verbose: bool = ..., batch_size: Size = ..., return_hash: Literal[False] = ...
     ) -> Scores: ...
 
     @overload
     def score(
-        self,
-        cands: Iterable[str] | EncodedTexts,
-        refs: Iterable[Reference] | EncodedTexts,
-        verbose: bool = ...,
-        batch_size: int | None = ...,
-        *,
-        return_hash: Literal[True],
+        self, cands: Cands, refs: Refs, verbose: bool = ..., batch_size: Size = ..., *, return_hash: Literal[True]
     ) -> tuple[Scores, str]: ...
 
     def score(
-        self,
-        cands: Iterable[str] | EncodedTexts,
-        refs: Iterable[Reference] | EncodedTexts,
-        verbose: bool = False,
-        batch_size: int | None = None,
-        return_hash: bool = False,
+        self, cands: Cands, refs: Refs, verbose: bool = False, batch_size: Size = None, return_hash: bool = False
     ) -> Scores | tuple[Scores, str]:
         """Score candidates against their references.
 

@@ -6,7 +6,7 @@ Those of `concurrent.futures` take no more work once the main thread has returne
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
@@ -53,18 +53,6 @@ class ThreadPool:
         finally:
             for future in running:
                 future.cancel()
-
-    def map_in_line(self, work: Callable[[T], Result], items: Sequence[T]) -> list[Result]:
-        """Do the work for a few items, the first in the caller's thread, and return the results in order.
-
-        Raises:
-            ClosedError: the threads were closed.
-        """
-        if not self._number:
-            return [*self.map(work, items)]
-        others = [self.submit(work, item) for item in items[1:]]
-        first = [work(item) for item in items[:1]]
-        return first + [future.result() for future in others]
 
     def submit(self, work: Callable[[T], Result], item: T) -> Future[Result]:
         """Do the work for one item in a thread, as soon as one is free; or here, where there is none.

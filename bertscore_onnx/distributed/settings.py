@@ -5,6 +5,7 @@ from os import PathLike, fspath
 from typing import Any, TypedDict, get_type_hints
 
 from bertscore_onnx.bundle.store import Precision
+from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.text.tokenizer import LongText
@@ -34,6 +35,7 @@ class ScorerSettings(TokenizerSettings, total=False):
     baseline_path: str | PathLike[str] | None
     verify: bool
     allow_fp32_baseline: bool
+    optimize_for: OptimizeFor
 
 
 def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -> dict[str, Any]:

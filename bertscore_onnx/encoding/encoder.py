@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.allocation import ReusedMemory, trim_memory
-from bertscore_onnx.encoding.batching import Batch, RunMode, plan_runs
+from bertscore_onnx.encoding.batching import Batch, plan_runs
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.model import OnnxModel
+from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
 from bertscore_onnx.encoding.padding import pad_texts
 from bertscore_onnx.encoding.running import run_batches
 from bertscore_onnx.errors import EncodingError
@@ -33,10 +34,17 @@ class PaddedBatch(NamedTuple):
 class Encoder:
     """The model of one bundle on one provider, for any number of texts; threads may share it."""
 
-    def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        *,
+        device: object = None,
+        num_threads: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
+    ) -> None:
         """Load the model; arguments and errors are those of `OnnxModel`."""
         self._manifest = bundle.manifest
-        self._model = OnnxModel(bundle, device=device, num_threads=num_threads)
+        self._model = OnnxModel(bundle, device=device, num_threads=num_threads, optimize_for=optimize_for)
         self._graph = self._model.graph
         self._provider = self._graph.provider
         self._threads = ThreadPool(self._graph.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
@@ -96,7 +104,7 @@ class Encoder:
             TokenizerError: an id is none of the model's.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
-        plan = plan_runs(
+        batches = plan_runs(
             lengths,
             max_tokens or self.max_tokens,
             max_items,
@@ -105,14 +113,14 @@ class Encoder:
             padding=self._manifest.padding,
         )
         first = np.zeros_like(lengths) if kept is None else kept[:, 0]  # (texts,)
-        table = self._empty_table(lengths if kept is None else kept[:, 1] - first, plan.batches, memory)
+        table = self._empty_table(lengths if kept is None else kept[:, 1] - first, batches, memory)
 
         def run(padded: PaddedBatch) -> int:
-            output = self._model.run(padded.input_ids, padded.mask, latency=plan.mode is RunMode.LATENCY)
+            output = self._model.run(padded.input_ids, padded.mask)
             return self._fill(table, padded, output, first[padded.batch])
 
-        batches = (self._pad(batch, [sequences[text] for text in batch]) for batch in plan.batches)
-        run_batches(run, batches, plan.mode, self._threads, is_stopped=is_stopped, advance=advance)
+        padded = (self._pad(batch, [sequences[text] for text in batch]) for batch in batches)
+        run_batches(run, padded, self._threads, is_stopped=is_stopped, advance=advance)
         return table
 
     def release_memory(self) -> None:

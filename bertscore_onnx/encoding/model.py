@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
+from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
 from bertscore_onnx.errors import EncodingError, GraphError
 
 _INPUTS = {"input_ids", "attention_mask"}
@@ -13,15 +14,22 @@ _INPUTS = {"input_ids", "attention_mask"}
 class OnnxModel:
     """The model of one bundle on one provider; threads may share it."""
 
-    def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        *,
+        device: object = None,
+        num_threads: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
+    ) -> None:
         """Load the graph.
 
         Args:
             bundle: the bundle whose graph to run.
-            device, num_threads: as in `Sessions`.
+            device, num_threads, optimize_for: as in `SharedSession`.
 
         Raises:
-            MissingExtraError, InputError, DeviceError: as `Sessions` says.
+            MissingExtraError, InputError, DeviceError: as `SharedSession` says.
             GraphError: the graph cannot be loaded, or its inputs or output are not those of the manifest.
         """
         manifest = self._manifest = bundle.manifest
@@ -33,19 +41,22 @@ class OnnxModel:
         self._layers = (len(manifest.layers),) if manifest.all_layers else ()
         output = {manifest.output: [*self._layers, "batch", "tokens", manifest.hidden_size]}
         self.graph: OnnxGraph = OnnxGraph(
-            bundle, bundle.graph_path, manifest.inputs, output, device=device, num_threads=num_threads
+            bundle,
+            bundle.graph_path,
+            manifest.inputs,
+            output,
+            device=device,
+            num_threads=num_threads,
+            optimize_for=optimize_for,
         )
         """The graph on its provider."""
 
-    def run(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.bool_], *, latency: bool = False
-    ) -> NDArray[np.float32]:
+    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Run the graph on one padded batch.
 
         Args:
             input_ids: token ids, (batch, tokens).
             mask: true on real tokens, (batch, tokens).
-            latency: as in `OnnxGraph.run`.
 
         Returns:
             Unit vectors, (layers, batch, tokens, hidden); without meaning on padding.
@@ -55,7 +66,7 @@ class OnnxModel:
             OutOfMemoryError, ClosedError, DeviceError: as `OnnxGraph.run` says.
         """
         values = {"input_ids": input_ids, "attention_mask": mask.astype(np.int64)}
-        [output] = self.graph.run({name: values[name] for name in self._manifest.inputs}, latency=latency)
+        [output] = self.graph.run({name: values[name] for name in self._manifest.inputs})
         expected = (*self._layers, *mask.shape, self._manifest.hidden_size)
         if output.shape != expected:
             raise EncodingError(f"The model gave vectors of shape {output.shape}; expected {expected}. Export again.")

@@ -10,8 +10,9 @@ from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIG
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.batching import Batch, RunMode, plan_runs
+from bertscore_onnx.encoding.batching import Batch, plan_runs
 from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
+from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
 from bertscore_onnx.encoding.padding import pad_texts
 from bertscore_onnx.encoding.running import run_batches
 from bertscore_onnx.errors import EncodingError, GraphError
@@ -22,15 +23,22 @@ from bertscore_onnx.matching.weights import TokenWeights
 class ScoringGraph(Closeable):
     """The scoring graph of one bundle on one provider; threads may share it."""
 
-    def __init__(self, bundle: Bundle, *, device: object = None, num_threads: int | None = None) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        *,
+        device: object = None,
+        num_threads: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
+    ) -> None:
         """Load the graph.
 
         Args:
             bundle: the bundle.
-            device, num_threads: as in `Sessions`.
+            device, num_threads, optimize_for: as in `SharedSession`.
 
         Raises:
-            MissingExtraError, InputError, DeviceError: as `Sessions` says.
+            MissingExtraError, InputError, DeviceError: as `SharedSession` says.
             GraphError: the bundle has no such graph, or it cannot be loaded.
         """
         manifest = self._manifest = bundle.manifest
@@ -39,7 +47,13 @@ class ScoringGraph(Closeable):
         shape: list[int | str] = [len(manifest.layers), "pairs"] if manifest.all_layers else ["pairs"]
         outputs = dict.fromkeys(SCORING_OUTPUTS, shape)
         self._graph = OnnxGraph(
-            bundle, bundle.scoring_path, SCORING_INPUTS, outputs, device=device, num_threads=num_threads
+            bundle,
+            bundle.scoring_path,
+            SCORING_INPUTS,
+            outputs,
+            device=device,
+            num_threads=num_threads,
+            optimize_for=optimize_for,
         )
         self._threads = ThreadPool(self._graph.concurrency if self._graph.concurrency > 1 else 0, "bertscore-score")
 
@@ -72,7 +86,7 @@ class ScoringGraph(Closeable):
             OutOfMemoryError, DeviceError: as `OnnxGraph.run` says.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
-        plan = plan_runs(
+        batches = plan_runs(
             np.maximum(lengths[candidate], lengths[reference]),
             self._graph.provider.max_tokens(self._manifest.hidden_size) // 2,  # of either side
             max_items,
@@ -88,13 +102,11 @@ class ScoringGraph(Closeable):
                 for texts in (candidate, reference)
                 for array in self._padded([sequences[text] for text in texts[batch]])
             ]
-            outputs = self._graph.run(
-                dict(zip(SCORING_INPUTS, feed, strict=True)), table, latency=plan.mode is RunMode.LATENCY
-            )
+            outputs = self._graph.run(dict(zip(SCORING_INPUTS, feed, strict=True)), table)
             scores[:, :, batch] = np.stack(outputs).reshape(3, -1, len(batch))
             return len(batch)
 
-        run_batches(run, plan.batches, plan.mode, self._threads, is_stopped=is_stopped, advance=advance)
+        run_batches(run, batches, self._threads, is_stopped=is_stopped, advance=advance)
         return self._checked(scores, sequences, candidate, reference, weights)
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from bertscore_onnx.encoding.allocation import ReusedMemory
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.encoding.encoder import Encoder
+from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
 from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import PairScores, match_pairs
@@ -53,6 +54,7 @@ class Pipeline(Closeable):
         max_length: int | None = None,
         device: object = None,
         num_threads: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
         encoder: Encoder | None = None,
         by_pairs: bool = False,
     ) -> None:
@@ -61,7 +63,7 @@ class Pipeline(Closeable):
         Args:
             bundle: the bundle.
             long_text, max_length: as for `load_tokenizer`.
-            device, num_threads: as for `Encoder`.
+            device, num_threads, optimize_for: as for `Encoder`.
             encoder: a model to use that is loaded already.
             by_pairs: score by the bundle's scoring graph, which encodes a text once for each of its pairs and keeps no
                 vectors; texts in windows, and those that come encoded, are matched as always. The model is then in
@@ -81,9 +83,15 @@ class Pipeline(Closeable):
         """The most tokens of a text where that was chosen; None for the model's own maximum."""
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
         """What makes the token ids; document counts of another cannot be used."""
-        self.encoder: Encoder = encoder or Encoder(bundle, device=device, num_threads=num_threads)
+        self.encoder: Encoder = encoder or Encoder(
+            bundle, device=device, num_threads=num_threads, optimize_for=optimize_for
+        )
         """The model."""
-        self._scoring_graph = ScoringGraph(bundle, device=device, num_threads=num_threads) if by_pairs else None
+        self._scoring_graph = (
+            ScoringGraph(bundle, device=device, num_threads=num_threads, optimize_for=optimize_for)
+            if by_pairs
+            else None
+        )
         self.model: str = (
             f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}, "
             f"max_length={self.tokenizer.max_length}"

@@ -40,7 +40,7 @@ def _memory_over_runs(model: OnnxModel, runs: int, leak_mb: float) -> list[float
         tokens = round(2 ** draw.uniform(1, 9))
         batch = draw.randint(1, max(1, MOST_TOKENS // tokens))
         mask = np.ones((batch, tokens), dtype=np.bool_)
-        model.run(np.full(mask.shape, 5, dtype=np.int64), mask, latency=draw.random() < 0.5)
+        model.run(np.full(mask.shape, 5, dtype=np.int64), mask)
         lost.append(np.ones(int(leak_mb * 1e6), dtype=np.uint8))
         samples.append(resident_mb())
     return samples

@@ -7,7 +7,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.onnx_runtime.providers import CPU, OPENVINO
-from bertscore_onnx.encoding.onnx_runtime.sessions import Sessions, open_session
+from bertscore_onnx.encoding.onnx_runtime.sessions import SharedSession, open_session
 from tests.support.fake_hub import fake_hub
 
 
@@ -51,13 +51,13 @@ def baseline_path(tmp_path):
 @pytest.fixture
 def loaded(monkeypatch):
     """Record the models that are loaded."""
-    made, original = [], Sessions.__init__
+    made, original = [], SharedSession.__init__
 
     def load(self, *arguments, **options):
         made.append(self)
         original(self, *arguments, **options)
 
-    monkeypatch.setattr(Sessions, "__init__", load)
+    monkeypatch.setattr(SharedSession, "__init__", load)
     return made
 
 

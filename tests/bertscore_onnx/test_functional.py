@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.errors import BaselineError, BertScoreOnnxError, DigestError, InputError, UnknownModelError
+from bertscore_onnx.errors import (
+    BaselineError,
+    BertScoreOnnxError,
+    ClosedError,
+    DigestError,
+    InputError,
+    UnknownModelError,
+)
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 
 
@@ -70,9 +77,10 @@ def test_the_models_of_the_last_two_settings_are_kept(loaded, tiny_bundle, all_l
 
 def test_clear_releases_the_models(loaded, tiny_bundle):
     score(["a cat"], ["the cat"], tiny_bundle)
-    assert loaded[0].opened()
+    loaded[0].get()
     score.clear()
-    assert not loaded[0].opened()
+    with pytest.raises(ClosedError):
+        loaded[0].get()
     score(["a cat"], ["the cat"], tiny_bundle)
     assert len(loaded) == 2
 

@@ -58,6 +58,10 @@ def serve(
     nthreads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
     ] = None,
+    optimize_for: Annotated[
+        Literal["throughput", "latency"],
+        typer.Option(help="A batch of texts on each CPU thread, or one batch on all threads: fast where few ask."),
+    ] = "throughput",
     precision: Annotated[
         Precision | None,
         typer.Option(
@@ -139,7 +143,14 @@ def serve(
     def load(bundle: "Bundle") -> "BERTScorer":
         from bertscore_onnx.scorer import BERTScorer
 
-        return BERTScorer(bundle.path, device=device, nthreads=nthreads, long_text=long_text, max_length=max_length)
+        return BERTScorer(
+            bundle.path,
+            device=device,
+            nthreads=nthreads,
+            long_text=long_text,
+            max_length=max_length,
+            optimize_for=optimize_for,
+        )
 
     with Models.load(
         model,

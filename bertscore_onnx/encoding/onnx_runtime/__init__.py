@@ -1,1 +1,1 @@
-"""Sessions of ONNX Runtime: which provider runs a graph, and how it is opened and run."""
+"""SharedSession of ONNX Runtime: which provider runs a graph, and how it is opened and run."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.encoding.onnx_runtime.providers import Provider, load_onnxruntime
-from bertscore_onnx.encoding.onnx_runtime.sessions import OUT_OF_MEMORY, Sessions
+from bertscore_onnx.encoding.onnx_runtime.sessions import OUT_OF_MEMORY, OptimizeFor, SharedSession
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, GraphError, OutOfMemoryError, one_line
 
 _log = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ class OnnxGraph:
         *,
         device: object = None,
         num_threads: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
     ) -> None:
         """Load the graph.
 
@@ -38,36 +39,33 @@ class OnnxGraph:
             inputs: what it needs, each int64 (batch, tokens).
             outputs: what it gives, each fp32, and in which shape; one axis, named "batch" or "pairs", is that of the
                 batch.
-            device, num_threads: as in `Sessions`.
+            device, num_threads, optimize_for: as in `SharedSession`.
 
         Raises:
-            MissingExtraError, InputError, DeviceError: as `Sessions` says.
+            MissingExtraError, InputError, DeviceError: as `SharedSession` says.
             GraphError: the graph cannot be loaded, or its inputs or outputs are not those.
         """
         self._inputs, self._outputs = [*inputs], [*outputs]
         self._axes = [next(axis for axis, size in enumerate(shape) if size in _BATCH) for shape in outputs.values()]
-        self._sessions = Sessions(bundle, graph, device=device, num_threads=num_threads)
-        self._check(self._sessions.get(), outputs)
-        self.provider: Provider = self._sessions.provider
+        self._session = SharedSession(bundle, graph, device=device, num_threads=num_threads, optimize_for=optimize_for)
+        self._check(self._session.get(), outputs)
+        self.provider: Provider = self._session.provider
         """The provider in use."""
-        self.num_threads: int = self._sessions.num_threads
+        self.num_threads: int = self._session.num_threads
         """CPU threads to use."""
-        self.concurrency: int = self.provider.concurrency or self.num_threads
+        self.concurrency: int = self._session.concurrency
         """How many runs at a time keep the provider busy."""
 
     def run(
         self,
         batch: Mapping[str, NDArray[np.int64]],
         shared: Mapping[str, NDArray[np.float32]] | None = None,
-        *,
-        latency: bool = False,
     ) -> list[NDArray[np.float32]]:
         """Run the graph on one padded batch.
 
         Args:
             batch: the inputs, each (batch, tokens).
             shared: inputs that do not depend on the batch.
-            latency: whether no other run goes on beside this one, so that it may use every thread.
 
         Returns:
             The outputs, in their order.
@@ -75,11 +73,11 @@ class OnnxGraph:
         Raises:
             EncodingError: the run failed.
             OutOfMemoryError: not even a batch of one fits into the device's memory.
-            ClosedError, DeviceError: as `Sessions.get` says.
+            ClosedError, DeviceError: as `SharedSession.get` says.
         """
         try:
             with exit_gate:
-                return self._compute(self._sessions.get(latency=latency), {**batch, **(shared or {})})
+                return self._compute(self._session.get(), {**batch, **(shared or {})})
         except BertScoreOnnxError:
             raise
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
@@ -97,7 +95,7 @@ class OnnxGraph:
             ) from reason
         _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
         halves = [
-            self.run({name: values[half] for name, values in batch.items()}, shared, latency=latency)
+            self.run({name: values[half] for name, values in batch.items()}, shared)
             for half in (slice(number // 2), slice(number // 2, None))
         ]
         return [np.concatenate(parts, axis) for axis, parts in zip(self._axes, zip(*halves, strict=True), strict=True)]
@@ -110,12 +108,11 @@ class OnnxGraph:
         options.add_run_config_entry("memory.enable_memory_arena_shrinkage", self.provider.arena)
         one_token = dict.fromkeys(self._inputs, np.ones((1, 1), dtype=np.int64))
         with exit_gate:
-            for session in self._sessions.opened():
-                session.run(self._outputs, one_token, options)
+            self._session.get().run(self._outputs, one_token, options)
 
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""
-        self._sessions.close()
+        self._session.close()
 
     def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
         outputs: list[NDArray[np.float32]]

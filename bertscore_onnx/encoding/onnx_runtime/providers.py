@@ -38,9 +38,6 @@ class Provider:
     concurrency: int | None = None
     """How many runs at a time keep it busy; None for one per CPU thread."""
 
-    has_latency_mode: bool = True
-    """Whether one run alone is faster in a session of its own, which has all CPU threads."""
-
     splits_little_work: bool = True
     """Whether a few texts are split into a batch per concurrent run, so that no thread is idle."""
 
@@ -110,7 +107,6 @@ CUDA = Provider(
     "cuda",
     "gpu",
     concurrency=2,  # one is prepared while another computes
-    has_latency_mode=False,
     splits_little_work=False,
     batch_values=16_384 * 1024,
     batch_tokens=65_536,
@@ -135,7 +131,6 @@ COREML = Provider(
     "coreml",
     "cpu",
     concurrency=2,  # one is prepared while another computes
-    has_latency_mode=False,
     splits_little_work=False,
     survives_fork=False,
     only_on="macOS",

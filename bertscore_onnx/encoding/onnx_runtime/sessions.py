@@ -1,4 +1,4 @@
-"""The ONNX Runtime sessions of one graph on one provider: opened once, when needed, and again in a forked child."""
+"""The ONNX Runtime session of one graph on one provider: opened once, and again in a forked child."""
 
 import logging
 import os
@@ -6,7 +6,7 @@ import threading
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 from weakref import WeakSet
 
 from bertscore_onnx.bundle.external_data import mapped_links
@@ -24,6 +24,10 @@ Whatever else a CPU fails on is the graph's fault too, but for memory."""
 OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_alloc")
 """How ONNX Runtime's messages, in small letters, tell that memory ran out; its exceptions do not."""
 
+OptimizeFor = Literal["throughput", "latency"]
+"""What a session is for: "throughput" are many runs side by side, one thread each; "latency" is one run at a time with
+all threads, which spin for a while after it, waiting for the next."""
+
 MAX_THREADS = 1024
 """More than any machine has CPUs for; each takes memory, and their number in a process is limited."""
 
@@ -31,7 +35,7 @@ _WARNING, _FATAL = 2, 4
 """Severities of ONNX Runtime's log; the first is its default."""
 
 _opening = threading.Lock()  # sessions opened side by side race inside ONNX Runtime
-_in_use: "WeakSet[Sessions]" = WeakSet()
+_in_use: "WeakSet[SharedSession]" = WeakSet()
 _inherited: list[Any] = []  # sessions of the parent process, never released: ONNX Runtime would crash joining threads
 
 
@@ -39,42 +43,48 @@ def _prepare_child() -> None:
     """Start afresh in a forked child, where the threads that hold the lock or belong to a session do not exist."""
     global _opening
     _opening = threading.Lock()
-    _inherited.extend(sessions._opened for sessions in _in_use)
+    _inherited.extend(shared._opened for shared in _in_use)
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_prepare_child)
 
 
-class Sessions:
-    """The sessions of one bundle; threads may share them.
-
-    On a CPU many small runs side by side, one thread each, have the highest throughput, and a single run with all
-    threads has the lowest latency. Each kind has a session of its own.
-    """
+class SharedSession:
+    """The session of one graph; threads may share it."""
 
     def __init__(
-        self, bundle: Bundle, graph: Path | None = None, *, device: object = None, num_threads: int | None = None
+        self,
+        bundle: Bundle,
+        graph: Path | None = None,
+        *,
+        device: object = None,
+        num_threads: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
     ) -> None:
-        """Open the session for throughput.
+        """Open the session.
 
         Args:
             bundle: the bundle that the graph is of.
             graph: which of its graphs to run; None for the encoder's.
             device: as in `choose_providers`.
             num_threads: CPU threads to use; None for all that this process may keep busy.
+            optimize_for: whether runs have one thread each, or one run has all.
 
         Raises:
             MissingExtraError: ONNX Runtime is not installed.
-            InputError: no such device name, or more threads than `MAX_THREADS`.
+            InputError: no such device name or aim, or more threads than `MAX_THREADS`.
             DeviceError: the device cannot run the graph.
             GraphError: no device can.
             DigestError: the bundle was replaced after it was opened.
         """
         if num_threads is not None and num_threads > MAX_THREADS:
             raise InputError(f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}, or None for all CPUs.")
+        if optimize_for not in get_args(OptimizeFor):
+            raise InputError(f'optimize_for is {optimize_for!r}; expected "throughput" or "latency".')
         self._bundle, self._graph = bundle, graph or bundle.graph_path
-        self._opened: dict[bool, Any] = {}
+        self._optimize_for: OptimizeFor = optimize_for
+        self._opened: Any = None
         self._pid = os.getpid()
         self._is_closed = False
         self.num_threads: int = num_threads or usable_cpus()
@@ -83,54 +93,53 @@ class Sessions:
         """The provider in use."""
         _in_use.add(self)
 
-    def get(self, *, latency: bool = False) -> Any:
-        """Return the session for runs side by side, or for a run that has all threads.
+    @property
+    def concurrency(self) -> int:
+        """How many runs at a time keep the provider busy."""
+        return 1 if self._optimize_for == "latency" else self.provider.concurrency or self.num_threads
+
+    def get(self) -> Any:
+        """Return the session.
 
         Raises:
-            ClosedError: the sessions were closed.
-            DeviceError: the process was forked and the provider cannot follow, or a second session does not fit.
-            DigestError: the bundle was replaced before a session was opened that is needed only now.
+            ClosedError: it was closed.
+            DeviceError: the process was forked and the provider cannot follow, or has no memory for it.
+            DigestError: the bundle was replaced before the session was opened again in a forked child.
         """
         if self._pid != os.getpid():
             self._follow_fork()
-        latency = latency and self.num_threads > 1 and self.provider.has_latency_mode
-        session = self._opened.get(latency)
+        session = self._opened
         if session is not None:
             return session
         with _opening:
             if self._is_closed:
                 raise ClosedError("The scorer was closed. Make a new one.")
-            if latency not in self._opened:
-                session, failure = self._open(self.provider, latency=latency)
-                if session is None:
+            if self._opened is None:
+                self._opened, failure = self._open(self.provider)
+                if self._opened is None:
                     raise self._unusable(self.provider, failure)
-                self._opened[latency] = session
-            return self._opened[latency]
-
-    def opened(self) -> list[Any]:
-        """Return the sessions that are open in this process."""
-        return [*self._opened.values()] if self._pid == os.getpid() else []
+            return self._opened
 
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""
         with _opening:
             self._is_closed = True
-            self._opened = {}
+            self._opened = None
 
     def _open_first(self, providers: list[Provider]) -> Provider:
         """Open a session on the first provider that works; one whose device was asked for by name must."""
         for provider in providers:
             with _opening:
-                session, failure = self._open(provider, latency=False)
-            if session is not None:
-                self._opened[False] = session
+                self._opened, failure = self._open(provider)
+            if self._opened is not None:
                 return provider
             if provider is not providers[-1]:
                 _log.warning("%s cannot be used, going on without it: %s", provider.name, failure)
         raise self._unusable(providers[-1], failure)
 
-    def _open(self, provider: Provider, *, latency: bool) -> tuple[Any, str]:
-        threads, streams = (self.num_threads, 1) if latency else (1, self.num_threads)
+    def _open(self, provider: Provider) -> tuple[Any, str]:
+        is_alone = self._optimize_for == "latency"
+        threads, streams = (self.num_threads, 1) if is_alone else (1, self.num_threads)
         onnxruntime = load_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -155,7 +164,7 @@ class Sessions:
                 "survive that. Make the scorer in the child process, or start that with the method "
                 '"spawn" or "forkserver".'
             )
-        self._opened, self._pid = {}, os.getpid()
+        self._opened, self._pid = None, os.getpid()
 
     def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
         failure, graph = one_line(failure), self._graph

@@ -57,14 +57,13 @@ def test_without_threads_callers_do_the_work_one_at_a_time():
 
     def call(names):
         names.extend(none.map(work, range(20)))
-        names.extend(none.map_in_line(work, range(20)))
 
     callers = [(threading.Thread(target=call, args=(found := [],)), found) for _ in range(4)]
     for thread, _ in callers:
         thread.start()
     for thread, found in callers:
         thread.join(60)
-        assert found == [thread] * 40
+        assert found == [thread] * 20
     assert max(most) == 1
 
 
@@ -149,31 +148,6 @@ def test_closing_lets_the_work_in_progress_finish(threads):
     may_go.set()
     caller.join(60)
     assert results == [7]
-
-
-def test_the_first_of_a_few_items_is_done_in_the_callers_thread(threads):
-    other_begun = threading.Event()
-
-    def work(item):
-        if item == 0:
-            assert other_begun.wait(60)
-        else:
-            other_begun.set()
-        return threading.current_thread().name
-
-    first, *others = threads.map_in_line(work, range(3))
-    assert first == threading.current_thread().name
-    assert all(name.startswith("bertscore-test") for name in others)
-    assert threads.map_in_line(work, [1]) == [first]
-    assert threads.map_in_line(work, []) == []
-
-
-@pytest.mark.parametrize("wrong", [0, 1])
-def test_an_error_in_line_is_raised_and_leaves_the_threads_usable(threads, wrong):
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            threads.map_in_line(lambda item: 1 // (item - wrong), range(2))
-    assert threads.map_in_line(lambda item: item, range(2)) == [0, 1]
 
 
 def test_threads_start_as_they_are_needed():

@@ -148,18 +148,21 @@ def input_named(name):
     return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])
 
 
-@pytest.mark.parametrize(("num_threads", "kinds"), [(9, [True]), (8, [False] * 4), (2, [False] * 2), (1, [False])])
-def test_a_few_texts_get_a_batch_per_thread_and_fewer_get_all_threads(bundle, monkeypatch, num_threads, kinds):
-    encoder, found = Encoder(bundle, device="cpu", num_threads=num_threads), []
+@pytest.mark.parametrize(
+    ("optimize_for", "num_threads", "sizes"),
+    [("throughput", 8, [1] * 4), ("throughput", 2, [2] * 2), ("throughput", 1, [4]), ("latency", 8, [4])],
+)
+def test_a_few_texts_get_a_batch_per_thread_or_one_batch(bundle, monkeypatch, optimize_for, num_threads, sizes):
+    encoder, found = Encoder(bundle, device="cpu", num_threads=num_threads, optimize_for=optimize_for), []
 
-    def run(model, *arguments, latency):
-        found.append(latency)
-        return original(model, *arguments, latency=latency)
+    def run(model, input_ids, mask):
+        found.append(len(mask))
+        return original(model, input_ids, mask)
 
     original = OnnxModel.run
     monkeypatch.setattr(OnnxModel, "run", run)
     encoder.encode(SEQUENCES)
-    assert found == kinds
+    assert sorted(found) == sizes
 
 
 def test_the_number_of_threads_does_not_change_vectors(bundle):

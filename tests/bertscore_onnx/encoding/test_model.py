@@ -8,7 +8,7 @@ from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
 from bertscore_onnx.encoding.onnx_runtime.providers import CPU, CUDA
-from bertscore_onnx.encoding.onnx_runtime.sessions import Sessions, open_session
+from bertscore_onnx.encoding.onnx_runtime.sessions import SharedSession, open_session
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 
 SESSIONS = "bertscore_onnx.encoding.onnx_runtime.sessions"
@@ -43,21 +43,25 @@ def bundle(tiny_bundle):
 
 @pytest.fixture
 def fail_above(monkeypatch):
-    """Return a function that lets the sessions opened from now on fail on more than `most` texts; give them a name."""
+    """Return a function that lets sessions from now on fail on more than `most` texts; give it the list of them."""
 
     def fail_above(most, message=NO_MEMORY):
-        sessions = {}
+        sessions = []
 
-        def get(self, *, latency=False):
-            if latency not in sessions:
-                sessions[latency] = SmallSession(original(self, latency=latency), most, message)
-            return sessions[latency]
+        def get(self):
+            sessions.append(SmallSession(original(self), most, message))
+            return sessions[-1]
 
-        original = Sessions.get
-        monkeypatch.setattr(Sessions, "get", get)
+        original = SharedSession.get
+        monkeypatch.setattr(SharedSession, "get", get)
         return sessions
 
     return fail_above
+
+
+def sizes(sessions):
+    """Return how many texts each run had."""
+    return [size for session in sessions for size in session.batches]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +74,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(bundle, fail_above, cap
     found = model.run(INPUT_IDS, MASK)
     assert found.shape == expected.shape
     assert np.abs(found - expected)[:, MASK].max() <= 1e-6
-    assert sessions[False].batches == batches
+    assert sizes(sessions) == batches
     assert ("ran out of memory on a batch of shape (5, 4); halving it" in caplog.text) == (most < 5)
 
 
@@ -81,13 +85,6 @@ def test_every_layer_of_the_halves_is_joined(all_layers_bundle, fail_above):
     found = model.run(INPUT_IDS, MASK)
     assert found.shape == expected.shape == (4, 5, 4, 32)
     assert np.abs(found - expected)[:, MASK].max() <= 1e-6
-
-
-def test_the_halves_of_a_run_alone_are_alone(bundle, fail_above):
-    model = OnnxModel(bundle, device="cpu", num_threads=8)
-    sessions = fail_above(2)
-    model.run(INPUT_IDS, MASK, latency=True)
-    assert len(sessions[True].batches) == 5
 
 
 def test_an_encoder_short_of_memory_gives_the_same_vectors(bundle, fail_above):
@@ -125,19 +122,19 @@ def test_any_other_failure_is_told_at_once(bundle, fail_above):
     ) as caught:
         model.run(INPUT_IDS, MASK)
     assert not isinstance(caught.value, OutOfMemoryError)
-    assert sessions[False].batches == [5]
+    assert sizes(sessions) == [5]
 
 
 def test_vectors_of_another_shape_are_refused(bundle, monkeypatch):
     model = OnnxModel(bundle, device="cpu")
-    monkeypatch.setattr(OnnxGraph, "run", lambda self, batch, *, latency: [np.zeros((5, 4, 31), np.float32)])
+    monkeypatch.setattr(OnnxGraph, "run", lambda self, batch: [np.zeros((5, 4, 31), np.float32)])
     with pytest.raises(EncodingError, match=r"shape \(5, 4, 31\); expected \(5, 4, 32\)"):
         model.run(INPUT_IDS, MASK)
 
 
-def test_a_run_alone_gives_the_vectors_of_runs_concurrency(bundle):
-    model = OnnxModel(bundle, device="cpu", num_threads=8)
-    together, latency = model.run(INPUT_IDS, MASK), model.run(INPUT_IDS, MASK, latency=True)
+def test_a_run_on_all_threads_gives_the_same_vectors(bundle):
+    together = OnnxModel(bundle, device="cpu", num_threads=8).run(INPUT_IDS, MASK)
+    latency = OnnxModel(bundle, device="cpu", num_threads=8, optimize_for="latency").run(INPUT_IDS, MASK)
     assert np.abs(together - latency)[:, MASK].max() <= 1e-6
 
 

@@ -53,6 +53,9 @@ def test_runs_a_bundle(run, installed_bundle):
     output = run("doctor").stdout
     assert f"{installed_bundle}: valid\n" in output
     assert f"8 golden pairs of {installed_bundle} on " in output
+    assert re.search(
+        r"^one pair +\d+\.\d ms optimized for throughput and \d+\.\d ms optimized for latency", output, re.MULTILINE
+    )
 
 
 def test_json_has_the_same_facts(run, installed_bundle):
@@ -61,6 +64,8 @@ def test_json_has_the_same_facts(run, installed_bundle):
     assert report["trial"]["path"] == str(installed_bundle)
     assert report["trial"]["pairs"] == 8
     assert report["trial"]["error"] is None
+    assert report["trial"]["pair_ms"].keys() == {"throughput", "latency"}
+    assert min(report["trial"]["pair_ms"].values()) > 0
     assert report["usable_cpus"] >= 1
 
 

@@ -16,7 +16,7 @@ from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
 from bertscore_onnx.encoding.onnx_runtime.providers import CPU, CUDA, OPENVINO
-from bertscore_onnx.encoding.onnx_runtime.sessions import Sessions, open_session
+from bertscore_onnx.encoding.onnx_runtime.sessions import SharedSession, open_session
 from bertscore_onnx.errors import ClosedError, DeviceError, DigestError, GraphError, InputError
 from tests.support.processes import forks, in_forked_child
 
@@ -32,35 +32,39 @@ def threads_of(session):
     return session.get_session_options().intra_op_num_threads
 
 
-def run_once(sessions, *, latency):
+def run_once(shared):
     """Run a session, so that its threads have begun; return it."""
-    session = sessions.get(latency=latency)
+    session = shared.get()
     ids = np.full((8, 32), 5)
     session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
     return session
 
 
+def in_latency_mode(bundle, num_threads=3):
+    return SharedSession(bundle, device="cpu", num_threads=num_threads, optimize_for="latency")
+
+
 def test_for_throughput_a_run_has_one_thread_and_for_latency_all(bundle):
-    sessions = Sessions(bundle, device="cpu", num_threads=3)
-    assert threads_of(sessions.get(latency=False)) == 1
-    assert threads_of(sessions.get(latency=True)) == 3
+    throughput, latency = SharedSession(bundle, device="cpu", num_threads=3), in_latency_mode(bundle)
+    assert (threads_of(throughput.get()), throughput.concurrency) == (1, 3)
+    assert (threads_of(latency.get()), latency.concurrency) == (3, 1)
 
 
-def test_each_session_is_opened_once(bundle):
-    sessions = Sessions(bundle, device="cpu", num_threads=3)
-    for latency in (False, True):
-        assert sessions.get(latency=latency) is sessions.get(latency=latency)
+def test_another_aim_is_refused(bundle):
+    with pytest.raises(InputError, match='optimize_for is \'speed\'; expected "throughput" or "latency"'):
+        SharedSession(bundle, device="cpu", optimize_for="speed")
 
 
-def test_many_threads_open_one_session(bundle, monkeypatch):
-    sessions, opened = Sessions(bundle, device="cpu", num_threads=3), []
+def test_the_session_is_opened_once(bundle, monkeypatch):
+    opened = []
 
     def count(*arguments):
         opened.append(arguments)
         return open_session(*arguments)
 
     monkeypatch.setattr(f"{SESSIONS}.open_session", count)
-    threads = [threading.Thread(target=sessions.get, kwargs={"latency": True}) for _ in range(16)]
+    shared = SharedSession(bundle, device="cpu", num_threads=3)
+    threads = [threading.Thread(target=shared.get) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -69,7 +73,7 @@ def test_many_threads_open_one_session(bundle, monkeypatch):
 
 
 def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
-    """Sessions created side by side race inside ONNX Runtime."""
+    """SharedSession created side by side race inside ONNX Runtime."""
     busy, overlaps = threading.Lock(), []
 
     def open_alone(*arguments):
@@ -80,7 +84,7 @@ def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
         return opened
 
     monkeypatch.setattr(f"{SESSIONS}.open_session", open_alone)
-    threads = [threading.Thread(target=Sessions, args=(bundle,), kwargs={"device": "cpu"}) for _ in range(6)]
+    threads = [threading.Thread(target=SharedSession, args=(bundle,), kwargs={"device": "cpu"}) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -88,10 +92,10 @@ def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
     assert overlaps == [False] * 6
 
 
-@pytest.mark.parametrize("latency", [False, True])
-def test_a_session_keeps_no_memory_for_every_shape(bundle, latency):
-    sessions = Sessions(bundle, device="cpu", num_threads=3)
-    assert not sessions.get(latency=latency).get_session_options().enable_mem_pattern
+@pytest.mark.parametrize("optimize_for", ["throughput", "latency"])
+def test_a_session_keeps_no_memory_for_every_shape(bundle, optimize_for):
+    shared = SharedSession(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
+    assert not shared.get().get_session_options().enable_mem_pattern
 
 
 @pytest.mark.parametrize(
@@ -108,13 +112,13 @@ def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, prov
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, failure))
     with pytest.raises(error, match=failure):
-        Sessions(bundle)
+        SharedSession(bundle)
 
 
 def test_names_in_a_graph_cannot_forge_lines(bundle, monkeypatch):
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, "a\x1b[2J\nINFO b"))
     with pytest.raises(GraphError) as caught:
-        Sessions(bundle, device="cpu")
+        SharedSession(bundle, device="cpu")
     assert str(caught.value).isprintable()
 
 
@@ -131,30 +135,24 @@ def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key,
         tensor.external_data.add(key=name, value=content)
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(GraphError, match=r"model\.onnx cannot be loaded"):
-        Sessions(Bundle(tmp_path, bundle.manifest), device="cpu")
-
-
-def test_with_one_thread_one_session_does_for_both(bundle):
-    sessions = Sessions(bundle, device="cpu", num_threads=1)
-    assert sessions.get(latency=True) is sessions.get(latency=False)
+        SharedSession(Bundle(tmp_path, bundle.manifest), device="cpu")
 
 
 def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
     monkeypatch.setattr(f"{SESSIONS}.usable_cpus", lambda: 5)
-    assert Sessions(bundle, device="cpu").num_threads == 5
+    assert SharedSession(bundle, device="cpu").num_threads == 5
 
 
-@pytest.mark.parametrize("latency", [False, True])
-def test_closed_sessions_say_so(bundle, latency):
-    sessions = Sessions(bundle, device="cpu", num_threads=3)
-    sessions.close()
+def test_a_closed_session_says_so(bundle):
+    shared = SharedSession(bundle, device="cpu", num_threads=3)
+    shared.close()
     with pytest.raises(ClosedError, match="was closed"):
-        sessions.get(latency=latency)
+        shared.get()
 
 
 def test_openvino_is_told_precision_and_threads(bundle, opened_as_openvino):
-    sessions = Sessions(bundle, device="openvino", num_threads=3)
-    sessions.get(latency=True)
+    for optimize_for in ("throughput", "latency"):
+        SharedSession(bundle, device="openvino", num_threads=3, optimize_for=optimize_for)
     assert [json.loads(options["load_config"]) for options in opened_as_openvino] == [
         {"CPU": {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": "3", "NUM_STREAMS": streams}}
         for streams in ("3", "1")
@@ -165,33 +163,34 @@ def test_openvino_is_told_precision_and_threads(bundle, opened_as_openvino):
 def test_openvino_computes_in_single_precision_where_nothing_else_is_said(bundle, opened_as_openvino, monkeypatch):
     provider = replace(OPENVINO, compute_precision=lambda: None)
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
-    Sessions(bundle, device="openvino")
+    SharedSession(bundle, device="openvino")
     [options] = opened_as_openvino
     assert json.loads(options["load_config"])["CPU"]["INFERENCE_PRECISION_HINT"] == "f32"
 
 
-def test_a_second_session_that_cannot_be_opened_is_told_of(bundle, monkeypatch):
-    sessions = Sessions(bundle, device="cpu", num_threads=3)
+@forks
+def test_a_session_that_a_child_cannot_open_is_told_of(bundle, monkeypatch):
+    shared = SharedSession(bundle, device="cpu", num_threads=3)
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, "bad allocation"))
     with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: bad allocation"):
-        sessions.get(latency=True)
+        in_forked_child(shared.get)
 
 
 @forks
-@pytest.mark.parametrize("latency", [False, True])
-def test_a_forked_child_opens_sessions_of_its_own(bundle, latency):
-    sessions = Sessions(bundle, device="cpu", num_threads=3)
-    parents = run_once(sessions, latency=latency)
-    assert in_forked_child(lambda: sessions.get(latency=latency) is not parents)
-    assert sessions.get(latency=latency) is parents
+@pytest.mark.parametrize("optimize_for", ["throughput", "latency"])
+def test_a_forked_child_opens_a_session_of_its_own(bundle, optimize_for):
+    shared = SharedSession(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
+    parents = run_once(shared)
+    assert in_forked_child(lambda: shared.get() is not parents)
+    assert shared.get() is parents
 
 
 @forks
 @pytest.mark.parametrize("let_go", [lambda held: held[0].close(), lambda held: held.clear()], ids=["close", "drop"])
 def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
     """ONNX Runtime would wait for the parent's threads, whose memory is not theirs any more, and crash."""
-    held = [Sessions(bundle, device="cpu", num_threads=8)]
-    run_once(held[0], latency=True)
+    held = [in_latency_mode(bundle, num_threads=8)]
+    run_once(held[0])
     assert in_forked_child(lambda: let_go(held)) is None
 
 
@@ -199,34 +198,34 @@ def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
 def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle):
     from bertscore_onnx.encoding.onnx_runtime import sessions as module
 
-    sessions = Sessions(bundle, device="cpu", num_threads=3)
+    shared = in_latency_mode(bundle)
     with module._opening:
-        assert in_forked_child(lambda: threads_of(sessions.get(latency=True))) == 3
+        assert in_forked_child(lambda: threads_of(shared.get())) == 3
 
 
 @forks
 def test_cuda_in_a_forked_child_is_refused(bundle):
-    sessions = Sessions(bundle, device="cpu")
-    sessions.provider = CUDA
+    shared = SharedSession(bundle, device="cpu")
+    shared.provider = CUDA
     with pytest.raises(
         DeviceError, match='Make the scorer in the child process, or start that with the method "spawn"'
     ):
-        in_forked_child(lambda: sessions.get(latency=False))
+        in_forked_child(shared.get)
 
 
 def test_the_first_device_that_works_is_taken(bundle, monkeypatch, caplog):
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA, CPU])
-    assert Sessions(bundle).provider == CPU
+    assert SharedSession(bundle).provider == CPU
     assert "CUDAExecutionProvider cannot be used, going on without it" in caplog.text
 
 
 def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
     whole = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, precision="int8"))
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA, CPU])
-    assert Sessions(whole).provider == CPU
+    assert SharedSession(whole).provider == CPU
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA])
     with pytest.raises(DeviceError, match=r"'cuda' was asked for, and the bundle .* is in int8, which runs on the CPU"):
-        Sessions(whole, device="cuda")
+        SharedSession(whole, device="cuda")
 
 
 class TestABundleThatIsReplaced:
@@ -243,18 +242,11 @@ class TestABundleThatIsReplaced:
         os.utime(folder / "new", ns=(status.st_atime_ns, status.st_mtime_ns))
         (folder / "new").replace(graph)
 
-    def test_no_second_session_is_opened(self, folder):
-        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
-        self.replace(folder)
-        with pytest.raises(DigestError, match=r"model\.onnx was replaced or removed .* Load the bundle again"):
-            sessions.get(latency=True)
-        assert threads_of(sessions.get()) == 1
-
     def test_no_first_session_is_opened(self, folder):
         bundle = open_bundle(folder)
         self.replace(folder)
         with pytest.raises(DigestError, match="was replaced"):
-            Sessions(bundle, device="cpu")
+            SharedSession(bundle, device="cpu")
 
     def test_data_beside_the_graph_counts_too(self, folder):
         onnx.save(
@@ -266,30 +258,31 @@ class TestABundleThatIsReplaced:
         )
         files = {name: file_digest(folder / name) for name in ("model.onnx", "data", "tokenizer.json")}
         write_manifest(folder, msgspec.structs.replace(read_manifest(folder), files=files))
-        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        bundle = open_bundle(folder)
         (folder / "data").write_bytes(bytes((folder / "data").stat().st_size))
         with pytest.raises(DigestError, match="data was replaced"):
-            sessions.get(latency=True)
+            SharedSession(bundle, device="cpu")
 
+    @forks
     def test_a_bundle_that_was_removed_is_told_of(self, folder):
-        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        shared = SharedSession(open_bundle(folder), device="cpu", num_threads=3)
         shutil.rmtree(folder)
         with pytest.raises(DigestError, match="was replaced or removed"):
-            sessions.get(latency=True)
+            in_forked_child(shared.get)
 
     def test_the_same_content_is_no_other_bundle(self, folder):
-        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        bundle = open_bundle(folder)
         shutil.copytree(folder, folder.with_name("copy"))
         shutil.rmtree(folder)
         folder.with_name("copy").rename(folder)
-        assert threads_of(sessions.get(latency=True)) == 3
+        assert threads_of(in_latency_mode(bundle).get()) == 3
 
     @forks
     def test_a_forked_child_opens_none(self, folder):
-        sessions = Sessions(open_bundle(folder), device="cpu", num_threads=3)
+        shared = SharedSession(open_bundle(folder), device="cpu", num_threads=3)
         self.replace(folder)
         with pytest.raises(DigestError, match="was replaced"):
-            in_forked_child(lambda: sessions.get())
+            in_forked_child(lambda: shared.get())
 
 
 class TestAWheelWithoutItsLibraries:
@@ -329,4 +322,4 @@ class TestAWheelWithoutItsLibraries:
 @pytest.mark.parametrize("number", [1025, 100_000, 2**63])
 def test_more_threads_than_any_machine_has_use_for_are_refused(bundle, number):
     with pytest.raises(InputError, match=rf"nthreads is {number:,}; expected at most 1,024"):
-        Sessions(bundle, device="cpu", num_threads=number)
+        SharedSession(bundle, device="cpu", num_threads=number)
