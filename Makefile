@@ -19,7 +19,7 @@ export HF_HUB_OFFLINE := 1
 # What is installed without bytecode is compiled once, and not by every process, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-distributed test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint engines hooks clean
+.PHONY: demo check quick test test-distributed test-ray test-spark test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint engines hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -43,8 +43,10 @@ test: $(INSTALLED)
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)
-	$(RUN) -m pytest --quiet --numprocesses 2 --dist loadgroup -m distributed \
-		tests/bertscore_onnx tests/documents tests/examples
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-ray test-spark
+
+test-ray test-spark: test-%: $(ENGINES)
+	$(RUN) -m pytest --quiet --durations 5 -m $* tests/bertscore_onnx tests/documents tests/examples
 
 # Run the examples with the packages they are for, each in an environment of its own: their requirements conflict.
 test-integrations: $(INSTALLED) $(INTEGRATIONS:%=%/.installed)

@@ -1,60 +1,144 @@
-"""Lays a bundle's graph out as a model repository of the Triton inference server.
+"""Lays a bundle out as a model repository of the Triton inference server, whose model answers P, R and F.
 
-    python examples/triton_repository.py BUNDLE REPOSITORY [NAME]
+    bertscore-onnx export --model roberta-large --scoring-graph --output BUNDLE
+    python triton_repository.py BUNDLE REPOSITORY [NAME] [--idf-counts counts.json]
+    tritonserver --model-repository REPOSITORY
 
-Triton then serves the encoder: token ids in, unit token embeddings out. Tokenising, matching, idf and rescaling stay
-with its caller, and a service of pairs should rather run `bertscore-onnx serve`.
+Any bundle of one layer with a scoring graph will do. `triton_client.py` scores texts by the model with the tokenizer of
+any bundle; docs/any_language.md says what other clients send, and which bundles they can use.
+
+Triton batches inputs by an axis of pairs. The weights of tokens have none, so no client can send them: they stand in
+the graph, uniform, or by the idf of documents that were counted before. Writing those takes the package onnx:
+
+    bertscore-onnx count-documents --model BUNDLE --ref references.txt --output counts.json
 """
 
+import argparse
+import re
 import shutil
 import sys
 from pathlib import Path
 
-from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE, Manifest
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx import BertScoreOnnxError, DocumentCounts
+from bertscore_onnx.bundle.manifest import SCORING_FILE, SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
+from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.bundle.resolver import resolve_bundle
+from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
+from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of
+
+MAX_BATCH_SIZE = 64
+"""The most pairs in one run; each takes the memory of two texts."""
+
+MAX_QUEUE_DELAY = 2000
+"""Microseconds that a request waits for others of its shape."""
 
 CONFIG = """\
 name: "{name}"
-platform: "onnxruntime_onnx"
+backend: "onnxruntime"
+default_model_filename: "{file}"
 max_batch_size: {max_batch_size}
+dynamic_batching {{ max_queue_delay_microseconds: {max_queue_delay} }}
 input [
 {inputs}
 ]
 output [
-  {{ name: "{output}" data_type: TYPE_FP32 dims: [ -1, {hidden_size} ] }}
+{outputs}
 ]
+parameters {{ key: "bertscore_bundle" value {{ string_value: "{digest}" }} }}
+parameters {{ key: "bertscore_idf" value {{ string_value: "{idf}" }} }}
 """
 
-MAX_BATCH_SIZE = 64
 
+def write_repository(
+    bundle: str, repository: str | Path, name: str = "bertscore", idf_counts: str | Path | None = None
+) -> Path:
+    """Write the model of a bundle into a repository.
 
-def write_repository(bundle: Path, repository: Path, name: str = "token-embeddings") -> Path:
-    """Copy the graph of a bundle of one layer into a repository; return the model's folder."""
-    opened = open_bundle(bundle)
+    Args:
+        bundle: the path of a bundle of one layer with a scoring graph, or the name of its model.
+        repository: a folder, made where there is none.
+        name: the model's name, which must be new in the repository.
+        idf_counts: a file of document counts, for weights by idf; None for uniform weights.
+
+    Returns:
+        The folder of the model.
+
+    Raises:
+        BertScoreOnnxError: the bundle or the file cannot be read, or the counts are of another tokenizer.
+        ValueError: the bundle or the name will not do, there is such a model already, or onnx is not installed.
+    """
+    opened = resolve_bundle(bundle, all_layers=None)
     if opened.manifest.all_layers:
-        sys.exit(f"{bundle} holds all layers, whose axis stands before the batch; Triton wants the batch first.")
-    version = repository / name / "1"
-    if version.exists():
-        sys.exit(f"{version} is there already. Remove it, or choose another NAME.")
+        raise ValueError(
+            f"{opened.path} gives the scores of all layers, and Triton wants pairs on the first axis. Export one layer."
+        )
+    if not opened.manifest.has_scoring_graph:
+        raise ValueError(f"{opened.path} has no scoring graph. Export the model with --scoring-graph.")
+    if not re.fullmatch(r"\w[\w.-]*", name, re.ASCII):
+        raise ValueError(f"The name is {name!r}; expected letters, digits, `_`, `-` and `.` alone.")
+    model = Path(repository) / name
+    if model.exists():
+        raise ValueError(f"{model} is there already. Remove it, or choose another NAME.")
+    weights = _weights(opened, idf_counts)
+    graph = opened.scoring_path.read_bytes() if idf_counts is None else _weighted(opened.scoring_path, weights)
+    version = model / "1"
     version.mkdir(parents=True)
-    for file in {GRAPH_FILE, DATA_FILE} & opened.manifest.files.keys():
+    (version / SCORING_FILE).write_bytes(graph)
+    for file in opened.weights:
         shutil.copyfile(opened.path / file, version / file)
-    (version.parent / "config.pbtxt").write_text(_config(opened.manifest, name), encoding="utf-8")
-    return version.parent
+    (model / "config.pbtxt").write_text(_config(opened, name, weights), encoding="utf-8")
+    return model
 
 
-def _config(manifest: Manifest, name: str) -> str:
-    inputs = ",\n".join(f'  {{ name: "{node}" data_type: TYPE_INT64 dims: [ -1 ] }}' for node in manifest.inputs)
+def _weights(opened: Bundle, idf_counts: str | Path | None) -> TokenWeights:
+    if idf_counts is None:
+        return uniform(opened.manifest)
+    tokenization = tokenization_of(opened.manifest, load_tokenizer(opened))
+    return idf_of_counts(DocumentCounts.load(idf_counts), opened.manifest, tokenization)
+
+
+def _weighted(graph: Path, weights: TokenWeights) -> bytes:
+    """Return a scoring graph that has these weights by itself."""
+    try:
+        import onnx
+    except ModuleNotFoundError as error:
+        raise ValueError("To put weights by idf into a graph takes the package onnx: pip install onnx") from error
+    model = onnx.load(graph, load_external_data=False)
+    [uniform_weights] = [tensor for tensor in model.graph.initializer if tensor.name == WEIGHTS_INPUT]
+    uniform_weights.CopyFrom(onnx.numpy_helper.from_array(weights.table, WEIGHTS_INPUT))
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def _config(opened: Bundle, name: str, weights: TokenWeights) -> str:
+    inputs = (f'  {{ name: "{node}" data_type: TYPE_INT64 dims: [ -1 ] }}' for node in SCORING_INPUTS)
+    outputs = (
+        f'  {{ name: "{node}" data_type: TYPE_FP32 dims: [ 1 ] reshape {{ shape: [ ] }} }}' for node in SCORING_OUTPUTS
+    )
     return CONFIG.format(
         name=name,
+        file=SCORING_FILE,
         max_batch_size=MAX_BATCH_SIZE,
-        inputs=inputs,
-        output=manifest.output,
-        hidden_size=manifest.hidden_size,
+        max_queue_delay=MAX_QUEUE_DELAY,
+        inputs=",\n".join(inputs),
+        outputs=",\n".join(outputs),
+        digest=opened.manifest.digest,
+        idf=weights.name,
     )
 
 
+def main() -> None:
+    """Write what the command line names."""
+    parser = argparse.ArgumentParser(description="Lay a bundle out as a model repository of Triton.")
+    parser.add_argument("bundle", help="the path of a bundle with a scoring graph, or its model's name")
+    parser.add_argument("repository", help="the folder of Triton's models")
+    parser.add_argument("name", nargs="?", default="bertscore", help="the model's name (default: %(default)s)")
+    parser.add_argument("--idf-counts", metavar="FILE", help="weigh tokens by idf, from document counts")
+    try:
+        print(write_repository(**vars(parser.parse_args())))
+    except (BertScoreOnnxError, ValueError, OSError) as error:
+        sys.exit(str(error))
+
+
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 4):
-        sys.exit(f"Usage: python {sys.argv[0]} BUNDLE REPOSITORY [NAME]")
-    print(write_repository(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:4]))
+    main()

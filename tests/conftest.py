@@ -103,6 +103,13 @@ def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.fixture(scope="session")
+def minilm_scoring_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of MiniLM at layer 4 that other languages can use: with its fast tokenizer and a scoring graph."""
+    options = {"num_layers": 4, "name": "all-MiniLM-L6-v2", "tokenizer_mode": "fast", "scoring_graph": True}
+    return export_once(tmp_path_factory, "minilm-scoring", minilm, **options)
+
+
+@pytest.fixture(scope="session")
 def minilm_all_layers_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of MiniLM with every layer."""
     return export_once(tmp_path_factory, "minilm-all-layers", minilm, all_layers=True)

@@ -31,22 +31,6 @@ class TokenEmbeddings:
         start = int(self.starts[text])
         return slice(start, start + int(self.lengths[text]))
 
-    def padded_rows(self, texts: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return where some of the texts lie, as one padded batch.
-
-        Args:
-            texts: which texts, in which order, (batch,).
-            width: to how many tokens they are padded, at least as many as the longest has.
-
-        Returns:
-            The row of each token, (batch, width), where padding repeats the first one of its text; and the mask of the
-            real tokens, (batch, width).
-        """
-        lengths, starts = self.lengths[texts], self.starts[texts, None]  # (batch,) and (batch, 1)
-        column = np.arange(width)  # (width,)
-        mask = column < lengths[:, None]  # (batch, tokens)
-        return starts + column * mask, mask
-
     def flat(
         self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.allocation import trim_memory, uninitialized
+from bertscore_onnx.encoding.allocation import ReusedMemory, trim_memory
 from bertscore_onnx.encoding.batching import Batch, RunMode, plan_runs
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.model import OnnxModel
@@ -72,6 +72,7 @@ class Encoder:
         max_items: int | None = None,
         is_stopped: threading.Event | None = None,
         advance: Callable[[int], object] = lambda tokens: None,
+        memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
         """Encode token sequences in batches of similar length.
 
@@ -82,6 +83,7 @@ class Encoder:
             max_tokens, max_items: the size of a batch, as in `plan_batches`; None for `self.max_tokens` and no bound.
             is_stopped: ends the work between two batches once it is set.
             advance: called after each batch with the number of tokens kept of it.
+            memory: where the vectors go; None for memory of their own.
 
         Returns:
             The embeddings, text i being `sequences[i]`. Texts of one length lie side by side, in their order.
@@ -103,7 +105,7 @@ class Encoder:
             padding=self._manifest.padding,
         )
         first = np.zeros_like(lengths) if kept is None else kept[:, 0]  # (texts,)
-        table = self._empty_table(lengths if kept is None else kept[:, 1] - first, plan.batches)
+        table = self._empty_table(lengths if kept is None else kept[:, 1] - first, plan.batches, memory)
 
         def run(padded: PaddedBatch) -> int:
             output = self._model.run(padded.input_ids, padded.mask, latency=plan.mode is RunMode.LATENCY)
@@ -126,13 +128,15 @@ class Encoder:
     def _pad(self, batch: Batch, sequences: Sequence[NDArray[np.int64]]) -> PaddedBatch:
         return PaddedBatch(batch, *pad_texts(sequences, self._manifest, self._provider.length_multiple))
 
-    def _empty_table(self, lengths: NDArray[np.int64], batches: Sequence[Batch]) -> TokenEmbeddings:
+    def _empty_table(
+        self, lengths: NDArray[np.int64], batches: Sequence[Batch], memory: ReusedMemory | None
+    ) -> TokenEmbeddings:
         """Return a table with room for all texts, those of a batch side by side."""
         order = np.concatenate(batches) if batches else np.zeros(0, dtype=np.int64)  # (texts,)
         starts = np.zeros_like(lengths)
         starts[order] = np.cumsum(lengths[order]) - lengths[order]
         layers, tokens = len(self._manifest.layers), int(lengths.sum())
-        vectors = uninitialized((layers, tokens, self._manifest.hidden_size))
+        vectors = (memory or ReusedMemory()).take((layers, tokens, self._manifest.hidden_size))
         return TokenEmbeddings(vectors, np.empty(tokens, dtype=np.int64), starts, lengths)
 
     def _fill(
@@ -148,7 +152,9 @@ class Encoder:
             start, end = end, end + int(length)
             table.vectors[:, start:end] = output[:, position, skipped : skipped + length]
             table.ids[start:end] = padded.input_ids[position, skipped : skipped + length]
-        if not np.isfinite(table.vectors[:, begin:end].sum()):  # unit vectors cannot overflow it
+        if not all(
+            np.isfinite(np.vdot(rows, rows)) for rows in table.vectors[:, begin:end]
+        ):  # their squares add up to 1
             raise EncodingError(
                 f"The model gave infinite or undefined vectors on {self.provider} for a batch of {len(padded.batch)} "
                 "texts. Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."

@@ -1,7 +1,7 @@
 """Greedy matching of token embeddings: Zhang et al., "BERTScore", ICLR 2020, section 3.
 
-Padding is masked, so that a score does not depend on the other pairs of its batch (bert-score 0.3.13,
-`utils.py:greedy_cos_idf`, lets padding win over negative similarities).
+There is no padding, so that a score does not depend on other pairs (in bert-score 0.3.13, `utils.py:greedy_cos_idf`,
+padding wins over negative similarities).
 """
 
 from itertools import product
@@ -14,31 +14,28 @@ BLOCK_TOKENS = 2048
 
 
 def greedy_match(
-    candidates: NDArray[np.float32],
-    candidate_weights: NDArray[np.float32],
-    candidate_mask: NDArray[np.bool_],
-    references: NDArray[np.float32],
-    reference_weights: NDArray[np.float32],
-    reference_mask: NDArray[np.bool_],
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Match every token with the most similar one of the other side, and average by weight.
+    candidate: NDArray[np.float32],
+    candidate_shares: NDArray[np.float32],
+    reference: NDArray[np.float32],
+    reference_shares: NDArray[np.float32],
+) -> tuple[float, float]:
+    """Match every token of a pair with the most similar one of the other side, and average by weight.
 
     P = Σ w(x̂ⱼ) maxᵢ xᵢ·x̂ⱼ / Σ w(x̂ⱼ) and R = Σ w(xᵢ) maxⱼ xᵢ·x̂ⱼ / Σ w(xᵢ), with x the reference.
 
     Args:
-        candidates: unit token embeddings, (pairs, cand_tokens, hidden).
-        candidate_weights: non-negative token weights, (pairs, cand_tokens); 0 on padding.
-        candidate_mask: true on real tokens, special tokens included, (pairs, cand_tokens), at least one a row.
-        references, reference_weights, reference_mask: likewise, with ref_tokens.
+        candidate: unit token embeddings, special tokens included, (cand_tokens, hidden), at least one.
+        candidate_shares: what each token weighs of its side, w / Σ w, (cand_tokens,); all 0 where nothing weighs.
+        reference, reference_shares: likewise, with ref_tokens.
 
     Returns:
-        Precision and recall, each (pairs,), in [-1, 1] but for rounding; 0 for a side whose weights are all 0.
+        Precision and recall, in [-1, 1] but for rounding; 0 for a side whose shares are all 0.
     """
-    if max(candidate_mask.shape[1], reference_mask.shape[1]) <= BLOCK_TOKENS:
-        nearest = _nearest(candidates, candidate_mask, references, reference_mask)
+    if max(len(candidate), len(reference)) <= BLOCK_TOKENS:
+        to_reference, to_candidate = _nearest(candidate, reference)
     else:
-        nearest = _nearest_in_blocks(candidates, candidate_mask, references, reference_mask)
-    return _weighted_mean(nearest[0], candidate_weights), _weighted_mean(nearest[1], reference_weights)
+        to_reference, to_candidate = _nearest_in_blocks(candidate, reference)
+    return float(to_reference @ candidate_shares), float(to_candidate @ reference_shares)
 
 
 def match_all(
@@ -49,7 +46,7 @@ def match_all(
     reference_weights: NDArray[np.float32],
     reference_starts: NDArray[np.int64],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Match every candidate with every reference; the formulas are those of `greedy_match`.
+    """Match every candidate with every reference by the formulas of `greedy_match`.
 
     Args:
         candidates: unit embeddings of the tokens of all candidates, one after the other, (cand_tokens, hidden).
@@ -92,39 +89,25 @@ def with_f_measure(
 
 
 def _nearest(
-    candidates: NDArray[np.float32],
-    candidate_mask: NDArray[np.bool_],
-    references: NDArray[np.float32],
-    reference_mask: NDArray[np.bool_],
+    candidate: NDArray[np.float32], reference: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return how similar each token's nearest of the other side is, (pairs, cand_tokens) and (pairs, ref_tokens)."""
-    similarity = candidates @ references.swapaxes(1, 2)  # (pairs, cand_tokens, ref_tokens)
-    return (
-        np.where(reference_mask[:, None, :], similarity, -np.inf).max(axis=2),
-        np.where(candidate_mask[:, :, None], similarity, -np.inf).max(axis=1),
-    )
+    """Return how similar each token's nearest of the other side is, (cand_tokens,) and (ref_tokens,)."""
+    similarity = candidate @ reference.T  # (cand_tokens, ref_tokens)
+    return similarity.max(axis=1), similarity.max(axis=0)
 
 
 def _nearest_in_blocks(
-    candidates: NDArray[np.float32],
-    candidate_mask: NDArray[np.bool_],
-    references: NDArray[np.float32],
-    reference_mask: NDArray[np.bool_],
+    candidate: NDArray[np.float32], reference: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Do the same for long texts, in memory that does not grow with the square of their lengths."""
-    to_reference = np.full(candidate_mask.shape, -np.inf, dtype=np.float32)  # (pairs, cand_tokens)
-    to_candidate = np.full(reference_mask.shape, -np.inf, dtype=np.float32)  # (pairs, ref_tokens)
-    for row, column in product(*(range(0, mask.shape[1], BLOCK_TOKENS) for mask in (candidate_mask, reference_mask))):
-        rows, columns = np.s_[:, row : row + BLOCK_TOKENS], np.s_[:, column : column + BLOCK_TOKENS]
-        nearest = _nearest(candidates[rows], candidate_mask[rows], references[columns], reference_mask[columns])
+    to_reference = np.full(len(candidate), -np.inf, dtype=np.float32)  # (cand_tokens,)
+    to_candidate = np.full(len(reference), -np.inf, dtype=np.float32)  # (ref_tokens,)
+    for row, column in product(*(range(0, len(side), BLOCK_TOKENS) for side in (candidate, reference))):
+        rows, columns = slice(row, row + BLOCK_TOKENS), slice(column, column + BLOCK_TOKENS)
+        nearest = _nearest(candidate[rows], reference[columns])
         np.maximum(to_reference[rows], nearest[0], out=to_reference[rows])
         np.maximum(to_candidate[columns], nearest[1], out=to_candidate[columns])
     return to_reference, to_candidate
-
-
-def _weighted_mean(values: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Average `values` (…, tokens) by their weights; (…,), 0 where all weights are 0."""
-    return _ratio((values * weights).sum(axis=-1), weights.sum(axis=-1))
 
 
 def _ratio(numerator: NDArray[np.float32], denominator: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -62,15 +62,16 @@ def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.flo
     if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
         return match_all(*left, *right)
     scores = [[greedy_match(*one, *other) for other in _each(right)] for one in _each(left)]
-    precision, recall = np.moveaxis(np.array(scores, dtype=np.float32)[..., 0], 2, 0)  # (cands, refs) each
+    precision, recall = np.moveaxis(np.array(scores, dtype=np.float32), 2, 0)  # (cands, refs) each
     return precision, recall
 
 
-def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]]:
-    """Yield each text of a block as a batch of one: embeddings (1, tokens, hidden), weights and mask (1, tokens)."""
+def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Yield each text of a block: embeddings (tokens, hidden), and the shares of its tokens, (tokens,)."""
     vectors, weights, starts = block
     for text, of_text in zip(np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True):
-        yield text[None], of_text[None], np.ones((1, len(text)), dtype=np.bool_)
+        total = of_text.sum()
+        yield text, of_text / total if total else of_text
 
 
 def _blocks(table: TokenEmbeddings, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:

@@ -1,6 +1,7 @@
 """Matches pairs of texts in batches: from token embeddings and weights to P, R and F."""
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,17 +9,12 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.batching import plan_batches
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.matching.greedy import greedy_match, with_f_measure
 from bertscore_onnx.matching.weights import TokenWeights
 
-MAX_MATCH_TOKENS = 4096
-"""Padded tokens of either side in one batch of the matching; a pair with a longer side is a batch by itself."""
-
-WIDTH_STEP = 8
-"""Both sides of a pair are padded to the next multiple of this many tokens that holds the longer one. How a product or
-a sum rounds depends on its shape, so that the shape must not depend on the other pairs of a batch."""
+BATCH_TOKENS = 4096
+"""Tokens of both sides that one thread matches at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +52,8 @@ class PairScores:
 def match_pairs(pairs: TokenPairs, weights: TokenWeights, threads: ThreadPool) -> PairScores:
     """Match the two sides of each pair, in each layer.
 
+    Each is matched by itself, from where its vectors lie, so that its scores do not depend on other pairs.
+
     Args:
         pairs: what to match.
         weights: what the tokens weigh.
@@ -65,69 +63,75 @@ def match_pairs(pairs: TokenPairs, weights: TokenWeights, threads: ThreadPool) -
         IdfError: the weights say nothing of a token that occurs.
     """
     matching = Matching(pairs, weights)
-    batches = list(plan_batches(matching.widths, MAX_MATCH_TOKENS, padding=False))
+    batches = [*matching.batches()]
     if len(batches) == 1:  # not worth the way to another thread
         matching.match(batches[0])
     else:
         deque(threads.map(matching.match, batches), maxlen=0)
-    num_filled, is_scorable = int(matching.has_words.sum()), matching.has_words & matching.has_weight
-    scores = with_f_measure(matching.precision, matching.recall, is_scorable)
-    return PairScores(*scores, len(is_scorable) - num_filled, num_filled - int(is_scorable.sum()))
+    is_filled, has_weight = matching.is_filled, matching.has_weight
+    scores = with_f_measure(matching.precision, matching.recall, is_filled & has_weight)
+    return PairScores(*scores, int((~is_filled).sum()), int((is_filled & ~has_weight).sum()))
 
 
 class Matching:
     """The matching of some pairs, batch by batch; threads may do it side by side."""
 
     def __init__(self, pairs: TokenPairs, weights: TokenWeights) -> None:
-        self._pairs, self._weights = pairs, weights
-        candidate_lengths = pairs.candidates.lengths[pairs.candidate]  # (pairs,)
-        longer = np.maximum(candidate_lengths, pairs.references.lengths[pairs.reference])  # (pairs,)
-        self.widths: NDArray[np.int64] = -(-longer // WIDTH_STEP) * WIDTH_STEP
-        """Padded tokens of either side, (pairs,)."""
-        layers, number = len(pairs.candidates.vectors), len(self.widths)
-        self.precision: NDArray[np.float32] = np.zeros((layers, number), dtype=np.float32)
+        self._candidates = _Side(pairs.candidates, pairs.candidate, weights)
+        self._references = _Side(pairs.references, pairs.reference, weights)
+        self._layers = len(pairs.candidates.vectors)
+        shape = (self._layers, len(pairs.candidate))
+        self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
-        self.recall: NDArray[np.float32] = np.zeros((layers, number), dtype=np.float32)
-        self.has_words: NDArray[np.bool_] = np.zeros(number, dtype=np.bool_)
+        self.recall: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
+        self.is_filled: NDArray[np.bool_] = self._candidates.has_words & self._references.has_words
         """Whether both sides have a token that is not special, (pairs,)."""
-        self.has_weight: NDArray[np.bool_] = np.zeros(number, dtype=np.bool_)
+        self.has_weight: NDArray[np.bool_] = self._candidates.has_weight & self._references.has_weight
         """Whether both sides have one that weighs something, (pairs,)."""
 
-    def match(self, batch: NDArray[np.int64]) -> None:
-        """Match a few pairs of one width, (batch,)."""
-        width = int(self.widths[batch[0]])
-        candidates = _Side(self._pairs.candidates, self._pairs.candidate[batch], width, self._weights)
-        references = _Side(self._pairs.references, self._pairs.reference[batch], width, self._weights)
-        self.has_words[batch] = candidates.has_words & references.has_words
-        self.has_weight[batch] = candidates.has_weight & references.has_weight
+    def batches(self) -> Iterator[range]:
+        """Cut the pairs into batches of consecutive ones."""
+        ends = np.cumsum(self._candidates.lengths + self._references.lengths)
+        begin, number = 0, len(ends)
+        while begin < number:
+            before = ends[begin - 1] if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, before + BATCH_TOKENS, side="right")))
+            yield range(begin, end)
+            begin = end
+
+    def match(self, batch: range) -> None:
+        """Match a few pairs."""
         with blas_gate:
-            for layer in range(len(self.precision)):
-                self.precision[layer, batch], self.recall[layer, batch] = greedy_match(
-                    candidates.vectors(layer),
-                    candidates.weights,
-                    candidates.mask,
-                    references.vectors(layer),
-                    references.weights,
-                    references.mask,
-                )
+            for layer in range(self._layers):
+                for pair in batch:
+                    candidate, candidate_shares = self._candidates.text(layer, pair)
+                    reference, reference_shares = self._references.text(layer, pair)
+                    self.precision[layer, pair], self.recall[layer, pair] = greedy_match(
+                        candidate, candidate_shares, reference, reference_shares
+                    )
 
 
 class _Side:
-    """The candidates or the references of a batch, padded: (batch, width)."""
+    """The candidates or the references of all pairs."""
 
-    def __init__(self, table: TokenEmbeddings, texts: NDArray[np.int64], width: int, weights: TokenWeights) -> None:
-        self._table = table
-        self._rows, self.mask = table.padded_rows(texts, width)
-        ids = table.ids[self._rows]  # padding has that of a token of its text
+    def __init__(self, table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> None:
+        distinct, place = np.unique(texts, return_inverse=True)
+        ids, begins = table.flat_ids(distinct)  # (tokens,) and (distinct texts,)
         token_weights = weights.of(ids)
-        self.weights = token_weights * self.mask
-        """What the tokens weigh, padding nothing, (batch, width)."""
-        self.has_words = weights.is_word[ids].any(axis=1)
-        """Whether a text has a token that is not special, (batch,)."""
-        self.has_weight = token_weights.any(axis=1)
-        """Whether a text has a token that weighs something, (batch,)."""
+        totals = np.add.reduceat(token_weights, begins)  # (distinct texts,)
+        lengths = table.lengths[distinct]
+        self._vectors = table.vectors
+        self._shares = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)
+        self._starts: list[int] = table.starts[texts].tolist()
+        self._share_starts: list[int] = begins[place].tolist()
+        self.lengths: NDArray[np.int64] = lengths[place]
+        """How many tokens each text has, (pairs,)."""
+        self.has_words: NDArray[np.bool_] = np.logical_or.reduceat(weights.is_word[ids], begins)[place]
+        """Whether a text has a token that is not special, (pairs,)."""
+        self.has_weight: NDArray[np.bool_] = (totals > 0)[place]
+        """Whether a text has a token that weighs something, (pairs,)."""
 
-    def vectors(self, layer: int) -> NDArray[np.float32]:
-        """Return the embeddings, (batch, width, hidden)."""
-        vectors: NDArray[np.float32] = self._table.vectors[layer, self._rows]
-        return vectors
+    def text(self, layer: int, pair: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the embeddings of a text, (tokens, hidden), and the shares of its tokens, (tokens,)."""
+        length, start, share_start = self.lengths[pair], self._starts[pair], self._share_starts[pair]
+        return self._vectors[layer, start : start + length], self._shares[share_start : share_start + length]

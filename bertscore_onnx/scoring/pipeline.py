@@ -18,6 +18,7 @@ from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.encoding.allocation import ReusedMemory
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.encoding.encoder import Encoder
@@ -118,7 +119,7 @@ class Pipeline(Closeable):
             IdfError: the weights say nothing of a token that occurs.
             EncodingError, ClosedError, DeviceError: the model cannot encode.
         """
-        is_stopped = threading.Event()
+        is_stopped, memory = threading.Event(), ReusedMemory()
 
         def encode(chunk: Chunk) -> TokenEmbeddings | PairScores:
             if self._scoring_graph is not None and not chunk.is_encoded and self._is_whole(chunk.texts.sequences):
@@ -136,11 +137,14 @@ class Pipeline(Closeable):
             share = chunk.num_candidates / max(chunk.texts.num_tokens, 1)  # of a candidate, in each token
             if not chunk.texts.num_tokens:  # both sides came encoded
                 advance(chunk.num_candidates)
-            return self._encode(chunk.texts.sequences, max_items, is_stopped, lambda tokens: advance(tokens * share))
+            return self._encode(
+                chunk.texts.sequences, max_items, is_stopped, lambda tokens: advance(tokens * share), memory
+            )
 
         def match_and_reduce(chunk: Chunk, found: TokenEmbeddings | PairScores) -> ChunkScores:
             if isinstance(found, TokenEmbeddings):
-                found = match_pairs(chunk.token_pairs(found), weights, self._threads)
+                table, found = found, match_pairs(chunk.token_pairs(found), weights, self._threads)
+                memory.give_back(table.vectors)
             num_references = chunk.counts
             scores = best_of_references(found.precision, found.recall, found.f1, num_references)
             counts = TextCounts(found.num_empty, found.num_weightless, chunk.num_truncated)
@@ -231,13 +235,21 @@ class Pipeline(Closeable):
         max_items: int | None = None,
         is_stopped: threading.Event | None = None,
         advance: Callable[[int], object] = lambda tokens: None,
+        memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
         """Encode whole texts, those longer than the maximum in passages; where texts are truncated none is."""
         if self._is_whole(sequences):
-            return self.encoder.encode(sequences, max_items=max_items, is_stopped=is_stopped, advance=advance)
+            return self.encoder.encode(
+                sequences, max_items=max_items, is_stopped=is_stopped, advance=advance, memory=memory
+            )
         passages = cut_passages(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
         embeddings = self.encoder.encode(
-            passages.sequences, kept=passages.kept, max_items=max_items, is_stopped=is_stopped, advance=advance
+            passages.sequences,
+            kept=passages.kept,
+            max_items=max_items,
+            is_stopped=is_stopped,
+            advance=advance,
+            memory=memory,
         )
         return passages.join(embeddings)
 

@@ -45,7 +45,7 @@ def cases(language: str) -> list[object]:
 
 def marks(snippet: Snippet) -> list[pytest.MarkDecorator]:
     if snippet.material in ENGINES:
-        return [pytest.mark.distributed, pytest.mark.xdist_group(snippet.material)]
+        return [getattr(pytest.mark, snippet.material)]
     return []
 
 
@@ -54,14 +54,19 @@ def guard(snippet: Snippet) -> int:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, minilm_bundle: Path) -> Path:
+def folder(tmp_path: Path, minilm_bundle: Path, minilm_scoring_bundle: Path) -> Path:
     """What a reader has: the examples, texts, and MiniLM under the names that documents give a bundle."""
     write_pairs(tmp_path / "pairs")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     for file in TEXTS:
         shutil.copy(ROOT / "examples" / file, tmp_path)
-    for name in ("build/minilm", "path/to/bundle"):
-        shutil.copytree(minilm_bundle, tmp_path / name, copy_function=os.link)
+    bundles = {
+        "build/minilm": minilm_bundle,
+        "path/to/bundle": minilm_bundle,
+        "build/minilm-fast": minilm_scoring_bundle,
+    }
+    for name, bundle in bundles.items():
+        shutil.copytree(bundle, tmp_path / name, copy_function=os.link)
     return tmp_path
 
 

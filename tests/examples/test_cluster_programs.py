@@ -17,7 +17,6 @@ from tests.examples.conftest import EXAMPLES
 from tests.examples.test_cluster import words_of_spark_submit
 from tests.support.java import require_java
 
-pytestmark = pytest.mark.distributed
 UNKNOWN_SETTINGS = """
 import json, sys
 from pyspark.java_gateway import launch_gateway
@@ -45,7 +44,7 @@ def run(folder, *command):
     return done.stdout
 
 
-@pytest.mark.xdist_group("ray")
+@pytest.mark.ray
 def test_files_are_scored_on_ray(pairs, expected, minilm_bundle, tmp_path):
     (tmp_path / "pairs").mkdir()
     for number, pair in enumerate(pairs):
@@ -59,7 +58,7 @@ def test_files_are_scored_on_ray(pairs, expected, minilm_bundle, tmp_path):
     assert [row["best_reference"] for row in rows] == expected.best_reference.tolist()
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.spark
 def test_spark_knows_every_setting(tmp_path):
     require_java()
     words = words_of_spark_submit(tmp_path)

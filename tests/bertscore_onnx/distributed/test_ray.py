@@ -15,8 +15,7 @@ from bertscore_onnx.scoring.document_counter import count_documents as count_her
 from tests.conftest import WORDS
 
 pytestmark = [
-    pytest.mark.distributed,
-    pytest.mark.xdist_group("ray"),
+    pytest.mark.ray,
     # Ray's own, about itself
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
 ]

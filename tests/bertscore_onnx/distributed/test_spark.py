@@ -13,8 +13,7 @@ from bertscore_onnx.distributed.spark import count_documents, score_dataframe
 from bertscore_onnx.errors import BundleNotFoundError, IdfError, InputError, InputTypeError, UnknownLayerError
 
 pytestmark = [
-    pytest.mark.distributed,
-    pytest.mark.xdist_group("spark"),
+    pytest.mark.spark,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 

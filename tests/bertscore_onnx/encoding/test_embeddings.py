@@ -15,17 +15,6 @@ def embeddings():
     )
 
 
-def test_texts_are_padded_with_their_own_first_token(embeddings):
-    rows, mask = embeddings.padded_rows(np.array([1, 0]), 2)
-    assert rows.tolist() == [[0, 0], [1, 2]]
-    assert mask.tolist() == [[True, False], [True, True]]
-
-
-def test_a_batch_is_as_wide_as_was_asked(embeddings):
-    rows, mask = embeddings.padded_rows(np.array([1, 1]), 3)
-    assert (rows.tolist(), mask.tolist()) == ([[0, 0, 0]] * 2, [[True, False, False]] * 2)
-
-
 def test_the_rows_of_one_text_are_found(embeddings):
     assert [embeddings.vectors[0, embeddings.rows_of(text)].tolist() for text in (0, 1)] == [[[7, 7], [8, 8]], [[9, 9]]]
 

@@ -42,7 +42,7 @@ CANDIDATE, REFERENCE = [0, 1, 2, 3, 4, 0, 2], [1, 2, 3, 4, 0, 0, 1]
 
 @pytest.mark.parametrize("max_tokens", [1, 8, 4096])
 def test_every_pair_scores_as_by_itself(threads, monkeypatch, max_tokens):
-    monkeypatch.setattr("bertscore_onnx.matching.pairs.MAX_MATCH_TOKENS", max_tokens)
+    monkeypatch.setattr("bertscore_onnx.matching.pairs.BATCH_TOKENS", max_tokens)
     together, _ = match(TABLE, CANDIDATE, REFERENCE, threads)
     for pair, texts in enumerate(zip(CANDIDATE, REFERENCE, strict=True)):
         for layer in range(2):
@@ -50,8 +50,8 @@ def test_every_pair_scores_as_by_itself(threads, monkeypatch, max_tokens):
             for text in texts:
                 rows = TABLE.rows_of(text)
                 weights = WEIGHTS.table[TABLE.ids[rows]]
-                sides += [TABLE.vectors[layer, rows][None], weights[None], np.ones((1, len(weights)), dtype=bool)]
-            expected = np.ravel(greedy_match(*sides))
+                sides += [TABLE.vectors[layer, rows], weights / weights.sum()]
+            expected = greedy_match(*sides)
             assert together[:, layer, pair] == pytest.approx(expected, abs=1e-6)
 
 

@@ -12,8 +12,7 @@ from bertscore_onnx.distributed.job import score_files
 from bertscore_onnx.errors import InputError
 
 pytestmark = [
-    pytest.mark.distributed,
-    pytest.mark.xdist_group("ray"),
+    pytest.mark.ray,
     pytest.mark.usefixtures("cluster"),
     # Ray's own, about itself
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),

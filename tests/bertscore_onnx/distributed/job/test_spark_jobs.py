@@ -5,7 +5,7 @@ import pytest
 from bertscore_onnx.distributed.job import score_files
 from bertscore_onnx.errors import InputError
 
-pytestmark = [pytest.mark.distributed, pytest.mark.xdist_group("spark"), pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 @pytest.fixture
