@@ -10,6 +10,7 @@ ENGINES := $(VENV)/.engines
 RUNTIME := $(VENV)/runtime
 INTEGRATIONS := $(patsubst examples/constraints/%.txt,$(VENV)/integrations/%,$(wildcard examples/constraints/*.txt))
 SITE := $(VENV)/site
+WEB := examples/web/node_modules
 BUNDLE := build/minilm
 
 # One process per CPU, four at most: each may take 1.1 GB.
@@ -19,7 +20,7 @@ export HF_HUB_OFFLINE := 1
 # What is installed without bytecode is compiled once, and not by every process, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-distributed test-ray test-spark test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint engines hooks clean
+.PHONY: demo check quick test test-distributed test-ray test-spark test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -99,12 +100,15 @@ lint: $(INSTALLED)
 # Install Ray and Spark, for the tests that start them.
 engines: $(ENGINES)
 
+# Install the npm packages of examples/web, for the tests that run them; needs Node 20.11 or newer.
+web: $(WEB)/.installed
+
 # Lint at every commit, by the settings in .pre-commit-config.yaml.
 hooks: $(INSTALLED)
 	$(RUN) -m pre_commit install
 
 clean:
-	rm -rf $(VENV) dist build
+	rm -rf $(VENV) $(WEB) dist build
 
 # What an export needs; the rest comes with the first command that needs it.
 $(EXPORTER): pyproject.toml constraints.txt
@@ -138,4 +142,8 @@ $(SITE)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SITE)
 	$(SITE)/bin/python $(INSTALL) --upgrade pip
 	$(SITE)/bin/python $(INSTALL) --constraint constraints.txt --editable . --group site
+	touch $@
+
+$(WEB)/.installed: examples/web/package.json examples/web/package-lock.json
+	cd examples/web && npm ci --silent
 	touch $@

@@ -57,7 +57,7 @@ def guard(snippet: Snippet) -> int:
 def folder(tmp_path: Path, minilm_bundle: Path, minilm_scoring_bundle: Path) -> Path:
     """What a reader has: the examples, texts, and MiniLM under the names that documents give a bundle."""
     write_pairs(tmp_path / "pairs")
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("node_modules", "site"))
     for file in TEXTS:
         shutil.copy(ROOT / "examples" / file, tmp_path)
     bundles = {
