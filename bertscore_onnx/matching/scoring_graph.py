@@ -133,8 +133,8 @@ class ScoringGraph(Closeable):
         is_scorable = is_filled & has_weight[candidate] & has_weight[reference]
         if (is_scorable & (scores == 0).all(axis=0)).any():
             raise EncodingError(
-                f"The model gave infinite or undefined vectors on {self._graph.provider.name}, or the tokenizer ids "
-                "that the model has not. Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."
+                f"The model gave infinite or undefined vectors on {self._graph.provider.name}. Its weights may be "
+                "damaged: run `bertscore-onnx inspect` on the bundle."
             )
         num_empty = len(is_filled) - int(is_filled.sum())
         precision, recall, f1 = scores

@@ -15,6 +15,9 @@ from bertscore_onnx.matching.idf import idf_weights, uniform_weights
 Idf = bool | Mapping[int, float] | DocumentCounts
 """Whether and how tokens are weighted by inverse document frequency, as `BERTScorer` takes it."""
 
+MAX_WEIGHT = 1e30
+"""Of a token: a text of a hundred million of these does not overflow fp32."""
+
 _UNIFORM = "no"
 
 
@@ -94,17 +97,22 @@ def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWei
     Ids that the mapping lacks get its default, where it is a defaultdict; else they must not occur.
 
     Raises:
-        IdfError: a key is no id of this model, or a weight is negative or not finite.
+        IdfError: a key is no id of this model, or a weight is negative, above `MAX_WEIGHT` or no number.
     """
     factory = getattr(weights, "default_factory", None)
-    table = np.full(manifest.vocab_size, np.nan if factory is None else factory(), dtype=np.float32)
+    unseen = np.nan if factory is None else _checked(factory(), "unseen tokens")
+    table = np.full(manifest.vocab_size, unseen, dtype=np.float32)
     for key, weight in weights.items():
         if not 0 <= key < manifest.vocab_size:
             raise IdfError(f"The idf table has the token id {key!r}; {manifest.model_id} has 0 to {len(table) - 1}.")
-        if not 0 <= weight < np.inf:
-            raise IdfError(f"The idf table gives token id {key} the weight {weight!r}; expected 0 or more, and finite.")
-        table[key] = weight
+        table[key] = _checked(weight, f"token id {key}")
     return TokenWeights(table, _words(manifest), _digest(table))
+
+
+def _checked(weight: float, what: str) -> float:
+    if not 0 <= weight <= MAX_WEIGHT:
+        raise IdfError(f"The idf table gives {what} the weight {weight!r}; expected 0 to {MAX_WEIGHT:g}.")
+    return weight
 
 
 def _words(manifest: Manifest) -> NDArray[np.bool_]:

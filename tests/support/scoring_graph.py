@@ -31,6 +31,7 @@ class PlainSession:
         padding: int = 0,
         pad_id: int = 0,
         token: int = 1,
+        left: bool = False,
     ) -> NDArray[np.float32]:
         """Return P, R and F, (3, pairs), or with the layers before the pairs.
 
@@ -40,6 +41,7 @@ class PlainSession:
             padding: tokens of padding on every candidate, beside what the longest one needs.
             pad_id: the id on padding.
             token: what the masks have on tokens.
+            left: whether padding stands before the tokens, where it must not.
         """
         feed = {} if weights is None else {"token_weights": weights}
         for side, texts, more in (("candidate", candidates, padding), ("reference", references, 0)):
@@ -48,5 +50,7 @@ class PlainSession:
             padded = np.full_like(mask, pad_id)
             for row, ids in zip(padded, texts, strict=True):
                 row[: len(ids)] = ids
+            if left:
+                padded, mask = padded[:, ::-1], mask[:, ::-1]
             feed |= {f"{side}_ids": padded.reshape(len(texts), width), f"{side}_mask": mask.reshape(len(texts), width)}
         return np.stack(self._session.run(["precision", "recall", "f1"], feed))

@@ -71,14 +71,14 @@ def inspect(
         print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")
         if by_graph is not None:
             print(f"By the scoring graph they differ from these scores by {by_graph:.1e} at most.")
-    if by_graph is not None and not by_graph <= tolerance:
-        raise GoldenScoreError(
-            f"The scores of the scoring graph of {found.path} differ by {by_graph:.1e} on {provider}; at most "
-            f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
-        )
     if not difference <= tolerance:
         raise GoldenScoreError(
             f"The golden scores of {found.path} differ by {difference:.1e} on {provider}; at most "
+            f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
+        )
+    if by_graph is not None and not by_graph <= tolerance:
+        raise GoldenScoreError(
+            f"The scores of the scoring graph of {found.path} differ by {by_graph:.1e} on {provider}; at most "
             f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
         )
 

@@ -99,7 +99,8 @@ class _Tokens:
 
     total_weight: str
     is_scorable: str
-    """int64, a text each: 1 where it has words that weigh something, and no id that is none of the model's."""
+    """int64, a text each: 1 where it has words that weigh something, no id that is none of the model's, and no padding
+    before a token."""
 
 
 def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
@@ -136,7 +137,10 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
     num_unknown = op.ReduceSum(op.Mul(mask, op.Cast(op.Not(is_known), to=_INT64)), [1], keepdims=0)
     weighs = op.And(op.Greater(total_weight, 0.0), op.Less(total_weight, np.inf))
     has_words = op.And(op.Greater(num_words, 0), op.Equal(num_unknown, 0))
-    is_scorable = op.Cast(op.And(has_words, weighs), to=_INT64)
+    is_first = op.Less(op.Range(0, op.Squeeze(longest, [0]), 1), op.Unsqueeze(num_tokens, [1]))  # (texts, tokens)
+    num_first = op.ReduceSum(op.Cast(op.And(is_token, is_first), to=_INT64), [1], keepdims=0)
+    is_text = op.And(has_words, op.Equal(num_first, num_tokens))  # no padding stands before a token
+    is_scorable = op.Cast(op.And(is_text, weighs), to=_INT64)
     return _Tokens(op.Concat(*numbers, axis=0), mask, weights, total_weight, is_scorable)
 
 

@@ -4,6 +4,7 @@ from math import log
 import numpy as np
 import pytest
 
+from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.errors import IdfError
 from bertscore_onnx.matching.document_counts import DocumentCounts
@@ -67,3 +68,19 @@ def test_a_defaultdict_says_what_unseen_tokens_weigh(manifest):
 def test_a_ready_table_with_impossible_entries_is_refused(manifest, table):
     with pytest.raises(IdfError, match="The idf table"):
         idf_of_mapping(table, manifest)
+
+
+@pytest.mark.parametrize("weight", [-1.0, 3e38, np.inf, np.nan])
+def test_a_weight_that_could_overflow_a_sum_or_is_none_is_refused(manifest, weight):
+    with pytest.raises(IdfError, match=r"gives token id 5 the weight .*; expected 0 to 1e"):
+        idf_of_mapping({5: weight}, manifest)
+    with pytest.raises(IdfError, match=r"gives unseen tokens the weight .*; expected 0 to 1e"):
+        idf_of_mapping(defaultdict(lambda: weight), manifest)
+
+
+def test_the_largest_weights_weigh_alike(tiny_bundle):
+    scores = []
+    for weight in (1.0, 1e30):
+        with BERTScorer(tiny_bundle, idf=defaultdict(lambda weight=weight: weight)) as scorer:
+            scores.append(np.stack(scorer.score(["the cat sat"], ["a dog sat on a mat"])))
+    assert np.abs(scores[0] - scores[1]).max() <= 1e-6

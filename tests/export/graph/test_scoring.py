@@ -68,6 +68,14 @@ def test_padding_is_nothing_whatever_its_ids_and_however_wide(graph, expected, p
     assert np.abs(scores[:, 0] - expected).max() <= 1e-6
 
 
+def test_padding_before_a_token_scores_0(graph):
+    """Some tokenizers pad there by default, and the model would see other positions."""
+    palindrome = [CLS, 5, CLS]
+    scores = graph.run([palindrome, [CLS, 5, 7, 5, CLS]], [palindrome, palindrome], left=True)
+    assert scores[:, 0].tolist() == [0, 0, 0]
+    assert (scores[:, 1] > 0).all()
+
+
 @pytest.mark.parametrize("weight", [np.nan, np.inf, -np.inf, -1.0])
 def test_a_token_whose_weight_is_none_scores_0(graph, expected, weight):
     weights = np.ones(VOCAB_SIZE, dtype=np.float32)
