@@ -115,7 +115,9 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
     ]
 
     def joined(kind: str) -> str:
-        sides = [op.Concat(f"{side}_{kind}", rest, axis=1) for side, rest in zip(_SIDES, missing, strict=True)]
+        # a mask of another shape than its ids is to fail, not to be spread over them
+        given = [op.Reshape(f"{side}_{kind}", shape) for side, shape in zip(_SIDES, shapes, strict=True)]
+        sides = [op.Concat(value, rest, axis=1) for value, rest in zip(given, missing, strict=True)]
         name: str = op.Concat(*sides, axis=0)
         return name
 

@@ -4,7 +4,8 @@ import numpy as np
 import onnx
 import pytest
 from bertscore_onnx_export.pipeline import export_model
-from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument
+from onnxruntime import InferenceSession
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.opening import open_bundle
@@ -114,6 +115,15 @@ def test_sides_of_different_numbers_are_an_error_as_are_no_pairs(graph, numbers)
     candidates, references = ([ids] * number for ids, number in zip((CANDIDATE, REFERENCE), numbers, strict=True))
     with pytest.raises((Fail, InvalidArgument)):
         graph.run(candidates, references)
+
+
+@pytest.mark.parametrize("width", [1, len(CANDIDATE) - 1, len(CANDIDATE) + 1])
+def test_masks_of_another_width_than_the_ids_are_an_error(scoring_bundle, width):
+    session = InferenceSession(scoring_bundle / "scoring.onnx", providers=["CPUExecutionProvider"])
+    ids, mask = np.array([CANDIDATE]), np.ones((1, width), dtype=np.int64)
+    feed = {"candidate_ids": ids, "candidate_mask": mask, "reference_ids": ids, "reference_mask": mask}
+    with pytest.raises((Fail, InvalidArgument, RuntimeException)):
+        session.run(None, feed)
 
 
 @pytest.mark.parametrize("size", [0, 1, VOCAB_SIZE + 1])
