@@ -3,7 +3,6 @@
 import ctypes
 import math
 import mmap
-from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +21,7 @@ def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
     if size < OWN_PAGES:
         return np.empty(shape, dtype=np.float32)
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    pages = mmap.mmap(-1, size, **private)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a kernel may be built without
-            pages.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(pages, dtype=np.float32).reshape(shape)
+    return np.frombuffer(mmap.mmap(-1, size, **private), dtype=np.float32).reshape(shape)
 
 
 class ReusedMemory:
@@ -48,7 +43,7 @@ class ReusedMemory:
             block = None
         if block is None or len(block) < size:
             del block  # before there is another
-            block = uninitialized((size,))
+            block = uninitialized((size + size // 4,))  # the next array may be larger; what is not used takes no memory
         return block[:size].reshape(shape)
 
     def give_back(self, array: NDArray[np.float32]) -> None:

@@ -48,6 +48,10 @@ class Encoder:
         self._graph = self._model.graph
         self._provider = self._graph.provider
         self._threads = ThreadPool(self._graph.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
+        self.matching_threads: ThreadPool = self._threads
+        """Where the vectors are to be matched: in the threads of the runs, where each run keeps one of these busy."""
+        if self._provider.concurrency is not None:
+            self.matching_threads = ThreadPool(self.num_threads if self.num_threads > 1 else 0, "bertscore-match")
         self.max_tokens: int = self._provider.max_tokens(self._manifest.hidden_size)
         """Padded tokens in a run of the model."""
 
@@ -131,6 +135,7 @@ class Encoder:
     def close(self) -> None:
         """Release the model and its memory; runs in progress finish first."""
         self._threads.close()
+        self.matching_threads.close()
         self._graph.close()
 
     def _pad(self, batch: Batch, sequences: Sequence[NDArray[np.int64]]) -> PaddedBatch:
@@ -155,14 +160,15 @@ class Encoder:
         first: NDArray[np.int64],
     ) -> int:
         """Copy the vectors of a batch, (layers, batch, tokens, hidden), and its ids to the table; count its tokens."""
-        begin = end = int(table.starts[padded.batch[0]])
-        for position, (length, skipped) in enumerate(zip(table.lengths[padded.batch], first, strict=True)):
-            start, end = end, end + int(length)
-            table.vectors[:, start:end] = output[:, position, skipped : skipped + length]
-            table.ids[start:end] = padded.input_ids[position, skipped : skipped + length]
-        if not all(
-            np.isfinite(np.vdot(rows, rows)) for rows in table.vectors[:, begin:end]
-        ):  # their squares add up to 1
+        begin, lengths = int(table.starts[padded.batch[0]]), table.lengths[padded.batch]
+        end, column = begin + int(lengths.sum()), np.arange(output.shape[2])
+        is_kept = (column >= first[:, None]) & (column < (first + lengths)[:, None])  # (batch, tokens)
+        kept = np.flatnonzero(is_kept)
+        table.ids[begin:end] = padded.input_ids[is_kept]
+        for vectors, rows in zip(output, table.vectors[:, begin:end], strict=True):
+            np.take(vectors.reshape(-1, vectors.shape[-1]), kept, axis=0, out=rows, mode="clip")  # "raise" would buffer
+        squares = (np.vdot(rows, rows) for rows in table.vectors[:, begin:end])  # those of a unit vector add up to 1
+        if not all(map(np.isfinite, squares)):
             raise EncodingError(
                 f"The model gave infinite or undefined vectors on {self.provider} for a batch of {len(padded.batch)} "
                 "texts. Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."

@@ -1,7 +1,6 @@
 """Matches pairs of texts in batches: from token embeddings and weights to P, R and F."""
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +8,16 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.encoding.batching import plan_batches
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
-from bertscore_onnx.matching.greedy import greedy_match, with_f_measure
+from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, with_f_measure
 from bertscore_onnx.matching.weights import TokenWeights
 
-BATCH_TOKENS = 4096
-"""Tokens of both sides that one thread matches at a time."""
+BATCH_TOKENS = 2048
+"""Padded tokens of either side that one thread matches at a time."""
+
+LESS = np.float32(-2)
+"""Less than any similarity of unit vectors, and times a share of 0 it is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def match_pairs(pairs: TokenPairs, weights: TokenWeights, threads: ThreadPool) -
         IdfError: the weights say nothing of a token that occurs.
     """
     matching = Matching(pairs, weights)
-    batches = [*matching.batches()]
+    batches = list(plan_batches(matching.widths, BATCH_TOKENS))
     if len(batches) == 1:  # not worth the way to another thread
         matching.match(batches[0])
     else:
@@ -79,6 +82,8 @@ class Matching:
     def __init__(self, pairs: TokenPairs, weights: TokenWeights) -> None:
         self._candidates = _Side(pairs.candidates, pairs.candidate, weights)
         self._references = _Side(pairs.references, pairs.reference, weights)
+        self.widths: NDArray[np.int64] = np.maximum(self._candidates.lengths, self._references.lengths)
+        """The tokens of the longer side, (pairs,)."""
         self._layers = len(pairs.candidates.vectors)
         shape = (self._layers, len(pairs.candidate))
         self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
@@ -89,49 +94,92 @@ class Matching:
         self.has_weight: NDArray[np.bool_] = self._candidates.has_weight & self._references.has_weight
         """Whether both sides have one that weighs something, (pairs,)."""
 
-    def batches(self) -> Iterator[range]:
-        """Cut the pairs into batches of consecutive ones."""
-        ends = np.cumsum(self._candidates.lengths + self._references.lengths)
-        begin, number = 0, len(ends)
-        while begin < number:
-            before = ends[begin - 1] if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, before + BATCH_TOKENS, side="right")))
-            yield range(begin, end)
-            begin = end
+    def match(self, batch: NDArray[np.int64]) -> None:
+        """Match a few pairs, (batch,).
 
-    def match(self, batch: range) -> None:
-        """Match a few pairs."""
+        Products of pairs follow each other in one array, which is then reduced at once: a step that numpy takes without
+        Python's lock ends with waiting for it, and several threads match.
+        """
+        candidates, references = self._candidates.some(batch), self._references.some(batch)
+        if self.widths[batch[0]] > BLOCK_TOKENS:
+            self._match_long(int(batch[0]), candidates, references)
+            return
+        similarity = np.empty((len(batch), candidates.width, references.width), dtype=np.float32)
         with blas_gate:
             for layer in range(self._layers):
-                for pair in batch:
-                    candidate, candidate_shares = self._candidates.text(layer, pair)
-                    reference, reference_shares = self._references.text(layer, pair)
-                    self.precision[layer, pair], self.recall[layer, pair] = greedy_match(
-                        candidate, candidate_shares, reference, reference_shares
-                    )
+                similarity.fill(LESS)
+                for each, candidate, reference in zip(similarity, candidates.rows, references.rows, strict=True):
+                    left, right = candidates.vectors[layer, candidate], references.vectors[layer, reference]
+                    np.matmul(left, right.T, out=each[: len(left), : len(right)])
+                self.precision[layer, batch] = candidates.mean(similarity.max(axis=2))
+                self.recall[layer, batch] = references.mean(similarity.max(axis=1))
+
+    def _match_long(self, pair: int, candidate: "_Texts", reference: "_Texts") -> None:
+        """Match a pair of which a side is long."""
+        with blas_gate:
+            for layer in range(self._layers):
+                self.precision[layer, pair], self.recall[layer, pair] = greedy_match(
+                    candidate.vectors[layer, candidate.rows[0]],
+                    candidate.shares,
+                    reference.vectors[layer, reference.rows[0]],
+                    reference.shares,
+                )
 
 
 class _Side:
     """The candidates or the references of all pairs."""
 
     def __init__(self, table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> None:
-        distinct, place = np.unique(texts, return_inverse=True)
-        ids, begins = table.flat_ids(distinct)  # (tokens,) and (distinct texts,)
+        distinct, self._place = np.unique(texts, return_inverse=True)
+        ids, self._begins = table.flat_ids(distinct)  # (tokens,) and (distinct texts,)
         token_weights = weights.of(ids)
-        totals = np.add.reduceat(token_weights, begins)  # (distinct texts,)
+        totals = np.add.reduceat(token_weights, self._begins)  # (distinct texts,)
         lengths = table.lengths[distinct]
         self._vectors = table.vectors
-        self._shares = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)
-        self._starts: list[int] = table.starts[texts].tolist()
-        self._share_starts: list[int] = begins[place].tolist()
-        self.lengths: NDArray[np.int64] = lengths[place]
+        self._starts = table.starts[texts]  # (pairs,)
+        self._shares = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)  # (tokens,)
+        self.lengths: NDArray[np.int64] = lengths[self._place]
         """How many tokens each text has, (pairs,)."""
-        self.has_words: NDArray[np.bool_] = np.logical_or.reduceat(weights.is_word[ids], begins)[place]
+        self.has_words: NDArray[np.bool_] = np.logical_or.reduceat(weights.is_word[ids], self._begins)[self._place]
         """Whether a text has a token that is not special, (pairs,)."""
-        self.has_weight: NDArray[np.bool_] = (totals > 0)[place]
+        self.has_weight: NDArray[np.bool_] = (totals > 0)[self._place]
         """Whether a text has a token that weighs something, (pairs,)."""
 
-    def text(self, layer: int, pair: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the embeddings of a text, (tokens, hidden), and the shares of its tokens, (tokens,)."""
-        length, start, share_start = self.lengths[pair], self._starts[pair], self._share_starts[pair]
-        return self._vectors[layer, start : start + length], self._shares[share_start : share_start + length]
+    def some(self, batch: NDArray[np.int64]) -> "_Texts":
+        """Return the texts of a few pairs, (batch,)."""
+        lengths, starts = self.lengths[batch], self._starts[batch]
+        begins = np.cumsum(lengths) - lengths
+        of_shares = np.arange(lengths.sum()) + np.repeat(self._begins[self._place[batch]] - begins, lengths)
+        rows = [slice(start, start + length) for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)]
+        return _Texts(self._vectors, rows, lengths, begins, self._shares[of_shares])
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """One side of a few pairs."""
+
+    vectors: NDArray[np.float32]
+    """Unit vectors of all texts, (layers, tokens, hidden)."""
+
+    rows: list[slice]
+    """Where those of each text are."""
+
+    lengths: NDArray[np.int64]
+    """How many tokens each text has, (batch,)."""
+
+    begins: NDArray[np.int64]
+    """Where the tokens of each text begin in `shares`, (batch,)."""
+
+    shares: NDArray[np.float32]
+    """What each token weighs of its text, one text after the other, (tokens,)."""
+
+    @property
+    def width(self) -> int:
+        """The tokens of the longest."""
+        return int(self.lengths.max())
+
+    def mean(self, nearest: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the weighted means, (batch,), of what tokens have, (batch, width)."""
+        is_token = np.arange(self.width) < self.lengths[:, None]  # (batch, width)
+        means: NDArray[np.float32] = np.add.reduceat(nearest[is_token] * self.shares, self.begins)
+        return means

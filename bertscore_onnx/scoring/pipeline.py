@@ -17,7 +17,6 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
-from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.allocation import ReusedMemory
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
@@ -97,8 +96,6 @@ class Pipeline(Closeable):
             f"max_length={self.tokenizer.max_length}"
         )
         """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
-        num_matching = self.encoder.num_threads
-        self._threads = ThreadPool(num_matching if num_matching > 1 else 0, "bertscore-match")
         self._chunk_tokens = CHUNK_BYTES // (4 * len(self.manifest.layers) * self.manifest.hidden_size)
         self._users = 1
         self._users_change = threading.Lock()
@@ -151,7 +148,7 @@ class Pipeline(Closeable):
 
         def match_and_reduce(chunk: Chunk, found: TokenEmbeddings | PairScores) -> ChunkScores:
             if isinstance(found, TokenEmbeddings):
-                table, found = found, match_pairs(chunk.token_pairs(found), weights, self._threads)
+                table, found = found, match_pairs(chunk.token_pairs(found), weights, self.encoder.matching_threads)
                 memory.give_back(table.vectors)
             num_references = chunk.counts
             scores = best_of_references(found.precision, found.recall, found.f1, num_references)
@@ -215,7 +212,6 @@ class Pipeline(Closeable):
         self.encoder.close()
         if self._scoring_graph is not None:
             self._scoring_graph.close()
-        self._threads.close()
 
     def _tokenise(self, slices: Iterable[Pairs]) -> Iterator[Chunk]:
         """Tokenise pairs and gather them in chunks; where `slices` fails, first yield what it gave before."""
