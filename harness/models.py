@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -104,6 +104,11 @@ class Models:
             sizes = self.roberta_sizes or {}
             call_in_child(save_random_roberta, folder, self.texts, sizes, limit=BUILD_SECONDS)
         return self._model("roberta-large", folder, layers)
+
+    @cached_property
+    def roberta_embeddings(self) -> Model:
+        """The embeddings of the same model alone, so that almost all time passes around it."""
+        return replace(self.roberta_large, name="roberta-large-embeddings", num_layers=0)
 
     @cached_property
     def tiny(self) -> Model:

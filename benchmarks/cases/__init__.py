@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from benchmarks.cases.documents import documents
 from benchmarks.cases.growth import measure_growth
+from benchmarks.cases.host_ceiling import host_ceiling
 from benchmarks.cases.judging import judging
 from benchmarks.cases.many_rows import many_rows
 from benchmarks.cases.one_pair import one_pair
@@ -25,6 +26,7 @@ CASES: dict[str, Callable[[Settings], Case]] = {
     "i": judging,
     "j": compared_systems,
     "k": many_rows,
+    "l": host_ceiling,
     "growth": measure_growth,
 }
 """The cases on the CPU, by what `--case` chooses from."""

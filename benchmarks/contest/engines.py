@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any
 
 
-def load_ours(path: str, *, device: str) -> Any:
+def load_ours(path: str, **settings: Any) -> Any:
     """Load a bundle into this library's scorer."""
     from bertscore_onnx import BERTScorer
 
-    return BERTScorer(path, device=device)
+    return BERTScorer(path, **settings)
 
 
 def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32") -> Any:
@@ -85,9 +85,9 @@ def _recorded(lanes: dict[int, Lane], function: Callable[..., Any]) -> Callable[
     return record
 
 
-def load_model_alone(path: str, *, device: str) -> ModelAlone:
+def load_model_alone(path: str, **settings: Any) -> ModelAlone:
     """Load a bundle for its model's time alone."""
-    return ModelAlone(load_ours(path, device=device))
+    return ModelAlone(load_ours(path, **settings))
 
 
 def load_for_rows(path: str, *, way: str) -> Any:
