@@ -15,7 +15,7 @@ def one_pair(settings: Settings) -> Case:
     model = settings.models.minilm
     candidates, references = settings.some_pairs(100)
     case = Case("d", f"MiniLM, one pair a call, {len(candidates)} calls a round")
-    case.note = "The model alone repeats the very runs of ONNX Runtime that scoring a pair for latency makes, in the same session."
+    case.note = "The model alone repeats the very run of ONNX Runtime that scoring a pair for latency makes."
     bundle = str(model.bundle())
     throughput = {"device": "cpu", "optimize_for": "throughput"}
     latency = {"device": "cpu", "optimize_for": "latency"}
