@@ -130,26 +130,24 @@ class _Side:
     """The candidates or the references of all pairs."""
 
     def __init__(self, table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> None:
-        distinct, self._place = np.unique(texts, return_inverse=True)
-        ids, self._begins = table.flat_ids(distinct)  # (tokens,) and (distinct texts,)
+        ids, self._begins = table.flat_ids(texts)  # (tokens,) and (pairs,)
         token_weights = weights.of(ids)
-        totals = np.add.reduceat(token_weights, self._begins)  # (distinct texts,)
-        lengths = table.lengths[distinct]
+        totals = np.add.reduceat(token_weights, self._begins)  # (pairs,)
         self._vectors = table.vectors
         self._starts = table.starts[texts]  # (pairs,)
-        self._shares = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)  # (tokens,)
-        self.lengths: NDArray[np.int64] = lengths[self._place]
+        self.lengths: NDArray[np.int64] = table.lengths[texts]
         """How many tokens each text has, (pairs,)."""
-        self.has_words: NDArray[np.bool_] = np.logical_or.reduceat(weights.is_word[ids], self._begins)[self._place]
+        self.has_words: NDArray[np.bool_] = np.logical_or.reduceat(weights.is_word[ids], self._begins)
         """Whether a text has a token that is not special, (pairs,)."""
-        self.has_weight: NDArray[np.bool_] = (totals > 0)[self._place]
+        self.has_weight: NDArray[np.bool_] = totals > 0
         """Whether a text has a token that weighs something, (pairs,)."""
+        self._shares = token_weights / np.repeat(np.where(self.has_weight, totals, 1), self.lengths)  # (tokens,)
 
     def some(self, batch: NDArray[np.int64]) -> "_Texts":
         """Return the texts of a few pairs, (batch,)."""
         lengths, starts = self.lengths[batch], self._starts[batch]
         begins = np.cumsum(lengths) - lengths
-        of_shares = np.arange(lengths.sum()) + np.repeat(self._begins[self._place[batch]] - begins, lengths)
+        of_shares = np.arange(lengths.sum()) + np.repeat(self._begins[batch] - begins, lengths)
         rows = [slice(start, start + length) for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)]
         return _Texts(self._vectors, rows, lengths, begins, self._shares[of_shares])
 
