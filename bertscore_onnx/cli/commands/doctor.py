@@ -152,22 +152,23 @@ def _try(path: str) -> _Trial:
             begun = time.perf_counter()
             difference = golden_difference(pipeline)
             seconds = time.perf_counter() - begun
+        pair_ms = _time_one_pair(path, all_layers=pipeline.manifest.all_layers)
     except BertScoreOnnxError as error:
         return _Trial(path, error=one_line(error))
     holds = difference <= golden_tolerance(pipeline)
     wrong = None if holds else f"the golden scores differ by {difference:.1e}"
     pairs, provider = len(pipeline.manifest.golden), pipeline.encoder.provider
-    return _Trial(path, pairs, provider, seconds, difference, wrong, _time_one_pair(path))
+    return _Trial(path, pairs, provider, seconds, difference, wrong, pair_ms)
 
 
-def _time_one_pair(path: str) -> dict[str, float]:
+def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
     """Score one pair a call, after a few calls that do not count."""
     from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
     from bertscore_onnx.scorer import BERTScorer
 
     medians = {}
     for optimize_for in get_args(OptimizeFor):
-        with BERTScorer(path, optimize_for=optimize_for) as scorer:
+        with BERTScorer(path, all_layers=all_layers, optimize_for=optimize_for) as scorer:
             golden = scorer.manifest.golden[0]
             seconds = []
             for _ in range(_TIMED_CALLS + _TIMED_CALLS // 2):

@@ -3,12 +3,14 @@
 import json
 import platform
 import re
+import shutil
 from importlib.resources import files
 
 import onnx
 import pytest
 
 from bertscore_onnx import __version__
+from bertscore_onnx.bundle.store import Variant, bundle_folder
 from bertscore_onnx.concurrency.cpus import CpuBound
 from bertscore_onnx.errors import MissingExtraError
 
@@ -56,6 +58,13 @@ def test_runs_a_bundle(run, installed_bundle):
     assert re.search(
         r"^one pair +\d+\.\d ms optimized for throughput and \d+\.\d ms optimized for latency", output, re.MULTILINE
     )
+
+
+def test_runs_a_bundle_of_all_layers(run, home, all_layers_bundle):
+    shutil.copytree(all_layers_bundle, bundle_folder("tiny-bert", Variant(None)))
+    result = run("doctor")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert re.search(r"^one pair +\d", result.stdout, re.MULTILINE)
 
 
 def test_json_has_the_same_facts(run, installed_bundle):
