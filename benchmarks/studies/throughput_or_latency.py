@@ -41,7 +41,7 @@ def main() -> None:
             seconds: dict[str, list[float]] = {aim: [] for aim in scorers}
             for _ in range(arguments.rounds):
                 for aim, scorer in scorers.items():
-                    time.sleep(REST)
+                    time.sleep(REST)  # or the threads of the scorer before count in
                     seconds[aim].append(median_call(scorer, texts, number))
             throughput, latency = (1000 * median(times) for times in seconds.values())
             print(
@@ -49,6 +49,8 @@ def main() -> None:
                 f"ratio {latency / throughput:.2f}",
                 flush=True,
             )
+        for scorer in scorers.values():
+            scorer.close()
 
 
 def median_call(scorer: BERTScorer, texts: tuple[list[str], list[str]], number: int) -> float:

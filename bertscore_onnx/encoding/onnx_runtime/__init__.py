@@ -1,1 +1,1 @@
-"""SharedSession of ONNX Runtime: which provider runs a graph, and how it is opened and run."""
+"""ONNX Runtime: which provider runs a graph, its session, and a run of it."""

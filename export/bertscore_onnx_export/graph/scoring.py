@@ -99,8 +99,8 @@ class _Tokens:
 
     total_weight: str
     is_scorable: str
-    """int64, a text each: 1 where it has words that weigh something, no id that is none of the model's, and no padding
-    before a token."""
+    """int64, (texts,): 1 where a token is not special, the total weight is positive and finite, all ids are the
+    model's, and padding stands only at the end."""
 
 
 def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:

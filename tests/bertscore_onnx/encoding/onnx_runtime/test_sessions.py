@@ -73,7 +73,7 @@ def test_the_session_is_opened_once(bundle, monkeypatch):
 
 
 def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
-    """SharedSession created side by side race inside ONNX Runtime."""
+    """Sessions created side by side race inside ONNX Runtime."""
     busy, overlaps = threading.Lock(), []
 
     def open_alone(*arguments):
