@@ -119,12 +119,12 @@ class Encoder:
         first = np.zeros_like(lengths) if kept is None else kept[:, 0]  # (texts,)
         table = self._empty_table(lengths if kept is None else kept[:, 1] - first, batches, memory)
 
-        def run(padded: PaddedBatch) -> int:
+        def run(batch: Batch) -> int:
+            padded = self._pad(batch, [sequences[text] for text in batch])
             output = self._model.run(padded.input_ids, padded.mask)
-            return self._fill(table, padded, output, first[padded.batch])
+            return self._fill(table, padded, output, first[batch])
 
-        padded = (self._pad(batch, [sequences[text] for text in batch]) for batch in batches)
-        run_batches(run, padded, self._threads, is_stopped=is_stopped, advance=advance)
+        run_batches(run, batches, self._threads, is_stopped=is_stopped, advance=advance)
         return table
 
     def release_memory(self) -> None:
