@@ -41,8 +41,7 @@ def only(window: NDArray[np.int64], context: NDArray[np.int64]) -> NDArray[np.fl
 def encode(encoder: Encoder, sequences: list[NDArray[np.int64]], frame: tuple[int, int]) -> list[Vectors]:
     """Return the vectors of each sequence without its special tokens, (tokens, hidden)."""
     table = encoder.encode(sequences)
-    ends = table.starts + table.lengths - frame[1]
-    return [table.vectors[0, start + frame[0] : end] for start, end in zip(table.starts, ends, strict=True)]
+    return [table.vectors_of(0, text)[frame[0] : len(ids) - frame[1]] for text, ids in enumerate(sequences)]
 
 
 def merged(windows: list[Vectors], length: int, merge: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> Vectors:

@@ -1,5 +1,6 @@
-"""A ragged table of token embeddings: in each layer one row a token, the tokens of a text side by side."""
+"""A table of token embeddings: a row for each token in each layer, those of a text side by side."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,28 +9,24 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class TokenEmbeddings:
-    """The unit token embeddings of some texts, without padding."""
+    """The unit token embeddings of some texts."""
 
-    vectors: NDArray[np.float32]
-    """Unit vectors, (layers, tokens, hidden)."""
-
-    ids: NDArray[np.int64]
-    """The vocabulary id of each token, (tokens,)."""
-
-    starts: NDArray[np.int64]
-    """The row at which each text begins, (texts,)."""
+    sequences: Sequence[NDArray[np.int64]]
+    """The vocabulary ids of each text, special tokens included, (tokens,)."""
 
     lengths: NDArray[np.int64]
-    """How many tokens each text has, special tokens included, (texts,)."""
+    """How many tokens each text has, (texts,)."""
 
-    def ids_of(self, text: int) -> NDArray[np.int64]:
-        """Return the ids of one text, (tokens,)."""
-        return self.ids[self.rows_of(text)]
+    vectors: NDArray[np.float32]
+    """Unit vectors, (rows, hidden); the rows of no text are padding, and mean nothing."""
 
-    def rows_of(self, text: int) -> slice:
-        """Return where one text lies."""
-        start = int(self.starts[text])
-        return slice(start, start + int(self.lengths[text]))
+    starts: NDArray[np.int64]
+    """The row at which each text begins in each layer, (layers, texts)."""
+
+    def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
+        """Return the vectors of one text in one of the layers, (tokens, hidden), without copying them."""
+        start = self.starts[layer, text]
+        return self.vectors[start : start + self.lengths[text]]
 
     def flat(
         self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
@@ -44,15 +41,19 @@ class TokenEmbeddings:
         Returns:
             Embeddings (tokens, hidden), weights (tokens,), and where each text begins, (texts,).
         """
-        rows, begins = self._rows(texts)
-        return self.vectors[layer, rows], token_weights[self.ids[rows]], begins
+        ids, begins = self.flat_ids(texts)
+        rows = joined_ranges(self.starts[layer, texts], self.lengths[texts])
+        return self.vectors[rows], token_weights[ids], begins
 
     def flat_ids(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the ids of some of the texts one after the other, (tokens,), and where each begins, (texts,)."""
-        rows, begins = self._rows(texts)
-        return self.ids[rows], begins
-
-    def _rows(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         lengths = self.lengths[texts]  # (texts,)
-        begins = np.cumsum(lengths) - lengths  # (texts,)
-        return np.arange(lengths.sum()) + np.repeat(self.starts[texts] - begins, lengths), begins
+        nothing = np.zeros(0, dtype=np.int64)  # there may be no texts
+        return np.concatenate([nothing, *(self.sequences[text] for text in texts)]), np.cumsum(lengths) - lengths
+
+
+def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of ranges one after the other, (numbers,), from where each starts and how long it is."""
+    begins = np.cumsum(lengths) - lengths  # (ranges,)
+    numbers: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
+    return numbers

@@ -13,7 +13,7 @@ class EncodedTexts:
     """What `BERTScorer.encode` returns: texts as token embeddings, equal ones stored once.
 
     `BERTScorer.score` and `pairwise` of the same model take it in place of the strings. It holds 4 bytes × hidden size
-    for each distinct token of each layer; `nbytes` tells how many that are.
+    for each token of the distinct texts and for some padding, in each layer; `nbytes` tells how many that are.
     """
 
     embeddings: TokenEmbeddings

@@ -1,8 +1,8 @@
 """Token ids to unit token embeddings: many texts, in batches of similar length."""
 
+import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,25 +10,13 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.allocation import ReusedMemory, trim_memory
-from bertscore_onnx.encoding.batching import Batch, plan_runs
+from bertscore_onnx.encoding.batching import plan_runs
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
-from bertscore_onnx.encoding.padding import pad_texts
+from bertscore_onnx.encoding.padding import pad_texts, padded_width
 from bertscore_onnx.encoding.running import run_batches
 from bertscore_onnx.errors import EncodingError
-
-
-class PaddedBatch(NamedTuple):
-    """A batch, ready to be encoded."""
-
-    batch: Batch
-
-    input_ids: NDArray[np.int64]
-    """Token ids, (batch, tokens)."""
-
-    mask: NDArray[np.bool_]
-    """True on real tokens, (batch, tokens)."""
 
 
 class Encoder:
@@ -79,7 +67,6 @@ class Encoder:
         self,
         sequences: Sequence[NDArray[np.int64]],
         *,
-        kept: NDArray[np.int64] | None = None,
         max_tokens: int | None = None,
         max_items: int | None = None,
         is_stopped: threading.Event | None = None,
@@ -90,15 +77,13 @@ class Encoder:
 
         Args:
             sequences: the ids of each text, (tokens,), at least one id each.
-            kept: the first token of each text that the table is to have, and the one after the last, (texts, 2);
-                None for all.
             max_tokens, max_items: the size of a batch, as in `plan_batches`; None for `self.max_tokens` and no bound.
             is_stopped: ends the work between two batches once it is set.
-            advance: called after each batch with the number of tokens kept of it.
+            advance: called after a batch, or after some short ones, with the number of their tokens.
             memory: where the vectors go; None for memory of their own.
 
         Returns:
-            The embeddings, text i being `sequences[i]`. Texts of one length lie side by side, in their order.
+            The embeddings, text i being `sequences[i]`.
 
         Raises:
             EncodingError: a run failed, or did not give finite vectors of the manifest's size.
@@ -116,16 +101,23 @@ class Encoder:
             splits_little_work=self._provider.splits_little_work,
             padding=self._manifest.padding,
         )
-        first = np.zeros_like(lengths) if kept is None else kept[:, 0]  # (texts,)
-        table = self._empty_table(lengths if kept is None else kept[:, 1] - first, batches, memory)
+        layers, hidden_size = len(self._manifest.layers), self._manifest.hidden_size
+        shapes = [(layers, len(batch), self._width(int(lengths[batch[0]]))) for batch in batches]
+        ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=np.int64)  # (batches,)
+        vectors = (memory or ReusedMemory()).take((int(ends[-1]) if batches else 0, hidden_size))
+        starts = np.zeros((layers, len(lengths)), dtype=np.int64)
 
-        def run(batch: Batch) -> int:
-            padded = self._pad(batch, [sequences[text] for text in batch])
-            output = self._model.run(padded.input_ids, padded.mask)
-            return self._fill(table, padded, output, first[batch])
+        def run(number: int) -> int:
+            batch, shape, end = batches[number], shapes[number], ends[number]
+            begin, width = end - math.prod(shape), shape[-1]
+            starts[:, batch] = np.arange(begin, end, width).reshape(layers, -1)
+            block = vectors[begin:end].reshape(*shape, hidden_size)
+            self._model.run(*pad_texts([sequences[text] for text in batch], self._manifest, width), block)
+            self._check_finite(block, lengths[batch])
+            return int(lengths[batch].sum())
 
-        run_batches(run, batches, self._threads, is_stopped=is_stopped, advance=advance)
-        return table
+        run_batches(run, range(len(batches)), self._threads, is_stopped=is_stopped, advance=advance)
+        return TokenEmbeddings(sequences, lengths, vectors, starts)
 
     def release_memory(self) -> None:
         """Give memory that only large runs need back to the system; the next runs ask for it again."""
@@ -138,39 +130,16 @@ class Encoder:
         self.matching_threads.close()
         self._graph.close()
 
-    def _pad(self, batch: Batch, sequences: Sequence[NDArray[np.int64]]) -> PaddedBatch:
-        return PaddedBatch(batch, *pad_texts(sequences, self._manifest, self._provider.length_multiple))
+    def _width(self, longest: int) -> int:
+        return padded_width(longest, self._manifest, self._provider.length_multiple)
 
-    def _empty_table(
-        self, lengths: NDArray[np.int64], batches: Sequence[Batch], memory: ReusedMemory | None
-    ) -> TokenEmbeddings:
-        """Return a table with room for all texts, those of a batch side by side."""
-        order = np.concatenate(batches) if batches else np.zeros(0, dtype=np.int64)  # (texts,)
-        starts = np.zeros_like(lengths)
-        starts[order] = np.cumsum(lengths[order]) - lengths[order]
-        layers, tokens = len(self._manifest.layers), int(lengths.sum())
-        vectors = (memory or ReusedMemory()).take((layers, tokens, self._manifest.hidden_size))
-        return TokenEmbeddings(vectors, np.empty(tokens, dtype=np.int64), starts, lengths)
-
-    def _fill(
-        self,
-        table: TokenEmbeddings,
-        padded: PaddedBatch,
-        output: NDArray[np.float32],
-        first: NDArray[np.int64],
-    ) -> int:
-        """Copy the vectors of a batch, (layers, batch, tokens, hidden), and its ids to the table; count its tokens."""
-        begin, lengths = int(table.starts[padded.batch[0]]), table.lengths[padded.batch]
-        end, column = begin + int(lengths.sum()), np.arange(output.shape[2])
-        is_kept = (column >= first[:, None]) & (column < (first + lengths)[:, None])  # (batch, tokens)
-        kept = np.flatnonzero(is_kept)
-        table.ids[begin:end] = padded.input_ids[is_kept]
-        for vectors, rows in zip(output, table.vectors[:, begin:end], strict=True):
-            np.take(vectors.reshape(-1, vectors.shape[-1]), kept, axis=0, out=rows, mode="clip")  # "raise" would buffer
-        squares = (np.vdot(rows, rows) for rows in table.vectors[:, begin:end])  # those of a unit vector add up to 1
-        if not all(map(np.isfinite, squares)):
+    def _check_finite(self, block: NDArray[np.float32], lengths: NDArray[np.int64]) -> None:
+        """Check the vectors of a batch, (layers, batch, tokens, hidden), of texts of these lengths, (batch,)."""
+        if np.isfinite(np.vdot(block, block)):  # the squares of a unit vector add up to 1
+            return
+        is_token = np.arange(block.shape[2]) < lengths[:, None]  # (batch, tokens)
+        if not np.isfinite(block[:, is_token]).all():
             raise EncodingError(
-                f"The model gave infinite or undefined vectors on {self.provider} for a batch of {len(padded.batch)} "
+                f"The model gave infinite or undefined vectors on {self.provider} for a batch of {len(lengths)} "
                 "texts. Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."
             )
-        return end - begin

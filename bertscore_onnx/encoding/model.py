@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
 from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
-from bertscore_onnx.errors import EncodingError, GraphError
+from bertscore_onnx.errors import GraphError
 
 _INPUTS = {"input_ids", "attention_mask"}
 
@@ -38,8 +38,8 @@ class OnnxModel:
                 f"The manifest says that the graph takes the inputs {manifest.inputs}; the runtime can give "
                 f"{sorted(_INPUTS)}. Export the model again."
             )
-        self._layers = (len(manifest.layers),) if manifest.all_layers else ()
-        output = {manifest.output: [*self._layers, "batch", "tokens", manifest.hidden_size]}
+        shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
+        output = {manifest.output: [len(manifest.layers), *shape] if manifest.all_layers else shape}
         self.graph: OnnxGraph = OnnxGraph(
             bundle,
             bundle.graph_path,
@@ -51,23 +51,18 @@ class OnnxModel:
         )
         """The graph on its provider."""
 
-    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.bool_], vectors: NDArray[np.float32]) -> None:
         """Run the graph on one padded batch.
 
         Args:
             input_ids: token ids, (batch, tokens).
             mask: true on real tokens, (batch, tokens).
-
-        Returns:
-            Unit vectors, (layers, batch, tokens, hidden); without meaning on padding.
+            vectors: where the unit vectors go, (layers, batch, tokens, hidden); those of padding mean nothing.
 
         Raises:
-            EncodingError: the run failed, or its vectors are not of the manifest's size.
+            EncodingError: the run failed, or its vectors are not of that shape.
             OutOfMemoryError, ClosedError, DeviceError: as `OnnxGraph.run` says.
         """
         values = {"input_ids": input_ids, "attention_mask": mask.astype(np.int64)}
-        [output] = self.graph.run({name: values[name] for name in self._manifest.inputs})
-        expected = (*self._layers, *mask.shape, self._manifest.hidden_size)
-        if output.shape != expected:
-            raise EncodingError(f"The model gave vectors of shape {output.shape}; expected {expected}. Export again.")
-        return output if self._manifest.all_layers else output[None]
+        feed = {name: values[name] for name in self._manifest.inputs}
+        self.graph.run(feed, [vectors if self._manifest.all_layers else vectors[0]])

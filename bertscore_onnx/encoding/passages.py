@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings
+from bertscore_onnx.encoding.allocation import ReusedMemory
+from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
 
 OVERLAP = 0.25
 """How much of its text a passage shares with the next one, at least; `benchmarks/studies/passages.py` measures what
@@ -33,13 +34,20 @@ class Passages:
     first: NDArray[np.int64]
     """The first passage of each text, (texts,)."""
 
-    def join(self, passages: TokenEmbeddings) -> TokenEmbeddings:
-        """Return the table of the texts, from that of their passages as `Encoder.encode` makes it.
-
-        No vector is copied: the passages of a long text have one length, so the encoder lays them side by side.
-        """
-        lengths = np.add.reduceat(passages.lengths, self.first)  # (texts,)
-        return TokenEmbeddings(passages.vectors, passages.ids, passages.starts[self.first], lengths)
+    def join(
+        self, passages: TokenEmbeddings, texts: Sequence[NDArray[np.int64]], memory: ReusedMemory
+    ) -> TokenEmbeddings:
+        """Make the table of the texts, (texts,), from that of their passages, whose memory is then given back."""
+        lengths = self.kept[:, 1] - self.kept[:, 0]  # (passages,)
+        layers, tokens = len(passages.starts), int(lengths.sum())
+        vectors = memory.take((layers * tokens, passages.vectors.shape[1]))
+        for layer, starts in enumerate(passages.starts + self.kept[:, 0]):
+            rows, joined = joined_ranges(starts, lengths), vectors[layer * tokens : (layer + 1) * tokens]
+            np.take(passages.vectors, rows, axis=0, out=joined, mode="clip")  # "raise" would buffer
+        memory.give_back(passages.vectors)
+        begins = (np.cumsum(lengths) - lengths)[self.first]  # (texts,)
+        starts = begins + tokens * np.arange(layers)[:, None]  # (layers, texts)
+        return TokenEmbeddings(texts, np.add.reduceat(lengths, self.first), vectors, starts)
 
 
 def cut_passages(

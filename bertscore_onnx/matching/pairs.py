@@ -1,6 +1,7 @@
 """Matches pairs of texts in batches: from token embeddings and weights to P, R and F."""
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.batching import plan_batches
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings
+from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, with_f_measure
 from bertscore_onnx.matching.weights import TokenWeights
 
@@ -84,7 +85,7 @@ class Matching:
         self._references = _Side(pairs.references, pairs.reference, weights)
         self.widths: NDArray[np.int64] = np.maximum(self._candidates.lengths, self._references.lengths)
         """The tokens of the longer side, (pairs,)."""
-        self._layers = len(pairs.candidates.vectors)
+        self._layers = len(pairs.candidates.starts)
         shape = (self._layers, len(pairs.candidate))
         self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
@@ -108,8 +109,8 @@ class Matching:
         with blas_gate:
             for layer in range(self._layers):
                 similarity.fill(LESS)
-                for each, candidate, reference in zip(similarity, candidates.rows, references.rows, strict=True):
-                    left, right = candidates.vectors[layer, candidate], references.vectors[layer, reference]
+                sides = candidates.vectors_in(layer), references.vectors_in(layer)
+                for each, left, right in zip(similarity, *sides, strict=True):
                     np.matmul(left, right.T, out=each[: len(left), : len(right)])
                 self.precision[layer, batch] = candidates.mean(similarity.max(axis=2))
                 self.recall[layer, batch] = references.mean(similarity.max(axis=1))
@@ -118,11 +119,9 @@ class Matching:
         """Match a pair of which a side is long."""
         with blas_gate:
             for layer in range(self._layers):
+                [left], [right] = candidate.vectors_in(layer), reference.vectors_in(layer)
                 self.precision[layer, pair], self.recall[layer, pair] = greedy_match(
-                    candidate.vectors[layer, candidate.rows[0]],
-                    candidate.shares,
-                    reference.vectors[layer, reference.rows[0]],
-                    reference.shares,
+                    left, candidate.shares, right, reference.shares
                 )
 
 
@@ -133,8 +132,7 @@ class _Side:
         ids, self._begins = table.flat_ids(texts)  # (tokens,) and (pairs,)
         token_weights = weights.of(ids)
         totals = np.add.reduceat(token_weights, self._begins)  # (pairs,)
-        self._vectors = table.vectors
-        self._starts = table.starts[texts]  # (pairs,)
+        self._table, self._texts = table, texts
         self.lengths: NDArray[np.int64] = table.lengths[texts]
         """How many tokens each text has, (pairs,)."""
         self.has_words: NDArray[np.bool_] = np.logical_or.reduceat(weights.is_word[ids], self._begins)
@@ -145,22 +143,20 @@ class _Side:
 
     def some(self, batch: NDArray[np.int64]) -> "_Texts":
         """Return the texts of a few pairs, (batch,)."""
-        lengths, starts = self.lengths[batch], self._starts[batch]
+        lengths = self.lengths[batch]
         begins = np.cumsum(lengths) - lengths
-        of_shares = np.arange(lengths.sum()) + np.repeat(self._begins[batch] - begins, lengths)
-        rows = [slice(start, start + length) for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)]
-        return _Texts(self._vectors, rows, lengths, begins, self._shares[of_shares])
+        shares = self._shares[joined_ranges(self._begins[batch], lengths)]
+        return _Texts(self._table, self._texts[batch].tolist(), lengths, begins, shares)
 
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
     """One side of a few pairs."""
 
-    vectors: NDArray[np.float32]
-    """Unit vectors of all texts, (layers, tokens, hidden)."""
+    table: TokenEmbeddings
 
-    rows: list[slice]
-    """Where those of each text are."""
+    texts: list[int]
+    """Which texts of the table they are, (batch,)."""
 
     lengths: NDArray[np.int64]
     """How many tokens each text has, (batch,)."""
@@ -170,6 +166,10 @@ class _Texts:
 
     shares: NDArray[np.float32]
     """What each token weighs of its text, one text after the other, (tokens,)."""
+
+    def vectors_in(self, layer: int) -> Iterator[NDArray[np.float32]]:
+        """Yield the vectors of each text in a layer, (tokens, hidden)."""
+        return (self.table.vectors_of(layer, text) for text in self.texts)
 
     @property
     def width(self) -> int:

@@ -13,7 +13,7 @@ from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.batching import Batch, plan_runs
 from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
 from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
-from bertscore_onnx.encoding.padding import pad_texts
+from bertscore_onnx.encoding.padding import pad_texts, padded_width
 from bertscore_onnx.encoding.running import run_batches
 from bertscore_onnx.errors import EncodingError, GraphError
 from bertscore_onnx.matching.pairs import PairScores
@@ -94,6 +94,7 @@ class ScoringGraph(Closeable):
             splits_little_work=self._graph.provider.splits_little_work,
         )
         scores = np.zeros((3, len(self._manifest.layers), len(candidate)), dtype=np.float32)
+        shape = [len(self._manifest.layers)] if self._manifest.all_layers else []
         table = {} if weights.is_uniform else {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
 
         def run(batch: Batch) -> int:
@@ -102,8 +103,9 @@ class ScoringGraph(Closeable):
                 for texts in (candidate, reference)
                 for array in self._padded([sequences[text] for text in texts[batch]])
             ]
-            outputs = self._graph.run(dict(zip(SCORING_INPUTS, feed, strict=True)), table)
-            scores[:, :, batch] = np.stack(outputs).reshape(3, -1, len(batch))
+            outputs = np.empty((3, *shape, len(batch)), dtype=np.float32)
+            self._graph.run(dict(zip(SCORING_INPUTS, feed, strict=True)), [*outputs], table)
+            scores[:, :, batch] = outputs.reshape(3, -1, len(batch))
             return len(batch)
 
         run_batches(run, batches, self._threads, is_stopped=is_stopped, advance=advance)
@@ -115,7 +117,9 @@ class ScoringGraph(Closeable):
         self._graph.close()
 
     def _padded(self, sequences: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        ids, mask = pad_texts(sequences, self._manifest, self._graph.provider.length_multiple)
+        longest = max(map(len, sequences))
+        width = padded_width(longest, self._manifest, self._graph.provider.length_multiple)
+        ids, mask = pad_texts(sequences, self._manifest, width)
         return ids, mask.astype(np.int64)
 
     def _checked(

@@ -7,6 +7,7 @@ one stage runs at a time.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Self
 
@@ -190,7 +191,7 @@ class Pipeline(Closeable):
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come some at a time, duplicates included."""
         documents = (
-            [some.embeddings.ids_of(row) for row in some.rows]
+            [some.embeddings.sequences[row] for row in some.rows]
             if isinstance(some, EncodedTexts)
             else self.tokenizer(some.texts)[0]
             for some in slices
@@ -238,24 +239,18 @@ class Pipeline(Closeable):
         sequences: Sequence[NDArray[np.int64]],
         max_items: int | None = None,
         is_stopped: threading.Event | None = None,
-        advance: Callable[[int], object] = lambda tokens: None,
+        advance: Callable[[float], object] = lambda tokens: None,
         memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
         """Encode whole texts, those longer than the maximum in passages; where texts are truncated none is."""
+        encode = partial(self.encoder.encode, max_items=max_items, is_stopped=is_stopped)
         if self._is_whole(sequences):
-            return self.encoder.encode(
-                sequences, max_items=max_items, is_stopped=is_stopped, advance=advance, memory=memory
-            )
+            return encode(sequences, advance=advance, memory=memory)
         passages = cut_passages(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
-        embeddings = self.encoder.encode(
-            passages.sequences,
-            kept=passages.kept,
-            max_items=max_items,
-            is_stopped=is_stopped,
-            advance=advance,
-            memory=memory,
-        )
-        return passages.join(embeddings)
+        share = sum(map(len, sequences)) / sum(map(len, passages.sequences))  # of a token, in each of the passages'
+        memory = memory or ReusedMemory()
+        table = encode(passages.sequences, advance=lambda tokens: advance(tokens * share), memory=memory)
+        return passages.join(table, sequences, memory)
 
     def _is_whole(self, sequences: Sequence[NDArray[np.int64]]) -> bool:
         """Whether the model takes each of the texts at once."""

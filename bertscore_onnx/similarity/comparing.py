@@ -60,7 +60,7 @@ def token_similarities(
     if scorer.manifest.all_layers:
         scores = scores.of_layer(position)
     baselines = scorer.rescaling.baselines
-    ids = [encoded.embeddings.ids_of(row) for row in encoded.rows]
+    ids = [encoded.embeddings.sequences[row] for row in encoded.rows]
     texts = [names(of_text.tolist()) for of_text in ids]
     of_ids = [weights.of(of_text) for of_text in ids]
     is_special = [np.isin(of_text, scorer.manifest.special_ids) for of_text in ids]
@@ -107,7 +107,7 @@ def _position(scorer: TextScorer, layer: int | None) -> int:
 def _similarity(encoded: EncodedTexts, layer: int, text: int) -> NDArray[np.float32]:
     """Return how similar the tokens of the first text and another are, (cand_tokens, ref_tokens)."""
     table = encoded.embeddings
-    candidate, reference = (table.vectors[layer, table.rows_of(encoded.rows[row])] for row in (0, text))
+    candidate, reference = (table.vectors_of(layer, encoded.rows[row]) for row in (0, text))
     with blas_gate:
         similarity: NDArray[np.float32] = np.clip(candidate @ reference.T, -1, 1)
     return similarity

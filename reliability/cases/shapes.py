@@ -22,10 +22,11 @@ MOST_TOKENS = 1024
 
 def measure(settings: Settings) -> list[Figure]:
     """Run sound, then with a leak."""
-    model = OnnxModel(open_bundle(settings.minilm), device="cpu")
+    bundle = open_bundle(settings.minilm)
+    model, hidden_size = OnnxModel(bundle, device="cpu"), bundle.manifest.hidden_size
     runs = settings.sizes.shapes
-    sound = late_spread(_memory_over_runs(model, runs, leak_mb=0))
-    leaking = late_spread(_memory_over_runs(model, LEAKING_RUNS, leak_mb=2 * PLANTED_MB / LEAKING_RUNS))
+    sound = late_spread(_memory_over_runs(model, hidden_size, runs, leak_mb=0))
+    leaking = late_spread(_memory_over_runs(model, hidden_size, LEAKING_RUNS, 2 * PLANTED_MB / LEAKING_RUNS))
     model.graph.close()
     return [
         at_most(f"spread of memory in the second half of {runs:,} runs", sound, "MB", BOUND_MB),
@@ -33,14 +34,15 @@ def measure(settings: Settings) -> list[Figure]:
     ]
 
 
-def _memory_over_runs(model: OnnxModel, runs: int, leak_mb: float) -> list[float]:
+def _memory_over_runs(model: OnnxModel, hidden_size: int, runs: int, leak_mb: float) -> list[float]:
     draw = random.Random(0)  # noqa: S311 -- nothing secret
     lost, samples = [], []
     for _ in range(runs):
         tokens = round(2 ** draw.uniform(1, 9))
         batch = draw.randint(1, max(1, MOST_TOKENS // tokens))
         mask = np.ones((batch, tokens), dtype=np.bool_)
-        model.run(np.full(mask.shape, 5, dtype=np.int64), mask)
+        vectors = np.empty((1, *mask.shape, hidden_size), dtype=np.float32)
+        model.run(np.full(mask.shape, 5, dtype=np.int64), mask, vectors)
         lost.append(np.ones(int(leak_mb * 1e6), dtype=np.uint8))
         samples.append(resident_mb())
     return samples

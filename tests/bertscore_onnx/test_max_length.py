@@ -77,9 +77,9 @@ def test_the_fast_tokenizer_cuts_there_too(fast_bundle, short):
 def test_windows_are_that_long(tiny_bundle, short, scorer):
     with BERTScorer(tiny_bundle, long_text="window", max_length=MAX_LENGTH) as windowed:
         assert largest_difference(windowed.score(CANDIDATES, CANDIDATES), np.ones((3, 3))) < 1e-6
-        [text] = windowed.encode(CANDIDATES[:1]).embeddings.vectors
-        [whole] = scorer.encode(CANDIDATES[:1]).embeddings.vectors
-        [start] = scorer.encode(cut(CANDIDATES[:1])).embeddings.vectors
+        text = windowed.encode(CANDIDATES[:1]).embeddings.vectors_of(0, 0)
+        whole = scorer.encode(CANDIDATES[:1]).embeddings.vectors_of(0, 0)
+        start = scorer.encode(cut(CANDIDATES[:1])).embeddings.vectors_of(0, 0)
     assert text.shape == whole.shape  # all tokens count
     assert np.abs(text[:4] - start[:4]).max() < 1e-5  # seen from a window of 8 tokens
     assert np.abs(text[:4] - whole[:4]).max() > 1e-2  # and not of the whole text

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -59,25 +60,25 @@ class OnnxGraph:
     def run(
         self,
         batch: Mapping[str, NDArray[np.int64]],
+        outputs: Sequence[NDArray[np.float32]],
         shared: Mapping[str, NDArray[np.float32]] | None = None,
-    ) -> list[NDArray[np.float32]]:
+    ) -> None:
         """Run the graph on one padded batch.
 
         Args:
             batch: the inputs, each (batch, tokens).
+            outputs: arrays that the outputs are written to, in their order.
             shared: inputs that do not depend on the batch.
 
-        Returns:
-            The outputs, in their order.
-
         Raises:
-            EncodingError: the run failed.
+            EncodingError: the run failed, or its outputs are not of those shapes.
             OutOfMemoryError: not even a batch of one fits into the device's memory.
             ClosedError, DeviceError: as `SharedSession.get` says.
         """
         try:
             with exit_gate:
-                return self._compute(self._session.get(), {**batch, **(shared or {})})
+                self._compute(self._session.get(), {**batch, **(shared or {})}, outputs)
+            return
         except BertScoreOnnxError:
             raise
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
@@ -94,11 +95,12 @@ class OnnxGraph:
                 "Free some of it, or use another device."
             ) from reason
         _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
-        halves = [
-            self.run({name: values[half] for name, values in batch.items()}, shared)
-            for half in (slice(number // 2), slice(number // 2, None))
-        ]
-        return [np.concatenate(parts, axis) for axis, parts in zip(self._axes, zip(*halves, strict=True), strict=True)]
+        for half in (slice(number // 2), slice(number // 2, None)):
+            views = [array[(*repeat(slice(None), axis), half)] for axis, array in zip(self._axes, outputs, strict=True)]
+            parts = [np.empty(view.shape, dtype=view.dtype) for view in views]
+            self.run({name: values[half] for name, values in batch.items()}, parts, shared)
+            for view, part in zip(views, parts, strict=True):
+                view[...] = part
 
     def release_memory(self) -> None:
         """Give back what ONNX Runtime keeps of its largest runs: one run of one token says that it is to shrink."""
@@ -114,19 +116,14 @@ class OnnxGraph:
         """Release the graph and its memory; runs in progress finish first."""
         self._session.close()
 
-    def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
-        outputs: list[NDArray[np.float32]]
-        if not self.provider.io_binding:
-            outputs = session.run(self._outputs, feed)
-            return outputs
-        binding = session.io_binding()
+    def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]], outputs: Sequence[NDArray[np.float32]]) -> None:
+        """Run the session, which writes to the arrays themselves; on a device, by one copy from there."""
+        ort_value, binding = load_onnxruntime().OrtValue, session.io_binding()
         for name, value in feed.items():
-            binding.bind_cpu_input(name, value)
-        for name in self._outputs:
-            binding.bind_output(name, self.provider.device, self.provider.index)
+            binding.bind_ortvalue_input(name, ort_value.ortvalue_from_numpy(np.ascontiguousarray(value)))
+        for name, array in zip(self._outputs, outputs, strict=True):
+            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
         session.run_with_iobinding(binding)
-        outputs = binding.copy_outputs_to_cpu()
-        return outputs
 
     def _check(self, session: Any, expected: Mapping[str, Sequence[int | str]]) -> None:
         inputs = [node.name for node in session.get_inputs()]

@@ -51,9 +51,6 @@ class Provider:
     length_multiple: int = 1
     """Runs are padded to a multiple of this many tokens, so that matrix units are filled and shapes recur."""
 
-    io_binding: bool = False
-    """Whether outputs are bound to the device's memory."""
-
     arena: str | None = None
     """ONNX Runtime's name for the memory that it keeps between runs, where that can be asked to shrink."""
 
@@ -111,7 +108,6 @@ CUDA = Provider(
     batch_values=16_384 * 1024,
     batch_tokens=65_536,
     length_multiple=8,
-    io_binding=True,
     preloads_libraries=True,
     survives_fork=False,
     options=_cuda_options,

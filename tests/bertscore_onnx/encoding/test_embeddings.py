@@ -6,17 +6,18 @@ from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 
 @pytest.fixture
 def embeddings():
-    """Two texts in two layers: ids [7, 8] in the rows 1 and 2, id [9] in row 0."""
+    """Two texts in two layers: ids [7, 8] in the rows 2 and 3 of six, and in 5 and 6; id [9] in 0 and 4."""
     return TokenEmbeddings(
-        vectors=np.float32([[[9, 9], [7, 7], [8, 8]], [[0, 9], [0, 7], [0, 8]]]),
-        ids=np.array([9, 7, 8]),
-        starts=np.array([1, 0]),
+        sequences=[np.array([7, 8]), np.array([9])],
         lengths=np.array([2, 1]),
+        vectors=np.float32([[9, 9], [np.nan, np.nan], [7, 7], [8, 8], [0, 9], [0, 7], [0, 8]]),
+        starts=np.array([[2, 0], [5, 4]]),
     )
 
 
-def test_the_rows_of_one_text_are_found(embeddings):
-    assert [embeddings.vectors[0, embeddings.rows_of(text)].tolist() for text in (0, 1)] == [[[7, 7], [8, 8]], [[9, 9]]]
+def test_the_vectors_of_one_text_are_found_in_each_layer(embeddings):
+    found = [[embeddings.vectors_of(layer, text).tolist() for text in (0, 1)] for layer in (0, 1)]
+    assert found == [[[[7, 7], [8, 8]], [[9, 9]]], [[[0, 7], [0, 8]], [[0, 9]]]]
 
 
 def test_ids_are_laid_out_one_after_the_other(embeddings):
@@ -34,7 +35,3 @@ def test_texts_are_laid_out_one_after_the_other(embeddings):
 def test_each_layer_is_laid_out_one_after_the_other_by_itself(embeddings):
     vectors, _, _ = embeddings.flat(1, np.array([0]), np.ones(10, dtype=np.float32))
     assert vectors.tolist() == [[0, 7], [0, 8]]
-
-
-def test_the_ids_of_one_text_are_found(embeddings):
-    assert [embeddings.ids_of(text).tolist() for text in (0, 1)] == [[7, 8], [9]]

@@ -24,10 +24,11 @@ def threads():
 
 def table_of(*texts):
     """Embed texts, given as ids, at random, in two layers."""
-    vectors = np.random.default_rng(0).normal(size=(2, sum(map(len, texts)), 8)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
     lengths = np.array([len(ids) for ids in texts])
-    return TokenEmbeddings(vectors, np.concatenate(texts).astype(np.int64), np.cumsum(lengths) - lengths, lengths)
+    starts = np.cumsum(lengths) - lengths
+    vectors = np.random.default_rng(0).normal(size=(2 * lengths.sum(), 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return TokenEmbeddings([*map(np.array, texts)], lengths, vectors, np.stack((starts, starts + lengths.sum())))
 
 
 def match(table, candidate, reference, threads):
@@ -48,9 +49,8 @@ def test_every_pair_scores_as_by_itself(threads, monkeypatch, max_tokens):
         for layer in range(2):
             sides = []
             for text in texts:
-                rows = TABLE.rows_of(text)
-                weights = WEIGHTS.table[TABLE.ids[rows]]
-                sides += [TABLE.vectors[layer, rows], weights / weights.sum()]
+                weights = WEIGHTS.table[TABLE.sequences[text]]
+                sides += [TABLE.vectors_of(layer, text), weights / weights.sum()]
             expected = greedy_match(*sides)
             assert together[:, layer, pair] == pytest.approx(expected, abs=1e-6)
 
@@ -58,7 +58,9 @@ def test_every_pair_scores_as_by_itself(threads, monkeypatch, max_tokens):
 @pytest.mark.parametrize("together", [False, True])
 def test_a_side_with_nothing_to_match_gives_plain_zeros_and_is_counted(threads, together):
     table = table_of([0, 1, 2, 0], [0, 0], [0, 6, 7, 0], [0, 3, 4, 1, 0])
-    table.vectors[:] = np.where(np.arange(len(table.ids)) < 4, -1, 1)[:, None] / np.sqrt(8)  # all similarities -1
+    table.vectors[:] = 1 / np.sqrt(8)
+    for layer in range(2):
+        table.vectors_of(layer, 0)[:] *= -1  # all similarities -1
     candidate, reference = [0, 0, 1, 2, 0], [1, 2, 0, 3, 3]
     if together:
         scores, found = match(table, candidate, reference, threads)
