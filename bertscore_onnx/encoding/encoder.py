@@ -1,6 +1,5 @@
 """Token ids to unit token embeddings: many texts, in batches of similar length."""
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 
@@ -14,7 +13,7 @@ from bertscore_onnx.encoding.batching import plan_runs
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
-from bertscore_onnx.encoding.padding import pad_texts, padded_width
+from bertscore_onnx.encoding.padding import PaddedTexts
 from bertscore_onnx.encoding.running import run_batches
 from bertscore_onnx.errors import EncodingError
 
@@ -101,23 +100,19 @@ class Encoder:
             splits_little_work=self._provider.splits_little_work,
             padding=self._manifest.padding,
         )
+        padded = PaddedTexts(sequences, batches, self._manifest, self._provider.length_multiple)
         layers, hidden_size = len(self._manifest.layers), self._manifest.hidden_size
-        shapes = [(layers, len(batch), self._width(int(lengths[batch[0]]))) for batch in batches]
-        ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=np.int64)  # (batches,)
-        vectors = (memory or ReusedMemory()).take((int(ends[-1]) if batches else 0, hidden_size))
-        starts = np.zeros((layers, len(lengths)), dtype=np.int64)
+        vectors = (memory or ReusedMemory()).take((layers * padded.num_tokens, hidden_size))
 
         def run(number: int) -> int:
-            batch, shape, end = batches[number], shapes[number], ends[number]
-            begin, width = end - math.prod(shape), shape[-1]
-            starts[:, batch] = np.arange(begin, end, width).reshape(layers, -1)
-            block = vectors[begin:end].reshape(*shape, hidden_size)
-            self._model.run(*pad_texts([sequences[text] for text in batch], self._manifest, width), block)
-            self._check_finite(block, lengths[batch])
-            return int(lengths[batch].sum())
+            span, shape, of_batch = padded.spans[number], padded.shapes[number], lengths[batches[number]]
+            block = vectors[layers * span.start : layers * span.stop].reshape(layers, *shape, hidden_size)
+            self._model.run(*padded.batch(number), block)
+            self._check_finite(block, of_batch)
+            return int(of_batch.sum())
 
         run_batches(run, range(len(batches)), self._threads, is_stopped=is_stopped, advance=advance)
-        return TokenEmbeddings(sequences, lengths, vectors, starts)
+        return TokenEmbeddings(sequences, lengths, vectors, padded.starts(layers))
 
     def release_memory(self) -> None:
         """Give memory that only large runs need back to the system; the next runs ask for it again."""
@@ -129,9 +124,6 @@ class Encoder:
         self._threads.close()
         self.matching_threads.close()
         self._graph.close()
-
-    def _width(self, longest: int) -> int:
-        return padded_width(longest, self._manifest, self._provider.length_multiple)
 
     def _check_finite(self, block: NDArray[np.float32], lengths: NDArray[np.int64]) -> None:
         """Check the vectors of a batch, (layers, batch, tokens, hidden), of texts of these lengths, (batch,)."""

@@ -51,18 +51,18 @@ class OnnxModel:
         )
         """The graph on its provider."""
 
-    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.bool_], vectors: NDArray[np.float32]) -> None:
+    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         """Run the graph on one padded batch.
 
         Args:
             input_ids: token ids, (batch, tokens).
-            mask: true on real tokens, (batch, tokens).
+            mask: 1 on tokens and 0 on padding, (batch, tokens).
             vectors: where the unit vectors go, (layers, batch, tokens, hidden); those of padding mean nothing.
 
         Raises:
             EncodingError: the run failed, or its vectors are not of that shape.
             OutOfMemoryError, ClosedError, DeviceError: as `OnnxGraph.run` says.
         """
-        values = {"input_ids": input_ids, "attention_mask": mask.astype(np.int64)}
+        values = {"input_ids": input_ids, "attention_mask": mask}
         feed = {name: values[name] for name in self._manifest.inputs}
         self.graph.run(feed, [vectors if self._manifest.all_layers else vectors[0]])

@@ -1,4 +1,4 @@
-"""Pads the token ids of a few texts to one width."""
+"""Pads the token ids of texts, all batches at once: one by one they would take as long as the runs of a small model."""
 
 from collections.abc import Sequence
 
@@ -6,44 +6,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.encoding.batching import Batch
+from bertscore_onnx.encoding.embeddings import joined_ranges
 from bertscore_onnx.errors import TokenizerError
 
 
-def padded_width(longest: int, manifest: Manifest, multiple: int) -> int:
-    """Return the tokens to pad texts to: a multiple of this many, where the model takes as many.
+class PaddedTexts:
+    """The token ids of texts in batches, each batch padded to its longest text; batch follows batch."""
 
-    Args:
-        longest: the tokens of the longest of them.
-        manifest: the model's.
-        multiple: what the provider likes the width to be a multiple of.
-    """
-    rounded = -(-longest // multiple) * multiple
-    return max(longest, min(rounded, manifest.max_length or rounded))
+    def __init__(
+        self,
+        sequences: Sequence[NDArray[np.int64]],
+        batches: Sequence[Batch],
+        manifest: Manifest,
+        multiple: int = 1,
+    ) -> None:
+        """Pad texts.
+
+        Args:
+            sequences: the ids of each text, (tokens,), at least one each.
+            batches: which texts are in each batch, at least one; every text is in one of the batches.
+            manifest: the model's.
+            multiple: what the width of a batch is to be a multiple of, where the model takes as many tokens.
+
+        Raises:
+            TokenizerError: an id is none of the model's.
+        """
+        order = np.concatenate([_NONE, *batches])  # (texts,)
+        self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in sequences], dtype=np.int64)
+        """How many tokens each text has, (texts,)."""
+        numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
+        begins = np.cumsum(numbers) - numbers
+        longest = np.maximum.reduceat(self.lengths[order], begins) if len(begins) else _NONE
+        rounded = -(-longest // multiple) * multiple
+        widths = np.maximum(longest, np.minimum(rounded, manifest.max_length or rounded))  # (batches,)
+        sizes = numbers * widths  # (batches,)
+        ends = np.cumsum(sizes)
+        self.shapes: list[tuple[int, int]] = list(zip(numbers.tolist(), widths.tolist(), strict=True))
+        """The texts of each batch, and its tokens with padding."""
+        self.spans: list[slice] = [slice(*span) for span in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
+        """Where each batch is, in tokens with padding."""
+        widths_in_order = np.repeat(widths, numbers)  # (texts,)
+        self._starts, self._batch_starts, self._batch_sizes = np.empty((3, len(order)), dtype=np.int64)
+        self._starts[order] = np.cumsum(widths_in_order) - widths_in_order
+        self._batch_starts[order] = np.repeat(ends - sizes, numbers)
+        self._batch_sizes[order] = np.repeat(sizes, numbers)
+        self.num_tokens: int = int(sizes.sum())
+        """The tokens of all batches, padding included."""
+        self._ids = np.full(self.num_tokens, manifest.pad_id, dtype=np.int64)
+        self._mask = np.zeros(self.num_tokens, dtype=np.int64)
+        tokens = joined_ranges(self._starts, self.lengths)
+        self._ids[tokens] = np.concatenate([_NONE, *sequences])
+        self._mask[tokens] = 1
+        if (largest := self._ids.max(initial=0)) >= manifest.vocab_size:
+            raise TokenizerError(
+                f"The tokenizer of {manifest.model_id} gives the id {largest}, and the model has "
+                f"{manifest.vocab_size} ids. Export the model again."
+            )
+
+    def batch(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ids of a batch, and a mask that is 1 on tokens and 0 on padding, (texts, tokens) each."""
+        span, shape = self.spans[number], self.shapes[number]
+        return self._ids[span].reshape(shape), self._mask[span].reshape(shape)
+
+    def starts(self, layers: int) -> NDArray[np.int64]:
+        """Return where each text begins, (layers, texts), in tokens of which a batch has those of each layer."""
+        return self._starts + (layers - 1) * self._batch_starts + np.arange(layers)[:, None] * self._batch_sizes
 
 
-def pad_texts(
-    sequences: Sequence[NDArray[np.int64]], manifest: Manifest, width: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Pad texts to one width.
-
-    Args:
-        sequences: the ids of each text, (tokens,); at least one text, with at least one id each.
-        manifest: the model's.
-        width: as many tokens as the longest has, or more.
-
-    Returns:
-        The ids, (texts, width), and which of them are real tokens, (texts, width).
-
-    Raises:
-        TokenizerError: an id is none of the model's.
-    """
-    lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
-    mask = np.arange(width) < lengths[:, None]  # (texts, width)
-    input_ids = np.full(mask.shape, manifest.pad_id, dtype=np.int64)  # (texts, width)
-    input_ids[mask] = np.concatenate(sequences)
-    if (largest := input_ids.max()) >= manifest.vocab_size:
-        raise TokenizerError(
-            f"The tokenizer of {manifest.model_id} gives the id {largest}, and the model has {manifest.vocab_size} "
-            "ids. Export the model again."
-        )
-    return input_ids, mask
+_NONE = np.zeros(0, dtype=np.int64)

@@ -10,10 +10,10 @@ from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIG
 from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.batching import Batch, plan_runs
+from bertscore_onnx.encoding.batching import plan_runs
 from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
 from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
-from bertscore_onnx.encoding.padding import pad_texts, padded_width
+from bertscore_onnx.encoding.padding import PaddedTexts
 from bertscore_onnx.encoding.running import run_batches
 from bertscore_onnx.errors import EncodingError, GraphError
 from bertscore_onnx.matching.pairs import PairScores
@@ -93,34 +93,31 @@ class ScoringGraph(Closeable):
             concurrency=self._graph.concurrency,
             splits_little_work=self._graph.provider.splits_little_work,
         )
+        sides = [
+            PaddedTexts(
+                [sequences[text] for text in texts], batches, self._manifest, self._graph.provider.length_multiple
+            )
+            for texts in (candidate, reference)
+        ]
         scores = np.zeros((3, len(self._manifest.layers), len(candidate)), dtype=np.float32)
         shape = [len(self._manifest.layers)] if self._manifest.all_layers else []
         table = {} if weights.is_uniform else {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
 
-        def run(batch: Batch) -> int:
-            feed = [
-                array
-                for texts in (candidate, reference)
-                for array in self._padded([sequences[text] for text in texts[batch]])
-            ]
+        def run(number: int) -> int:
+            batch = batches[number]
+            feed = [array for side in sides for array in side.batch(number)]
             outputs = np.empty((3, *shape, len(batch)), dtype=np.float32)
             self._graph.run(dict(zip(SCORING_INPUTS, feed, strict=True)), [*outputs], table)
             scores[:, :, batch] = outputs.reshape(3, -1, len(batch))
             return len(batch)
 
-        run_batches(run, batches, self._threads, is_stopped=is_stopped, advance=advance)
+        run_batches(run, range(len(batches)), self._threads, is_stopped=is_stopped, advance=advance)
         return self._checked(scores, sequences, candidate, reference, weights)
 
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""
         self._threads.close()
         self._graph.close()
-
-    def _padded(self, sequences: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        longest = max(map(len, sequences))
-        width = padded_width(longest, self._manifest, self._graph.provider.length_multiple)
-        ids, mask = pad_texts(sequences, self._manifest, width)
-        return ids, mask.astype(np.int64)
 
     def _checked(
         self,

@@ -40,9 +40,9 @@ def _memory_over_runs(model: OnnxModel, hidden_size: int, runs: int, leak_mb: fl
     for _ in range(runs):
         tokens = round(2 ** draw.uniform(1, 9))
         batch = draw.randint(1, max(1, MOST_TOKENS // tokens))
-        mask = np.ones((batch, tokens), dtype=np.bool_)
+        mask = np.ones((batch, tokens), dtype=np.int64)
         vectors = np.empty((1, *mask.shape, hidden_size), dtype=np.float32)
-        model.run(np.full(mask.shape, 5, dtype=np.int64), mask, vectors)
+        model.run(np.full_like(mask, 5), mask, vectors)
         lost.append(np.ones(int(leak_mb * 1e6), dtype=np.uint8))
         samples.append(resident_mb())
     return samples
