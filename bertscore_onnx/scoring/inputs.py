@@ -108,8 +108,8 @@ class Pairs:
         if self.num_characters <= max_characters or number == 1:
             yield self
         elif len(self.candidates) > 1:
-            for one in self.slices(1):
-                yield from one.split(max_characters)
+            for half in self.slices(-(-len(self.candidates) // 2)):
+                yield from half.split(max_characters)
         else:
             middle = number // 2
             for texts in (slice(middle), slice(middle, number)):
