@@ -15,7 +15,6 @@ from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
 from bertscore_onnx.encoding.padding import PaddedTexts
 from bertscore_onnx.encoding.running import run_batches
-from bertscore_onnx.errors import EncodingError
 
 
 class Encoder:
@@ -82,10 +81,10 @@ class Encoder:
             memory: where the vectors go; None for memory of their own.
 
         Returns:
-            The embeddings, text i being `sequences[i]`.
+            The embeddings, text i being `sequences[i]`. Whether they are finite shows where they are matched.
 
         Raises:
-            EncodingError: a run failed, or did not give finite vectors of the manifest's size.
+            EncodingError: a run failed, or did not give vectors of the manifest's size.
             OutOfMemoryError: not even a single text fits into the device's memory.
             ClosedError: the encoder was closed, or `is_stopped` was set.
             DeviceError: the process was forked and the provider cannot follow.
@@ -105,11 +104,10 @@ class Encoder:
         vectors = (memory or ReusedMemory()).take((layers * padded.num_tokens, hidden_size))
 
         def run(number: int) -> int:
-            span, shape, of_batch = padded.spans[number], padded.shapes[number], lengths[batches[number]]
+            span, shape = padded.spans[number], padded.shapes[number]
             block = vectors[layers * span.start : layers * span.stop].reshape(layers, *shape, hidden_size)
             self._model.run(*padded.batch(number), block)
-            self._check_finite(block, of_batch)
-            return int(of_batch.sum())
+            return int(lengths[batches[number]].sum())
 
         run_batches(run, range(len(batches)), self._threads, is_stopped=is_stopped, advance=advance)
         return TokenEmbeddings(sequences, lengths, vectors, padded.starts(layers))
@@ -124,14 +122,3 @@ class Encoder:
         self._threads.close()
         self.matching_threads.close()
         self._graph.close()
-
-    def _check_finite(self, block: NDArray[np.float32], lengths: NDArray[np.int64]) -> None:
-        """Check the vectors of a batch, (layers, batch, tokens, hidden), of texts of these lengths, (batch,)."""
-        if np.isfinite(np.vdot(block, block)):  # the squares of a unit vector add up to 1
-            return
-        is_token = np.arange(block.shape[2]) < lengths[:, None]  # (batch, tokens)
-        if not np.isfinite(block[:, is_token]).all():
-            raise EncodingError(
-                f"The model gave infinite or undefined vectors on {self.provider} for a batch of {len(lengths)} "
-                "texts. Its weights may be damaged: run `bertscore-onnx inspect` on the bundle."
-            )

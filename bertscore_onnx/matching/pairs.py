@@ -81,18 +81,29 @@ class Matching:
     """The matching of some pairs, batch by batch; threads may do it side by side."""
 
     def __init__(self, pairs: TokenPairs, weights: TokenWeights) -> None:
-        self._candidates = _Side(pairs.candidates, pairs.candidate, weights)
-        self._references = _Side(pairs.references, pairs.reference, weights)
-        self.widths: NDArray[np.int64] = np.maximum(self._candidates.lengths, self._references.lengths)
+        tables, texts = (pairs.candidates, pairs.references), (pairs.candidate, pairs.reference)
+        number = len(pairs.candidate)
+        lengths = np.concatenate([table.lengths[of_side] for table, of_side in zip(tables, texts, strict=True)])
+        begins = np.cumsum(lengths) - lengths  # (2 * pairs,), where the tokens of each text begin
+        ids = np.concatenate([table.flat_ids(of_side)[0] for table, of_side in zip(tables, texts, strict=True)])
+        token_weights = weights.of(ids)  # (tokens,)
+        totals = np.add.reduceat(token_weights, begins)  # (2 * pairs,)
+        has_words = np.logical_or.reduceat(weights.is_word[ids], begins)  # (2 * pairs,)
+        shares = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)  # (tokens,)
+        self._candidates, self._references = (
+            _Side(table, of_side, lengths[half], begins[half], shares)
+            for table, of_side, half in zip(tables, texts, (slice(number), slice(number, None)), strict=True)
+        )
+        self.widths: NDArray[np.int64] = np.maximum(lengths[:number], lengths[number:])
         """The tokens of the longer side, (pairs,)."""
         self._layers = len(pairs.candidates.starts)
-        shape = (self._layers, len(pairs.candidate))
+        shape = (self._layers, number)
         self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
         self.recall: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
-        self.is_filled: NDArray[np.bool_] = self._candidates.has_words & self._references.has_words
+        self.is_filled: NDArray[np.bool_] = has_words[:number] & has_words[number:]
         """Whether both sides have a token that is not special, (pairs,)."""
-        self.has_weight: NDArray[np.bool_] = self._candidates.has_weight & self._references.has_weight
+        self.has_weight: NDArray[np.bool_] = (totals[:number] > 0) & (totals[number:] > 0)
         """Whether both sides have one that weighs something, (pairs,)."""
 
     def match(self, batch: NDArray[np.int64]) -> None:
@@ -125,28 +136,30 @@ class Matching:
                 )
 
 
+@dataclass(frozen=True, slots=True)
 class _Side:
     """The candidates or the references of all pairs."""
 
-    def __init__(self, table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> None:
-        ids, self._begins = table.flat_ids(texts)  # (tokens,) and (pairs,)
-        token_weights = weights.of(ids)
-        totals = np.add.reduceat(token_weights, self._begins)  # (pairs,)
-        self._table, self._texts = table, texts
-        self.lengths: NDArray[np.int64] = table.lengths[texts]
-        """How many tokens each text has, (pairs,)."""
-        self.has_words: NDArray[np.bool_] = np.logical_or.reduceat(weights.is_word[ids], self._begins)
-        """Whether a text has a token that is not special, (pairs,)."""
-        self.has_weight: NDArray[np.bool_] = totals > 0
-        """Whether a text has a token that weighs something, (pairs,)."""
-        self._shares = token_weights / np.repeat(np.where(self.has_weight, totals, 1), self.lengths)  # (tokens,)
+    table: TokenEmbeddings
+
+    texts: NDArray[np.int64]
+    """Which texts of the table they are, (pairs,)."""
+
+    lengths: NDArray[np.int64]
+    """How many tokens each text has, (pairs,)."""
+
+    begins: NDArray[np.int64]
+    """Where the tokens of each text begin in `shares`, (pairs,)."""
+
+    shares: NDArray[np.float32]
+    """What each token weighs of its text, (tokens,)."""
 
     def some(self, batch: NDArray[np.int64]) -> "_Texts":
         """Return the texts of a few pairs, (batch,)."""
         lengths = self.lengths[batch]
         begins = np.cumsum(lengths) - lengths
-        shares = self._shares[joined_ranges(self._begins[batch], lengths)]
-        return _Texts(self._table, self._texts[batch].tolist(), lengths, begins, shares)
+        shares = self.shares[joined_ranges(self.begins[batch], lengths)]
+        return _Texts(self.table, self.texts[batch].tolist(), lengths, begins, shares)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.errors import IdfError, InputTypeError
+from bertscore_onnx.errors import EncodingError, IdfError, InputTypeError
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 
 WITH_EMPTY = ["the cat sat on the mat.", "", "a dog ran", "the cat sat on the mat.", "a", "[SEP]"]
@@ -49,6 +49,13 @@ def test_equal_texts_get_equal_scores(scorer):
     scores = scorer.pairwise(WITH_EMPTY, OTHERS)
     assert (scores.F[0] == scores.F[3]).all()
     assert (scores.F[:, 1] == scores.F[:, 4]).all()
+
+
+def test_vectors_that_are_not_finite_are_told(scorer):
+    encoded = scorer.encode(REFERENCES)
+    encoded.embeddings.vectors_of(0, 1)[2] = np.nan
+    with pytest.raises(EncodingError, match="infinite or undefined vectors"):
+        scorer.pairwise(CANDIDATES, encoded)
 
 
 def test_texts_against_themselves_are_perfect_on_the_diagonal_and_swap_across_it(scorer):

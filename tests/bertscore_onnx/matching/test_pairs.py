@@ -3,7 +3,7 @@ import pytest
 
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
-from bertscore_onnx.errors import IdfError
+from bertscore_onnx.errors import EncodingError, IdfError
 from bertscore_onnx.matching.greedy import greedy_match
 from bertscore_onnx.matching.pairs import TokenPairs, match_pairs
 from bertscore_onnx.matching.weights import TokenWeights
@@ -53,6 +53,15 @@ def test_every_pair_scores_as_by_itself(threads, monkeypatch, max_tokens):
                 sides += [TABLE.vectors_of(layer, text), weights / weights.sum()]
             expected = greedy_match(*sides)
             assert together[:, layer, pair] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_vectors_that_are_not_finite_are_told(threads, layer):
+    table = table_of([0, 1, 2, 0], [0, 3, 0], [0, 4, 5, 0])
+    table.vectors_of(layer, 1)[0, 3] = np.nan
+    match(table, [0, 2], [2, 0], threads)
+    with pytest.raises(EncodingError, match="infinite or undefined vectors"):
+        match(table, [0, 2], [2, 1], threads)
 
 
 @pytest.mark.parametrize("together", [False, True])

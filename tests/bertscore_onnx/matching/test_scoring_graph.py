@@ -171,11 +171,12 @@ def test_an_id_that_the_model_has_not_is_an_error(scoring_bundle):
         graph.match([np.array([2, 99, 3])], one, one, uniform(read_manifest(scoring_bundle)))
 
 
+@pytest.mark.parametrize("way", [by_pairs, by_texts])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_weights_that_give_no_finite_vectors_are_an_error(changed, value):
+def test_weights_that_give_no_finite_vectors_are_an_error(changed, way, value):
     bundle = changed("embeddings.position_embeddings.weight", lambda array: array.fill(value))
-    with pytest.raises(EncodingError, match="infinite or undefined vectors on CPUExecutionProvider"):
-        scored(by_pairs(bundle), CANDIDATES, REFERENCES)
+    with pytest.raises(EncodingError, match="infinite or undefined vectors"):
+        scored(way(bundle), CANDIDATES, REFERENCES)
 
 
 def test_one_damaged_row_of_the_embeddings_harms_only_texts_with_it(changed):
@@ -185,8 +186,9 @@ def test_one_damaged_row_of_the_embeddings_harms_only_texts_with_it(changed):
     bundle = changed("embeddings.word_embeddings.weight", poison)
     found = scored(by_pairs(bundle), ["a dog ran"], ["a cat"])
     assert_same(found, scored(by_texts(bundle), ["a dog ran"], ["a cat"]))
-    with pytest.raises(EncodingError, match="infinite or undefined vectors"):
-        scored(by_pairs(bundle), ["a dog ran", "the dog"], ["a cat", "a cat"])
+    for way in (by_pairs, by_texts):
+        with pytest.raises(EncodingError, match="infinite or undefined vectors"):
+            scored(way(bundle), ["a dog ran", "the dog"], ["a cat", "a cat"])
 
 
 def test_a_closed_pipeline_says_so(scoring_bundle):
