@@ -15,7 +15,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 
 Reference = str | Iterable[str]
 
-PAIRS_AT_ONCE = 32
+PAIRS_AT_ONCE = 64
 """The candidates of a slice."""
 
 

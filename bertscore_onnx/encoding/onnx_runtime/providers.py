@@ -45,6 +45,9 @@ class Provider:
     """Hidden values (padded tokens times hidden size) in a run. On a CPU the intermediate values of a layer, four times
     as many, should stay in the cache; the study of batch sizes in `benchmarks` measures what a machine likes best."""
 
+    min_batch_tokens: int = 384
+    """Padded tokens in a run however large the model is. With fewer, what each run costs besides the model counts."""
+
     batch_tokens: int = 1024
     """Padded tokens in a run however small the model is. More of them gain nothing, and need more memory at times."""
 
@@ -74,7 +77,7 @@ class Provider:
 
     def max_tokens(self, hidden_size: int) -> int:
         """Return the padded tokens in a run of a model of this hidden size."""
-        return min(max(64, self.batch_values // hidden_size), self.batch_tokens)
+        return min(max(self.min_batch_tokens, self.batch_values // hidden_size), self.batch_tokens)
 
 
 def _cuda_options(provider: Provider, threads: int, streams: int) -> Mapping[str, Any]:
