@@ -31,6 +31,8 @@ def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32"
     return scorer
 
 
+_COMPUTE = "bertscore_onnx.encoding.onnx_runtime.graph.OnnxGraph._compute"
+
 Lane = list[Callable[[], object]]
 """Runs that were made one after the other, in one thread."""
 
@@ -44,6 +46,7 @@ class ModelAlone:
     def __init__(self, scorer: Any) -> None:
         self._scorer = scorer
         self._recorded: dict[tuple[str, str], tuple[Lane, list[Lane], Any]] = {}
+        self._arrays: list[Any] = []
         self._threads = ThreadPoolExecutor()
 
     def score(self, candidates: list[str], references: list[str]) -> Any:
@@ -57,12 +60,22 @@ class ModelAlone:
         list(running)
         return scores
 
+    def _keep_arrays(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """Keep the arrays that a run reads and writes, of which ONNX Runtime knows only where they are."""
+
+        def keep(*arguments: Any) -> Any:
+            self._arrays.append(arguments)
+            return compute(*arguments)
+
+        return keep
+
     def _record(self, candidates: list[str], references: list[str]) -> tuple[Lane, list[Lane], Any]:
         """Return the runs in this thread, those in others, and the scores."""
         from benchmarks.contest.stages import STATIONS, replaced
 
         lanes: dict[int, Lane] = defaultdict(list)
         with ExitStack() as patches:
+            patches.enter_context(replaced(_COMPUTE, self._keep_arrays))
             for name in STATIONS["encode"]:
                 patches.enter_context(replaced(name, partial(_recorded, lanes)))
             scores = self._scorer.score(candidates, references)
