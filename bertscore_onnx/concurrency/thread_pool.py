@@ -42,6 +42,9 @@ class ThreadPool:
         Raises:
             ClosedError: the threads were closed.
         """
+        if not self._number:
+            yield from (self._do_here(work, item) for item in items)
+            return
         running: deque[Future[Result]] = deque()
         try:
             for item in items:
@@ -64,8 +67,7 @@ class ThreadPool:
         self._follow_fork()
         future: Future[Result] = Future()
         with self._changed:
-            if self._is_closed:
-                raise ClosedError("The scorer was closed. Make a new one.")
+            self._check_open()
             if self._num_started < self._number and not self._idle.acquire(blocking=False):
                 self._start_thread()
             if self._num_started:
@@ -85,6 +87,18 @@ class ThreadPool:
     def __del__(self) -> None:
         """Let the threads end."""
         self._end_threads()
+
+    def _do_here(self, work: Callable[[T], Result], item: T) -> Result:
+        """Do the work for one item in the caller's thread, without a future."""
+        exit_gate.check()
+        self._follow_fork()
+        self._check_open()
+        with self._in_line:
+            return work(item)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError("The scorer was closed. Make a new one.")
 
     def _follow_fork(self) -> None:
         """Forget the threads of the parent process, which do not exist in this one."""
