@@ -18,15 +18,15 @@ class TokenEmbeddings:
     """How many tokens each text has, (texts,)."""
 
     vectors: NDArray[np.float32]
-    """Unit vectors, (rows, hidden); the rows of no text are padding, and mean nothing."""
+    """Unit vectors, (layers, rows, hidden); the rows of no text are padding, and mean nothing."""
 
     starts: NDArray[np.int64]
-    """The row at which each text begins in each layer, (layers, texts)."""
+    """The row at which each text begins, (texts,)."""
 
     def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
         """Return the vectors of one text in one of the layers, (tokens, hidden), without copying them."""
-        start = self.starts[layer, text]
-        return self.vectors[start : start + self.lengths[text]]
+        start = self.starts[text]
+        return self.vectors[layer, start : start + self.lengths[text]]
 
     def flat(
         self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
@@ -42,8 +42,8 @@ class TokenEmbeddings:
             Embeddings (tokens, hidden), weights (tokens,), and where each text begins, (texts,).
         """
         ids, begins = self.flat_ids(texts)
-        rows = joined_ranges(self.starts[layer, texts], self.lengths[texts])
-        return self.vectors[rows], token_weights[ids], begins
+        rows = joined_ranges(self.starts[texts], self.lengths[texts])
+        return self.vectors[layer, rows], token_weights[ids], begins
 
     def flat_ids(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the ids of some of the texts one after the other, (tokens,), and where each begins, (texts,)."""

@@ -101,16 +101,15 @@ class Encoder:
         )
         padded = PaddedTexts(sequences, batches, self._manifest, self._provider.length_multiple)
         layers, hidden_size = len(self._manifest.layers), self._manifest.hidden_size
-        vectors = (memory or ReusedMemory()).take((layers * padded.num_tokens, hidden_size))
+        vectors = (memory or ReusedMemory()).take((layers, padded.num_tokens, hidden_size))
 
         def run(number: int) -> int:
-            span, shape = padded.spans[number], padded.shapes[number]
-            block = vectors[layers * span.start : layers * span.stop].reshape(layers, *shape, hidden_size)
+            block = vectors[:, padded.spans[number]].reshape(layers, *padded.shapes[number], hidden_size)
             self._model.run(*padded.batch(number), block)
             return int(lengths[batches[number]].sum())
 
         run_batches(run, range(len(batches)), self._threads, is_stopped=is_stopped, advance=advance)
-        return TokenEmbeddings(sequences, lengths, vectors, padded.starts(layers))
+        return TokenEmbeddings(sequences, lengths, vectors, padded.starts)
 
     def release_memory(self) -> None:
         """Give memory that only large runs need back to the system; the next runs ask for it again."""

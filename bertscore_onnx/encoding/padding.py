@@ -33,11 +33,10 @@ class PaddedTexts:
             TokenizerError: an id is none of the model's.
         """
         order = np.concatenate([_NONE, *batches])  # (texts,)
-        self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in sequences], dtype=np.int64)
-        """How many tokens each text has, (texts,)."""
+        lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
         begins = np.cumsum(numbers) - numbers
-        longest = np.maximum.reduceat(self.lengths[order], begins) if len(begins) else _NONE
+        longest = np.maximum.reduceat(lengths[order], begins) if len(begins) else _NONE
         rounded = -(-longest // multiple) * multiple
         widths = np.maximum(longest, np.minimum(rounded, manifest.max_length or rounded))  # (batches,)
         sizes = numbers * widths  # (batches,)
@@ -47,15 +46,14 @@ class PaddedTexts:
         self.spans: list[slice] = [slice(*span) for span in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
         """Where each batch is, in tokens with padding."""
         widths_in_order = np.repeat(widths, numbers)  # (texts,)
-        self._starts, self._batch_starts, self._batch_sizes = np.empty((3, len(order)), dtype=np.int64)
-        self._starts[order] = np.cumsum(widths_in_order) - widths_in_order
-        self._batch_starts[order] = np.repeat(ends - sizes, numbers)
-        self._batch_sizes[order] = np.repeat(sizes, numbers)
+        self.starts: NDArray[np.int64] = np.empty_like(order)
+        """Where each text begins, in tokens with padding, (texts,)."""
+        self.starts[order] = np.cumsum(widths_in_order) - widths_in_order
         self.num_tokens: int = int(sizes.sum())
         """The tokens of all batches, padding included."""
         self._ids = np.full(self.num_tokens, manifest.pad_id, dtype=np.int64)
         self._mask = np.zeros(self.num_tokens, dtype=np.int64)
-        tokens = joined_ranges(self._starts, self.lengths)
+        tokens = joined_ranges(self.starts, lengths)
         self._ids[tokens] = np.concatenate([_NONE, *sequences])
         self._mask[tokens] = 1
         if (largest := self._ids.max(initial=0)) >= manifest.vocab_size:
@@ -68,10 +66,6 @@ class PaddedTexts:
         """Return the ids of a batch, and a mask that is 1 on tokens and 0 on padding, (texts, tokens) each."""
         span, shape = self.spans[number], self.shapes[number]
         return self._ids[span].reshape(shape), self._mask[span].reshape(shape)
-
-    def starts(self, layers: int) -> NDArray[np.int64]:
-        """Return where each text begins, (layers, texts), in tokens of which a batch has those of each layer."""
-        return self._starts + (layers - 1) * self._batch_starts + np.arange(layers)[:, None] * self._batch_sizes
 
 
 _NONE = np.zeros(0, dtype=np.int64)

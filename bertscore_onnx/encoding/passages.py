@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.encoding.allocation import ReusedMemory
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
+from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 
 OVERLAP = 0.25
 """How much of its text a passage shares with the next one, at least; `benchmarks/studies/passages.py` measures what
@@ -34,20 +33,20 @@ class Passages:
     first: NDArray[np.int64]
     """The first passage of each text, (texts,)."""
 
-    def join(
-        self, passages: TokenEmbeddings, texts: Sequence[NDArray[np.int64]], memory: ReusedMemory
-    ) -> TokenEmbeddings:
-        """Make the table of the texts, (texts,), from that of their passages, whose memory is then given back."""
-        lengths = self.kept[:, 1] - self.kept[:, 0]  # (passages,)
-        layers, tokens = len(passages.starts), int(lengths.sum())
-        vectors = memory.take((layers * tokens, passages.vectors.shape[1]))
-        for layer, starts in enumerate(passages.starts + self.kept[:, 0]):
-            rows, joined = joined_ranges(starts, lengths), vectors[layer * tokens : (layer + 1) * tokens]
-            np.take(passages.vectors, rows, axis=0, out=joined, mode="clip")  # "raise" would buffer
-        memory.give_back(passages.vectors)
-        begins = (np.cumsum(lengths) - lengths)[self.first]  # (texts,)
-        starts = begins + tokens * np.arange(layers)[:, None]  # (layers, texts)
-        return TokenEmbeddings(texts, np.add.reduceat(lengths, self.first), vectors, starts)
+    def join(self, passages: TokenEmbeddings, texts: Sequence[NDArray[np.int64]]) -> TokenEmbeddings:
+        """Make the table of the texts, (texts,), of that of their passages, which it overwrites.
+
+        The passages of a long text have one length, so that the encoder lays them one after the other: as each of them
+        moves to the end of the one before, those of a text become one.
+        """
+        vectors, end = passages.vectors, 0
+        starts = np.empty_like(passages.starts)
+        for passage in np.argsort(passages.starts):
+            begin, number = passages.starts[passage] + self.kept[passage, 0], np.diff(self.kept[passage])[0]
+            vectors[:, end : end + number] = vectors[:, begin : begin + number]
+            starts[passage] = end
+            end += number
+        return TokenEmbeddings(texts, np.array([len(ids) for ids in texts]), vectors, starts[self.first])
 
 
 def cut_passages(

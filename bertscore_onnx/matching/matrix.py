@@ -34,7 +34,7 @@ def match_matrix(
     columns, of_reference = np.unique(references.rows, return_inverse=True)
     left_scorable = _is_scorable(candidates.embeddings, rows, weights)  # (rows,)
     is_scorable = left_scorable[:, None] & _is_scorable(references.embeddings, columns, weights)  # (rows, columns)
-    layers = len(candidates.embeddings.starts)
+    layers = len(candidates.embeddings.vectors)
     precision, recall = np.zeros((2, layers, len(rows), len(columns)), dtype=np.float32)
     for layer in range(layers):
         for row, some_candidates in _blocks(candidates.embeddings, rows):

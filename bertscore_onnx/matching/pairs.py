@@ -96,7 +96,7 @@ class Matching:
         )
         self.widths: NDArray[np.int64] = np.maximum(lengths[:number], lengths[number:])
         """The tokens of the longer side, (pairs,)."""
-        self._layers = len(pairs.candidates.starts)
+        self._layers = len(pairs.candidates.vectors)
         shape = (self._layers, number)
         self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""

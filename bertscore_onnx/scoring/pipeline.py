@@ -243,14 +243,12 @@ class Pipeline(Closeable):
         memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
         """Encode whole texts, those longer than the maximum in passages; where texts are truncated none is."""
-        encode = partial(self.encoder.encode, max_items=max_items, is_stopped=is_stopped)
+        encode = partial(self.encoder.encode, max_items=max_items, is_stopped=is_stopped, memory=memory)
         if self._is_whole(sequences):
-            return encode(sequences, advance=advance, memory=memory)
+            return encode(sequences, advance=advance)
         passages = cut_passages(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
         share = sum(map(len, sequences)) / sum(map(len, passages.sequences))  # of a token, in each of the passages'
-        memory = memory or ReusedMemory()
-        table = encode(passages.sequences, advance=lambda tokens: advance(tokens * share), memory=memory)
-        return passages.join(table, sequences, memory)
+        return passages.join(encode(passages.sequences, advance=lambda tokens: advance(tokens * share)), sequences)
 
     def _is_whole(self, sequences: Sequence[NDArray[np.int64]]) -> bool:
         """Whether the model takes each of the texts at once."""

@@ -96,11 +96,8 @@ class OnnxGraph:
             ) from reason
         _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
         for half in (slice(number // 2), slice(number // 2, None)):
-            views = [array[(*repeat(slice(None), axis), half)] for axis, array in zip(self._axes, outputs, strict=True)]
-            parts = [np.empty(view.shape, dtype=view.dtype) for view in views]
+            parts = [array[(*repeat(slice(None), axis), half)] for axis, array in zip(self._axes, outputs, strict=True)]
             self.run({name: values[half] for name, values in batch.items()}, parts, shared)
-            for view, part in zip(views, parts, strict=True):
-                view[...] = part
 
     def release_memory(self) -> None:
         """Give back what ONNX Runtime keeps of its largest runs: one run of one token says that it is to shrink."""
@@ -117,13 +114,17 @@ class OnnxGraph:
         self._session.close()
 
     def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]], outputs: Sequence[NDArray[np.float32]]) -> None:
-        """Run the session, which writes to the arrays themselves; on a device, by one copy from there."""
+        """Run the session, which writes to arrays that are contiguous itself."""
+        written = [array if array.flags.c_contiguous else np.empty_like(array, order="C") for array in outputs]
         ort_value, binding = load_onnxruntime().OrtValue, session.io_binding()
         for name, value in feed.items():
             binding.bind_ortvalue_input(name, ort_value.ortvalue_from_numpy(np.ascontiguousarray(value)))
-        for name, array in zip(self._outputs, outputs, strict=True):
+        for name, array in zip(self._outputs, written, strict=True):
             binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
         session.run_with_iobinding(binding)
+        for array, result in zip(outputs, written, strict=True):
+            if result is not array:
+                array[...] = result
 
     def _check(self, session: Any, expected: Mapping[str, Sequence[int | str]]) -> None:
         inputs = [node.name for node in session.get_inputs()]

@@ -6,12 +6,12 @@ from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 
 @pytest.fixture
 def embeddings():
-    """Two texts in two layers: ids [7, 8] in the rows 2 and 3 of six, and in 5 and 6; id [9] in 0 and 4."""
+    """Two texts in two layers: ids [7, 8] in the rows 2 and 3, id [9] in row 0, and padding in row 1."""
     return TokenEmbeddings(
         sequences=[np.array([7, 8]), np.array([9])],
         lengths=np.array([2, 1]),
-        vectors=np.float32([[9, 9], [np.nan, np.nan], [7, 7], [8, 8], [0, 9], [0, 7], [0, 8]]),
-        starts=np.array([[2, 0], [5, 4]]),
+        vectors=np.float32([[[9, 9], [1, 1], [7, 7], [8, 8]], [[0, 9], [1, 1], [0, 7], [0, 8]]]),
+        starts=np.array([2, 0]),
     )
 
 

@@ -43,7 +43,7 @@ def rows(pipeline, *texts):
 
 def nothing_encoded():
     nothing = np.zeros(0, dtype=np.int64)
-    return TokenEmbeddings([], nothing, np.zeros((0, 2), dtype=np.float32), nothing[None])
+    return TokenEmbeddings([], nothing, np.zeros((1, 0, 2), dtype=np.float32), nothing)
 
 
 def test_equal_texts_share_a_row(pipeline):
