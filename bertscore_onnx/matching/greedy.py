@@ -9,8 +9,6 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import EncodingError
-
 BLOCK_TOKENS = 2048
 """Tokens of either side whose similarities are in memory at a time: 17 MB for one pair."""
 
@@ -81,18 +79,10 @@ def with_f_measure(
 
     Returns:
         P, R and F, each (layers, …); P and R are clipped to [-1, 1], which rounding may exceed.
-
-    Raises:
-        EncodingError: a vector of a scorable pair was not finite.
     """
     is_unscorable = ~is_scorable
     for values in (precision, recall):
         np.copyto(values, 0, where=is_unscorable)
-        if not np.isfinite(values.sum()):
-            raise EncodingError(
-                "The model gave infinite or undefined vectors. Its weights may be damaged: run "
-                "`bertscore-onnx inspect` on the bundle."
-            )
         np.minimum(values, 1, out=values)
         np.maximum(values, -1, out=values)
     return precision, recall, _ratio(2 * precision * recall, precision + recall)

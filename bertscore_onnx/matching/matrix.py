@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
-from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all, with_f_measure
+from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all
+from bertscore_onnx.matching.pairs import finite_scores
 from bertscore_onnx.matching.weights import TokenWeights
 
 Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
@@ -29,6 +30,7 @@ def match_matrix(
 
     Raises:
         IdfError: the weights say nothing of a token that occurs.
+        EncodingError: the model gave something other than finite vectors.
     """
     rows, of_candidate = np.unique(candidates.rows, return_inverse=True)
     columns, of_reference = np.unique(references.rows, return_inverse=True)
@@ -44,7 +46,7 @@ def match_matrix(
                 with blas_gate:
                     precision[layer, row, column], recall[layer, row, column] = _match(left, right)
     everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
-    precision, recall, f1 = with_f_measure(precision, recall, is_scorable)
+    precision, recall, f1 = finite_scores(precision, recall, is_scorable)
     return precision[everywhere], recall[everywhere], f1[everywhere]
 
 

@@ -11,6 +11,7 @@ from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.batching import plan_batches
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
+from bertscore_onnx.errors import EncodingError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, with_f_measure
 from bertscore_onnx.matching.weights import TokenWeights
 
@@ -65,6 +66,7 @@ def match_pairs(pairs: TokenPairs, weights: TokenWeights, threads: ThreadPool) -
 
     Raises:
         IdfError: the weights say nothing of a token that occurs.
+        EncodingError: the model gave something other than finite vectors.
     """
     matching = Matching(pairs, weights)
     batches = list(plan_batches(matching.widths, BATCH_TOKENS))
@@ -73,8 +75,25 @@ def match_pairs(pairs: TokenPairs, weights: TokenWeights, threads: ThreadPool) -
     else:
         deque(threads.map(matching.match, batches), maxlen=0)
     is_filled, has_weight = matching.is_filled, matching.has_weight
-    scores = with_f_measure(matching.precision, matching.recall, is_filled & has_weight)
+    scores = finite_scores(matching.precision, matching.recall, is_filled & has_weight)
     return PairScores(*scores, int((~is_filled).sum()), int((is_filled & ~has_weight).sum()))
+
+
+def finite_scores(
+    precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_]
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Return P, R and F as `with_f_measure` does.
+
+    Raises:
+        EncodingError: a scorable pair has a vector that is not finite, which makes its scores NaN.
+    """
+    scores = with_f_measure(precision, recall, is_scorable)
+    if np.isnan(scores[2].sum()):
+        raise EncodingError(
+            "The model gave infinite or undefined vectors. Its weights may be damaged: run `bertscore-onnx inspect` on "
+            "the bundle."
+        )
+    return scores
 
 
 class Matching:
