@@ -82,9 +82,9 @@ def with_f_measure(
     """
     is_unscorable = ~is_scorable
     for values in (precision, recall):
-        np.copyto(values, 0, where=is_unscorable)
         np.minimum(values, 1, out=values)
         np.maximum(values, -1, out=values)
+        np.copyto(values, 0, where=is_unscorable)
     return precision, recall, _ratio(2 * precision * recall, precision + recall)
 
 

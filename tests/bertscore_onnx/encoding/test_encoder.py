@@ -37,10 +37,6 @@ def with_graph(bundle, tmp_path):
     return build
 
 
-def text_vectors(embeddings, text):
-    return embeddings.vectors_of(0, text)
-
-
 def all_vectors(embeddings):
     """Return the vectors of all texts one after the other, (tokens, hidden)."""
     return np.concatenate([embeddings.vectors_of(0, text) for text in range(len(embeddings.sequences))])
@@ -62,7 +58,7 @@ def test_the_table_has_the_ids_of_each_text(encoder):
 def test_batches_do_not_change_vectors(encoder, options):
     together, apart = encoder.encode(SEQUENCES), encoder.encode(SEQUENCES, **options)
     for text in range(len(SEQUENCES)):
-        assert np.abs(text_vectors(together, text) - text_vectors(apart, text)).max() < 1e-5
+        assert np.abs(together.vectors_of(0, text) - apart.vectors_of(0, text)).max() < 1e-5
 
 
 def test_runs_are_bounded_however_small_the_model_is(encoder, monkeypatch):
