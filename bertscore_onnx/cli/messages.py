@@ -36,8 +36,8 @@ class PlainMessages(TyperGroup):
 
 
 def tell(message: object) -> None:
-    """Print a message as one line on standard error."""
-    print(one_line(message), file=sys.stderr)
+    """Print a message as one line on standard error, which no other thread's message can divide."""
+    print(f"{one_line(message)}\n", end="", file=sys.stderr)
 
 
 def silence_warnings() -> None:
