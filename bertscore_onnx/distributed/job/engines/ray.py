@@ -34,7 +34,11 @@ class RayEngine:
         self._num_gpus = int(str(device).startswith("cuda"))
 
     def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
-        """Yield the results of all parts, in any order; an `Engine`."""
+        """Yield the results of all parts, in any order; an `Engine`.
+
+        After an error the tasks under way go on, two for each worker at most, until they or this process end: where one
+        is done at the moment when it is cancelled, Ray 2.60 aborts this process.
+        """
         import ray
 
         if not ray.is_initialized():
@@ -46,20 +50,16 @@ class RayEngine:
         shared = ray.put(work)
         unsent = deque(cut_tasks(parts, num_workers))
         sent: dict[object, int] = {}
-        try:
-            while unsent or sent:
-                while unsent and len(sent) < 2 * num_workers:
-                    task = unsent.popleft()
-                    sent[do.remote(shared, task)] = sum(part.rows for part in task)
-                [done], _ = ray.wait(list(sent), num_returns=1)
-                outcome = ray.get(done)
-                if isinstance(outcome, BertScoreOnnxError):
-                    raise outcome
-                advance(sent.pop(done))
-                yield from outcome
-        finally:
-            for unfinished in sent:
-                ray.cancel(unfinished, force=True)
+        while unsent or sent:
+            while unsent and len(sent) < 2 * num_workers:
+                task = unsent.popleft()
+                sent[do.remote(shared, task)] = sum(part.rows for part in task)
+            [done], _ = ray.wait(list(sent), num_returns=1)
+            outcome = ray.get(done)
+            if isinstance(outcome, BertScoreOnnxError):
+                raise outcome
+            advance(sent.pop(done))
+            yield from outcome
 
 
 def _do(work: Work[Result], parts: Sequence[Part]) -> list[Result] | BertScoreOnnxError:
