@@ -1,6 +1,7 @@
 """`optimize_for` says how CPU threads are used, and changes no score."""
 
 import threading
+import time
 
 import pytest
 
@@ -25,6 +26,14 @@ def test_scoring_starts_no_thread_of_python(quick):
     before = threading.active_count()
     quick.score(CANDIDATES * 50, REFERENCES * 50)
     assert threading.active_count() == before
+
+
+def test_threads_do_not_go_on_for_long_when_all_is_scored(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu", nthreads=8, optimize_for="latency") as scorer:
+        scorer.score(CANDIDATES, REFERENCES)
+        before = time.process_time()
+        time.sleep(0.4)  # eight times as long as they would by default
+        assert time.process_time() - before < 0.1
 
 
 def test_the_signature_does_not_tell(quick, scorer):

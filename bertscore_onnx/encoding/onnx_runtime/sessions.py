@@ -28,6 +28,10 @@ OptimizeFor = Literal["throughput", "latency"]
 """What a session is for: "throughput" are many runs side by side, one thread each; "latency" is one run at a time with
 all threads, which spin for a while after it, waiting for the next."""
 
+SPINNING = {"session.intra_op.spin_duration_us": "5000", "session.intra_op.spin_backoff_max": "8"}
+"""How threads that share a run spin after it: with pauses, for 5 ms, in which a client that got its answer asks again.
+Otherwise each takes some 50 ms from what else runs on the machine, and no pair is faster for it."""
+
 MAX_THREADS = 1024
 """More than any machine has CPUs for; each takes memory, and their number in a process is limited."""
 
@@ -144,6 +148,8 @@ class SharedSession:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
+        for name, value in SPINNING.items():
+            options.add_session_config_entry(name, value)  # versions that do not know them pass over them
         options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
         options.log_severity_level = _FATAL  # errors are raised, and would be told twice
         if provider.own_optimizer:
