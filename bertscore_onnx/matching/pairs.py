@@ -18,6 +18,11 @@ from bertscore_onnx.matching.weights import TokenWeights
 BATCH_TOKENS = 2048
 """Padded tokens of either side that one thread matches at a time."""
 
+UNDEFINED_VECTORS = (
+    "The model gave infinite or undefined vectors. Its weights may be damaged: run `bertscore-onnx inspect` on the "
+    "bundle."
+)
+
 LESS = np.float32(-2)
 """Less than any similarity of unit vectors, and times a share of 0 it is 0."""
 
@@ -89,10 +94,7 @@ def finite_scores(
     """
     scores = with_f_measure(precision, recall, is_scorable)
     if np.isnan(scores[2].sum()):
-        raise EncodingError(
-            "The model gave infinite or undefined vectors. Its weights may be damaged: run `bertscore-onnx inspect` on "
-            "the bundle."
-        )
+        raise EncodingError(UNDEFINED_VECTORS)
     return scores
 
 

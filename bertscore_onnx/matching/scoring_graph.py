@@ -16,7 +16,7 @@ from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
 from bertscore_onnx.encoding.padding import PaddedTexts
 from bertscore_onnx.encoding.running import run_batches
 from bertscore_onnx.errors import EncodingError, GraphError
-from bertscore_onnx.matching.pairs import PairScores
+from bertscore_onnx.matching.pairs import UNDEFINED_VECTORS, PairScores
 from bertscore_onnx.matching.weights import TokenWeights
 
 
@@ -133,10 +133,7 @@ class ScoringGraph(Closeable):
         is_filled = has_words[candidate] & has_words[reference]  # (pairs,)
         is_scorable = is_filled & has_weight[candidate] & has_weight[reference]
         if (is_scorable & (scores == 0).all(axis=0)).any():
-            raise EncodingError(
-                f"The model gave infinite or undefined vectors on {self._graph.provider.name}. Its weights may be "
-                "damaged: run `bertscore-onnx inspect` on the bundle."
-            )
+            raise EncodingError(UNDEFINED_VECTORS)
         num_empty = len(is_filled) - int(is_filled.sum())
         precision, recall, f1 = scores
         return PairScores(precision, recall, f1, num_empty, len(is_filled) - num_empty - int(is_scorable.sum()))
