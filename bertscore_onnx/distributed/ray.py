@@ -1,6 +1,5 @@
 """Scores the rows of a Ray dataset, and counts its documents."""
 
-from math import floor
 from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 from warnings import warn
@@ -36,6 +35,10 @@ ROWS_PER_COUNT = 65_536
 MOST_CPUS_PER_ACTOR = 4
 """Few actors of several CPUs hold the weights fewer times than many of one."""
 
+CPUS_PER_CLAIM = 5
+"""For how many of its CPUs an actor claims one of Ray. Ray Data keeps CPUs for reading, cutting and writing, and actors
+get what is left: with claims of three quarters, one of four ran on four CPUs for as long as there was much to read."""
+
 
 def score_dataset(
     ds: "Dataset",
@@ -67,9 +70,9 @@ def score_dataset(
             in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with the
             reason.
         num_actors: the most actors; None for as many as fit into the cluster as it is now. The pool begins with one and
-            grows while there are CPUs that reading and writing leave.
+            grows while rows wait for it.
         cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at most. Of Ray it claims
-            a little less, so that actors on all CPUs of a node leave room for a task that reads or writes.
+            a fifth of them, so that there is room for the tasks that read and write, which compute little.
         gpus_per_actor: its share of GPUs; with any it scores on CUDA, without on the CPU, unless `device` is given.
         rows_per_batch: how many rows are scored at a time; fewer where rows are of megabytes.
         settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole dataset.
@@ -119,7 +122,7 @@ def score_dataset(
         zero_copy_batch=True,
         udf_modifying_row_count=False,
         compute=ActorPoolStrategy(min_size=1, max_size=most_actors),
-        num_cpus=_claim(cpus),
+        num_cpus=cpus / CPUS_PER_CLAIM,
         num_gpus=gpus_per_actor or None,
     )
 
@@ -211,15 +214,6 @@ def _smallest_node() -> int:
 def _cpus_per_actor() -> int:
     """Return a quarter of the smallest node, within bounds."""
     return max(1, min(_smallest_node() // 4, MOST_CPUS_PER_ACTOR))
-
-
-def _claim(cpus: int) -> float:
-    """Return what an actor claims of Ray: those on all CPUs of a node leave one, where Ray's tasks read and write.
-
-    With none left such tasks wait for the actors, and these for what is read.
-    """
-    smallest = _smallest_node()
-    return floor(10_000 * cpus * (smallest - 1) / smallest) / 10_000  # Ray counts no smaller shares
 
 
 def _num_actors(cpus: int, gpus: float) -> int:
