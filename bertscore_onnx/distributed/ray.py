@@ -35,9 +35,13 @@ ROWS_PER_COUNT = 65_536
 MOST_CPUS_PER_ACTOR = 4
 """Few actors of several CPUs hold the weights fewer times than many of one."""
 
-CPUS_PER_CLAIM = 5
+CPUS_PER_CLAIM, CPUS_PER_CLAIM_ON_SMALL_NODES = 2, 5
 """For how many of its CPUs an actor claims one of Ray. Ray Data keeps CPUs for reading, cutting and writing, and actors
-get what is left: with claims of three quarters, one of four ran on four CPUs for as long as there was much to read."""
+get what is left: where they claimed three quarters, one of four ran on four CPUs for as long as there was much to read.
+"""
+
+SMALL_NODE = 8
+"""The CPUs from which on a node is none of the small ones."""
 
 
 def score_dataset(
@@ -72,7 +76,7 @@ def score_dataset(
         num_actors: the most actors; None for as many as fit into the cluster as it is now. The pool begins with one and
             grows while rows wait for it.
         cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at most. Of Ray it claims
-            a fifth of them, so that there is room for the tasks that read and write, which compute little.
+            half of them, or a fifth on nodes of less than 8, so that there is room for the tasks that read and write.
         gpus_per_actor: its share of GPUs; with any it scores on CUDA, without on the CPU, unless `device` is given.
         rows_per_batch: how many rows are scored at a time; fewer where rows are of megabytes.
         settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole dataset.
@@ -122,7 +126,7 @@ def score_dataset(
         zero_copy_batch=True,
         udf_modifying_row_count=False,
         compute=ActorPoolStrategy(min_size=1, max_size=most_actors),
-        num_cpus=cpus / CPUS_PER_CLAIM,
+        num_cpus=_claim(cpus),
         num_gpus=gpus_per_actor or None,
     )
 
@@ -214,6 +218,11 @@ def _smallest_node() -> int:
 def _cpus_per_actor() -> int:
     """Return a quarter of the smallest node, within bounds."""
     return max(1, min(_smallest_node() // 4, MOST_CPUS_PER_ACTOR))
+
+
+def _claim(cpus: int) -> float:
+    """Return what an actor claims of Ray."""
+    return cpus / (CPUS_PER_CLAIM_ON_SMALL_NODES if _smallest_node() < SMALL_NODE else CPUS_PER_CLAIM)
 
 
 def _num_actors(cpus: int, gpus: float) -> int:
