@@ -15,7 +15,7 @@ import msgspec
 from tokenizers import Tokenizer
 
 from bertscore_onnx.bundle.opening import Bundle
-from bertscore_onnx.text.characters import BYTE_CHARACTERS
+from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
 
 SPACE = "▁"
 """How SentencePiece writes a space."""

@@ -11,8 +11,7 @@ from transformers.models.auto.tokenization_auto import get_tokenizer_config
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec
-from bertscore_onnx.text.special_tokens import SpecialToken
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, SpecialToken, TokenizerSpec
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
 from bertscore_onnx_export.tokenizer.conversions import Converted, convert

@@ -3,7 +3,7 @@
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizer
 
-from bertscore_onnx.text.characters import BYTE_CHARACTERS
+from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
 from bertscore_onnx_export.tokenizer.conversions.converted import Converted, without_holes
 
 
