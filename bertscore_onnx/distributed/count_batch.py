@@ -5,10 +5,10 @@ from functools import lru_cache
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack
 
-from bertscore_onnx.distributed.settings import TokenizerSettings, checked_settings
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.document_counter import DocumentCounter
+from bertscore_onnx.settings import TokenizerSettings, checked_settings
 from bertscore_onnx.tables.batches import Batch, table_of
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.rows import Errors, check_errors

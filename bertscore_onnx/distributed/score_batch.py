@@ -5,10 +5,10 @@ from collections.abc import Hashable, Iterable, Iterator
 from os import PathLike, fspath
 from typing import Any, Unpack
 
-from bertscore_onnx.distributed.settings import ScorerSettings, checked_settings, key_of
+from bertscore_onnx.functional import ScorerCache
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.scorer_cache import ScorerCache
 from bertscore_onnx.scores import Score
+from bertscore_onnx.settings import ScorerSettings, checked_settings, key_of
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.batches import Batch, Table, table_of
 from bertscore_onnx.tables.rows import Errors, RowReader, Rows, check_errors

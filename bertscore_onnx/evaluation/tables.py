@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bertscore_onnx.extras import needs_extra
+from bertscore_onnx.errors import needs_extra
 
 
 def tabulated(

@@ -16,9 +16,9 @@ from bertscore_onnx.errors import (
     BundleNotFoundError,
     HubError,
     HubUnreachableError,
+    needs_extra,
     one_line,
 )
-from bertscore_onnx.extras import needs_extra
 
 TIMEOUT = 30.0
 """Seconds that a server may take for the next bytes."""

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.encoding.encoded_texts import EncodedTexts
 from bertscore_onnx.errors import InputError, UnknownLayerError
+from bertscore_onnx.scorer import TextScorer
 from bertscore_onnx.scoring.inputs import Pairs, collect_single
-from bertscore_onnx.scoring.text_scorer import TextScorer
 from bertscore_onnx.similarity.matches import TokenSimilarity
 from bertscore_onnx.similarity.tokens import TokenNames
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from bertscore_onnx.extras import needs_extra
+from bertscore_onnx.errors import needs_extra
 
 # Characters and strings: what counts as punctuation, tables of characters, patterns that find any of some strings.
 

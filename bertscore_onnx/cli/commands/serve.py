@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.extras import needs_extra
+from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.server.limits import Limits
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What a task of `bertscore-onnx meta` needs beyond the core, looked for before anything is computed."""
 
 from bertscore_onnx.cli.tasks.options import MetaOptions, Task
-from bertscore_onnx.extras import check_installed
+from bertscore_onnx.errors import check_installed
 
 
 def check_extras(task: Task, options: MetaOptions) -> None:

@@ -18,9 +18,9 @@ from bertscore_onnx.distributed.job.parts import Part, cut_parts
 from bertscore_onnx.distributed.job.rows import InputTable, TableSettings, inspect_table
 from bertscore_onnx.distributed.job.work import Counting, Describing, Engine, Scoring
 from bertscore_onnx.distributed.score_batch import ScoreBatch
-from bertscore_onnx.distributed.settings import counts_first, of_tokenizer
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.progress import progress_bar
+from bertscore_onnx.settings import counts_first, of_tokenizer
 from bertscore_onnx.tables.rows import Errors
 
 READERS = 8

@@ -11,10 +11,9 @@ from bertscore_onnx.distributed.job.find_inputs import find_inputs
 from bertscore_onnx.distributed.job.job import Job, JobResult
 from bertscore_onnx.distributed.job.parts import PART_ROWS
 from bertscore_onnx.distributed.job.rows import TableSettings
-from bertscore_onnx.distributed.settings import ScorerSettings
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.extras import check_installed
+from bertscore_onnx.errors import InputError, check_installed
 from bertscore_onnx.scoring.inputs import check_positive
+from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.tables.rows import Errors
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.extras import needs_extra
+from bertscore_onnx.errors import InputError, needs_extra
 
 Floats = NDArray[np.float64]
 

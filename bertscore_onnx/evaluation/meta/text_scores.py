@@ -10,7 +10,7 @@ from bertscore_onnx.evaluation.agreement.judgements import Floats
 from bertscore_onnx.evaluation.comparison.metrics import BERTSCORE
 from bertscore_onnx.evaluation.meta.judged_systems import MetricScores, SystemTexts, mean_by_system
 from bertscore_onnx.evaluation.significance import corpus_metric
-from bertscore_onnx.scoring.text_scorer import TextScorer
+from bertscore_onnx.scorer import TextScorer
 
 
 def score_system_texts(

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.evaluation.report import numbers
 from bertscore_onnx.evaluation.report.texts import shortened, visible
-from bertscore_onnx.extras import needs_extra
 from bertscore_onnx.similarity import MATCH_STYLE, match_html
 
 if TYPE_CHECKING:

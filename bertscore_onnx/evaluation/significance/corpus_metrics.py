@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.evaluation.significance.corpus_scores import SummedStatistics
-from bertscore_onnx.extras import needs_extra
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.extras import needs_extra
+from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.files.sources import Source
 

@@ -139,8 +139,8 @@ def compare(
     from bertscore_onnx.cli.inputs.pairs import open_pairs
     from bertscore_onnx.cli.outputs.comparison import print_comparison
     from bertscore_onnx.cli.outputs.destination import check_destination
+    from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation import compare as compare_systems
-    from bertscore_onnx.extras import check_installed
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scorer import BERTScorer

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from bertscore_onnx.distributed.job.engines.tasks import cut_tasks
 from bertscore_onnx.distributed.job.parts import Part
 from bertscore_onnx.distributed.job.work import Advance, Result, Work
-from bertscore_onnx.errors import BertScoreOnnxError
-from bertscore_onnx.extras import check_installed
+from bertscore_onnx.errors import BertScoreOnnxError, check_installed
 
 NUM_CPUS = 4
 """The CPUs of a task, where nothing else is asked for: each process has the model's weights in memory once."""

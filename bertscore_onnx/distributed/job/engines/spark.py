@@ -11,8 +11,7 @@ from bertscore_onnx import errors
 from bertscore_onnx.distributed.job.engines.tasks import cut_tasks
 from bertscore_onnx.distributed.job.parts import Part
 from bertscore_onnx.distributed.job.work import Advance, Result, Work
-from bertscore_onnx.errors import BertScoreOnnxError
-from bertscore_onnx.extras import check_installed
+from bertscore_onnx.errors import BertScoreOnnxError, check_installed
 
 
 class SparkEngine:
