@@ -9,9 +9,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.document_counter import DocumentCounter
 from bertscore_onnx.settings import TokenizerSettings, checked_settings
-from bertscore_onnx.tables.batches import Batch, table_of
-from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.rows import Errors, check_errors
+from bertscore_onnx.tables.batches import Batch, Column, Errors, check_errors, table_of
 
 if TYPE_CHECKING:
     import pyarrow

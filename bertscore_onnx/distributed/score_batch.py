@@ -10,9 +10,17 @@ from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Score
 from bertscore_onnx.settings import ScorerSettings, checked_settings, key_of
 from bertscore_onnx.signature import Signature
-from bertscore_onnx.tables.batches import Batch, Table, table_of
-from bertscore_onnx.tables.rows import Errors, RowReader, Rows, check_errors
-from bertscore_onnx.tables.scored import ScoreColumns, ScoredRows
+from bertscore_onnx.tables.batches import (
+    Batch,
+    Errors,
+    RowReader,
+    Rows,
+    ScoreColumns,
+    ScoredRows,
+    Table,
+    check_errors,
+    table_of,
+)
 
 MAX_SCORERS = 2
 """How many scorers a process keeps, which all that is called in it share."""

@@ -12,9 +12,7 @@ from bertscore_onnx.distributed.score_batch import ScoreBatch
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
-from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.rows import Errors
-from bertscore_onnx.tables.scored import SIGNATURE, ScoreColumns
+from bertscore_onnx.tables.batches import SIGNATURE, Column, Errors, ScoreColumns
 
 __all__ = ["count_documents", "score_dataframe"]
 

@@ -1,18 +1,282 @@
 """Batches in the forms that engines hand over: their columns, and how scores are put beside these."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import isnan
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputTypeError
-from bertscore_onnx.tables.scored import SIGNATURE, ScoredRows
+from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.scores import Score
+from bertscore_onnx.signature import Signature
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+
+# Columns of a table: which of them hold the texts, and whether they do.
+
+
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that texts are taken from."""
+
+    names: tuple[str, ...]
+    """What it may be called; the first of these that a table has is taken."""
+
+    option: str
+    """The option, or argument, that names it; empty where none does."""
+
+    may_hold_lists: bool = False
+    """Whether a value may be a list of texts, where the format has lists."""
+
+    def find(self, there: Sequence[str], place: str, advice: str = "") -> str:
+        """Return its name among the columns that are there.
+
+        Args:
+            there: their names.
+            place: the file, and the line where names stand in lines, for a message.
+            advice: what else to do where it is not there, for the message.
+
+        Raises:
+            InputError: it is not among them, or there more than once.
+        """
+        for name in self.names:
+            if there.count(name) > 1:
+                raise InputError(f"{place}: there are {there.count(name)} columns {name!r}; expected one.")
+            if name in there:
+                return name
+        wanted = " or ".join(map(repr, self.names))
+        near = [one for name in self.names for one in get_close_matches(name, there, n=1)]
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        remedy = f"Name one with {self.option}{advice}." if self.option else "Add it."
+        raise InputError(f"{place}: there is no column {wanted}, {_listed(there)}.{meant} {remedy}")
+
+    def texts_of(self, value: object, name: str, place: str) -> list[str]:
+        """Return the texts of one value.
+
+        Args:
+            value: the value; NaN counts as null.
+            name: the column's name, for a message.
+            place: the file and the line or row, for a message.
+
+        Raises:
+            InputError: it is not a text; nor, where that is allowed, a list of one or more.
+        """
+        if isinstance(value, str):
+            return [value]
+        if self.may_hold_lists and isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            return value
+        expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
+        raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{_hint(value)}")
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """Return what there is, for a message: not too many names, and none too long."""
+    if not names:
+        return "nor any other"
+    shown = [repr(name if len(name) <= 40 else name[:37] + "...") for name in names[:_MOST_SHOWN]]
+    return "only " + ", ".join(shown) + (f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else "")
+
+
+def _is_null(value: object) -> bool:
+    return value is None or (isinstance(value, float) and isnan(value))
+
+
+_KINDS = {bool: "true or false", int: "a number", float: "a number", dict: "an object"}
+
+
+def _described(value: object) -> str:
+    if _is_null(value):
+        return "null"
+    if not isinstance(value, list):
+        return _KINDS.get(type(value), f"a value of type {type(value).__name__}")
+    others = [one for one in value if not isinstance(one, str)]
+    if not value:
+        return "an empty list"
+    return f"a list with {_described(others[0])} in it" if others else "a list"
+
+
+def _hint(value: object) -> str:
+    if _is_null(value) or (isinstance(value, list) and None in value):
+        return " Leave the row out, or make the text empty, which scores 0."
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return " Candidates are scored one by one: write a row for each."
+    return ""
+
+
+# The texts in the rows of batches, checked row by row.
+
+
+Errors = Literal["raise", "null"]
+"""What becomes of a row that cannot be scored: an error that names it, or nulls and a reason."""
+
+
+def check_errors(errors: str) -> None:
+    """Raise an InputError where this is no treatment of rows."""
+    if errors not in get_args(Errors):
+        raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a batch."""
+
+    pairs: list[tuple[str, list[str]]]
+    """The candidate and the references of each row that can be scored."""
+
+    reasons: list[str | None]
+    """For each row why it cannot be scored, which does not say where it stands; or None, (rows,)."""
+
+
+class RowReader:
+    """Reads the rows of one batch after the other, and knows how many it has read."""
+
+    def __init__(self, candidate: str, reference: str, errors: Errors, title: str = "", num_read: int = 0) -> None:
+        """Take where the texts are.
+
+        Args:
+            candidate, reference: the names of the columns.
+            errors: what becomes of a row that cannot be scored.
+            title: what the rows are of, such as a file, for a message.
+            num_read: how many rows stand before the first one that is to be read.
+
+        Raises:
+            InputError: there is no such treatment of rows.
+        """
+        check_errors(errors)
+        self._candidate = Column((candidate,), "candidate")
+        self._reference = Column((reference,), "reference", may_hold_lists=True)
+        self._errors = errors
+        self._title = title
+        self._num_read = num_read
+
+    def find(self, names: Sequence[str]) -> tuple[str, str]:
+        """Return the names of the two columns among all that are there; an InputError where one is missing."""
+        title = self._title or "The batch"
+        return self._candidate.find(names, title), self._reference.find(names, title)
+
+    def read(self, candidates: Sequence[object], references: Sequence[object]) -> Rows:
+        """Check the next rows.
+
+        Args:
+            candidates, references: the values of the two columns, (rows,).
+
+        Raises:
+            InputError: a row cannot be scored, and is to be an error; it has its number, counted from 1.
+        """
+        rows = Rows([], [])
+        for candidate, reference in zip(candidates, references, strict=True):
+            self._num_read += 1
+            place = f"{self._title}, row {self._num_read}" if self._title else f"row {self._num_read}"
+            try:
+                [text] = self._candidate.texts_of(candidate, self._candidate.names[0], place)
+                texts = self._reference.texts_of(reference, self._reference.names[0], place)
+            except InputError as error:
+                if self._errors == "raise":
+                    raise
+                rows.reasons.append(str(error).removeprefix(f"{place}: "))
+            else:
+                rows.pairs.append((text, texts))
+                rows.reasons.append(None)
+        return rows
+
+
+# The scores of the rows of a batch, as columns.
+
+
+SIGNATURE = b"bertscore_onnx.signature"
+"""The key of the signature in the metadata of an Arrow schema."""
+
+REASON = "error"
+"""The column that says why a row has no scores, where rows may have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumns:
+    """Which columns scores are put into."""
+
+    all_layers: bool
+    """Whether each value is a list, with a number for each layer."""
+
+    errors: Errors
+    """Whether rows may have none, and a reason."""
+
+    @property
+    def names(self) -> list[str]:
+        """Their names, in order."""
+        return ["precision", "recall", "f1", "best_reference", *([REASON] if self.may_be_null else [])]
+
+    @property
+    def may_be_null(self) -> bool:
+        """Whether a row may have no scores."""
+        return self.errors == "null"
+
+    def check_free(self, names: Sequence[str], title: str, *, ignores_case: bool = False) -> None:
+        """Check that there are no columns of these names yet.
+
+        Args:
+            names: the columns that are there.
+            title: what has them, for a message.
+            ignores_case: whether names that differ in case alone are the same.
+
+        Raises:
+            InputError: there are some.
+        """
+        taken = [name for name in names if (name.lower() if ignores_case else name) in self.names]
+        if taken:
+            raise InputError(
+                f"{title} has columns {', '.join(map(repr, taken))} already, and scores would go there. Rename or drop "
+                "them first."
+            )
+
+    def fields(self) -> "list[pyarrow.Field]":
+        """Return them as fields of an Arrow schema."""
+        import pyarrow
+
+        types = [*[pyarrow.float32()] * 3, pyarrow.int64()]
+        if self.all_layers:
+            types = [pyarrow.list_(one) for one in types]
+        types += [pyarrow.string()] * self.may_be_null
+        return [pyarrow.field(name, one) for name, one in zip(self.names, types, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRows:
+    """The scores of the rows of a batch."""
+
+    scores: Sequence[Score]
+    """Those of the rows that have some."""
+
+    reasons: Sequence[str | None]
+    """For each row why it has none, or None, (rows,)."""
+
+    columns: ScoreColumns
+    signature: Signature
+
+    def values(self) -> dict[str, list[object]]:
+        """Return the values of each column, (rows,); None where a row has no scores, or has no reason."""
+        found = iter(self.scores)
+        rows = list(self._rows(found))
+        names = self.columns.names
+        return {name: [row[position] for row in rows] for position, name in enumerate(names)}
+
+    def _rows(self, found: Iterator[Score]) -> Iterator[tuple[object, ...]]:
+        for reason in self.reasons:
+            if reason is None:
+                score = next(found)
+                yield *score, score.best_reference, None
+            else:
+                yield None, None, None, None, reason
+
 
 Batch = Any
 """A mapping of column names to arrays or lists, a `pyarrow.Table` or `RecordBatch`, or a `pandas.DataFrame`."""

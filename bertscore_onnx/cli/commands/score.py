@@ -27,7 +27,7 @@ from bertscore_onnx.cli.options.scorer import (
     check_model,
 )
 from bertscore_onnx.cli.outputs.choice import OutputFormat, choose_output
-from bertscore_onnx.tables.files.formats import InputFormat
+from bertscore_onnx.tables.sources import InputFormat
 
 
 def score(

@@ -201,7 +201,7 @@ def _idf_tables(
 def _references(file: str) -> list[str]:
     from bertscore_onnx.cli.inputs.columns import reference_columns
     from bertscore_onnx.cli.inputs.files import InputFile, open_input
-    from bertscore_onnx.tables.files.formats import format_of
+    from bertscore_onnx.tables.sources import format_of
 
     with open_input(InputFile(file, format_of(file), columns=reference_columns())) as opened:
         return [text for row in opened.rows() for text in row]

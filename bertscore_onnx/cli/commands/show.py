@@ -159,8 +159,7 @@ def _kind(output: str | None) -> str:
 
 
 def _lines(name: str) -> list[str]:
-    from bertscore_onnx.tables.files.lines import read_lines
-    from bertscore_onnx.tables.files.sources import open_source
+    from bertscore_onnx.tables.sources import open_source, read_lines
 
     with open_source(name) as source:
         return list(read_lines(source, "references, one a line"))

@@ -9,9 +9,8 @@ import typer
 
 from bertscore_onnx.cli.inputs.columns import candidate_column, reference_columns
 from bertscore_onnx.cli.inputs.files import InputFile
-from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.files.formats import InputFormat, format_of
-from bertscore_onnx.tables.files.sources import STANDARD_INPUT
+from bertscore_onnx.tables.batches import Column
+from bertscore_onnx.tables.sources import STANDARD_INPUT, InputFormat, format_of
 
 
 @dataclass(frozen=True, slots=True)

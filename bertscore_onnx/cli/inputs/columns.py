@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.batches import Column
 
 
 def candidate_column(name: str | None = None) -> Column:

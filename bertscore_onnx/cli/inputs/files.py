@@ -5,10 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.files.formats import InputFormat
-from bertscore_onnx.tables.files.lines import read_lines
-from bertscore_onnx.tables.files.sources import Source, open_source
+from bertscore_onnx.tables.batches import Column
+from bertscore_onnx.tables.sources import InputFormat, Source, open_source, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +64,16 @@ class OpenFile:
             case "text":
                 return ([line] for line in (read_lines(source) if file.is_format_said else _no_json(source)))
             case "tsv" | "csv":
-                from bertscore_onnx.tables.files.delimited import Dialect, read_delimited
+                from bertscore_onnx.tables.readers import Dialect, read_delimited
 
                 dialect = Dialect("\t" if file.format == "tsv" else ",", file.has_header, file.has_quotes)
                 return read_delimited(source, file.columns, dialect)
             case "jsonl":
-                from bertscore_onnx.tables.files.json_lines import read_json_lines
+                from bertscore_onnx.tables.readers import read_json_lines
 
                 return read_json_lines(source, file.columns)
             case "parquet":
-                from bertscore_onnx.tables.files.parquet import read_parquet
+                from bertscore_onnx.tables.readers import read_parquet
 
                 return read_parquet(source, file.columns)
 

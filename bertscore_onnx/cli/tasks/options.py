@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from bertscore_onnx.tables.files.formats import InputFormat
+from bertscore_onnx.tables.sources import InputFormat
 
 Task = Literal["correlation", "darr", "hybrid", "auc", "phenomena"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.files.formats import format_of
+from bertscore_onnx.tables.sources import format_of
 
 
 def find_inputs(names: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from bertscore_onnx.distributed.score_batch import ScoreBatch
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import counts_first, of_tokenizer
-from bertscore_onnx.tables.rows import Errors
+from bertscore_onnx.tables.batches import Errors
 
 READERS = 8
 """How many input files are looked at side by side; where they are far away that is waiting for the most part."""

@@ -14,7 +14,7 @@ from bertscore_onnx.distributed.job.rows import TableSettings
 from bertscore_onnx.errors import InputError, check_installed
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.settings import ScorerSettings
-from bertscore_onnx.tables.rows import Errors
+from bertscore_onnx.tables.batches import Errors
 
 
 def score_files(

@@ -13,9 +13,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.document_counter import DocumentCounter
-from bertscore_onnx.tables.batches import Table, table_of
-from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.rows import Errors, RowReader, Rows
+from bertscore_onnx.tables.batches import Column, Errors, RowReader, Rows, Table, table_of
 
 Advance = Callable[[int], object]
 """Is called with numbers of rows that were done since the last call."""

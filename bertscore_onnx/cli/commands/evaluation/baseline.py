@@ -128,8 +128,7 @@ def _resolved(model: str) -> "Bundle":
 
 def _texts(corpus: str, max_words: int) -> list[str]:
     from bertscore_onnx.evaluation.unrelated import short_texts
-    from bertscore_onnx.tables.files.lines import read_lines
-    from bertscore_onnx.tables.files.sources import open_source
+    from bertscore_onnx.tables.sources import open_source, read_lines
 
     with open_source(corpus) as source:
         return short_texts(read_lines(source), max_words)

@@ -12,7 +12,7 @@ from bertscore_onnx.cli.outputs.choice import chosen_format
 from bertscore_onnx.cli.tasks.effects import check_task
 from bertscore_onnx.cli.tasks.extras import check_extras
 from bertscore_onnx.cli.tasks.options import MetaOptions, Metric, ResultFormat, TableColumns, Task, TaskOptions
-from bertscore_onnx.tables.files.formats import InputFormat
+from bertscore_onnx.tables.sources import InputFormat
 
 
 def meta(

@@ -9,7 +9,7 @@ from bertscore_onnx.cli.messages import silence_warnings, tell
 from bertscore_onnx.cli.options.completion import complete_model
 from bertscore_onnx.cli.options.scorer import BatchSize, Device, NumThreads, Quiet, Verbose
 from bertscore_onnx.cli.tables import print_table
-from bertscore_onnx.tables.files.formats import InputFormat
+from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
     from bertscore_onnx.evaluation.layers import LayerCorrelation, LayerTuning

@@ -20,8 +20,7 @@ from bertscore_onnx.cli.options.scorer import (
     check_effects,
     check_model,
 )
-from bertscore_onnx.tables.files.formats import InputFormat
-from bertscore_onnx.tables.files.sources import STANDARD_INPUT
+from bertscore_onnx.tables.sources import STANDARD_INPUT, InputFormat
 
 if TYPE_CHECKING:
     from bertscore_onnx.cli.inputs.files import InputFile

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 from bertscore_onnx.cli.inputs.judgements.table import Table
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.files.delimited import Dialect, read_rows
-from bertscore_onnx.tables.files.formats import InputFormat, format_of
-from bertscore_onnx.tables.files.sources import Source, open_source
+from bertscore_onnx.tables.readers import Dialect, read_rows
+from bertscore_onnx.tables.sources import InputFormat, Source, format_of, open_source
 
 if TYPE_CHECKING:
     import pyarrow
@@ -77,14 +76,14 @@ def _delimited(source: Source, dialect: Dialect) -> tuple[list[str], list[Record
 
 def _json_lines(source: Source) -> tuple[list[str], list[Record]]:
     """Return the names that any object has, and the objects."""
-    from bertscore_onnx.tables.files.json_lines import read_objects
+    from bertscore_onnx.tables.readers import read_objects
 
     rows = list(read_objects(source))
     return [*dict.fromkeys(name for _, fields in rows for name in fields)], rows
 
 
 def _parquet(source: Source) -> tuple[list[str], list[Record]]:
-    from bertscore_onnx.tables.files.parquet import read_values
+    from bertscore_onnx.tables.readers import read_values
 
     names: list[str] = []
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.batches import Column
 
 NOTHING = {"", "na", "nan", "none", "null"}
 """What stands for a number that is missing, in any case of letters."""

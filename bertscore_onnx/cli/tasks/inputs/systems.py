@@ -20,7 +20,7 @@ from bertscore_onnx.evaluation.meta import (
     read_eval_set,
     score_system_texts,
 )
-from bertscore_onnx.tables.files.sources import STANDARD_INPUT
+from bertscore_onnx.tables.sources import STANDARD_INPUT
 
 
 def read_systems(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.batches import Column
 
 if TYPE_CHECKING:
     import pyarrow

@@ -11,7 +11,7 @@ from bertscore_onnx.distributed.job.rows.input_table import (
     RowBatch,
     TableSettings,
 )
-from bertscore_onnx.tables.files.parquet import check_type, unreadable
+from bertscore_onnx.tables.readers import check_type, unreadable
 
 if TYPE_CHECKING:
     import pyarrow

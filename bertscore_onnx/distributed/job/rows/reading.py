@@ -7,7 +7,7 @@ from bertscore_onnx.distributed.job.rows.input_table import InputTable, RowBatch
 from bertscore_onnx.distributed.job.rows.parquet import inspect_parquet, read_parquet_rows
 from bertscore_onnx.distributed.job.rows.text_files import inspect_text_file, read_text_file
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.files.formats import format_of
+from bertscore_onnx.tables.sources import format_of
 
 
 def inspect_table(name: str, settings: TableSettings, taken: Sequence[str]) -> InputTable:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from bertscore_onnx.distributed.job.rows.input_table import MAX_BATCH_BYTES, MAX_ROWS, TableSettings
-from bertscore_onnx.tables.files.delimited import Dialect, read_rows
-from bertscore_onnx.tables.files.json_lines import read_objects
-from bertscore_onnx.tables.files.sources import Source, open_source
+from bertscore_onnx.tables.readers import Dialect, read_objects, read_rows
+from bertscore_onnx.tables.sources import Source, open_source
 
 Record = dict[str, object]
 TextFormat = Literal["csv", "tsv", "jsonl"]

@@ -7,7 +7,7 @@ from bertscore_onnx.distributed.job.rows.input_table import InputTable, RowBatch
 from bertscore_onnx.distributed.job.rows.json_types import JsonTypes, texts_as
 from bertscore_onnx.distributed.job.rows.records import Record, Records, TextFormat
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.files.sources import open_source
+from bertscore_onnx.tables.sources import open_source
 
 if TYPE_CHECKING:
     import pyarrow
