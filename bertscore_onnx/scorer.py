@@ -9,8 +9,8 @@ from typing import Literal, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.allocation import ReusedMemory, trim_memory
 from bertscore_onnx.encoding.batching import plan_runs

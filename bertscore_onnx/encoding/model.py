@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
 from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
 from bertscore_onnx.errors import GraphError

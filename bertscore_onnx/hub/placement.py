@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.bundle.store import MANIFEST, bundle_folder, store_root
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, HubError, UnsafePathError
 

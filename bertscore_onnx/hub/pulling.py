@@ -5,8 +5,8 @@ import logging
 import tempfile
 from pathlib import Path
 
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import (
     BertScoreOnnxError,

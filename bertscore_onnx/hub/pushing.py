@@ -9,9 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.bundle.card import CARD, CARD_MARK, model_card, read_license
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, HubError, InputError
 from bertscore_onnx.hub.client import check_online, load_client, told

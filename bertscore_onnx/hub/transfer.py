@@ -7,10 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from bertscore_onnx.bundle.digests import cached_digest
+from bertscore_onnx.bundle.bundle import MAX_MANIFEST_BYTES, bundle_file, read_manifest
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.bundle.opening import MAX_MANIFEST_BYTES, bundle_file, read_manifest
-from bertscore_onnx.bundle.store import MANIFEST
+from bertscore_onnx.bundle.store import MANIFEST, cached_digest
 from bertscore_onnx.errors import BundleError, DigestError, HubError, HubUnreachableError
 from bertscore_onnx.hub.client import Body
 from bertscore_onnx.hub.origins import Origin

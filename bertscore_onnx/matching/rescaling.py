@@ -7,7 +7,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.baseline import Baseline, read_baseline_file
+from bertscore_onnx.bundle.catalogue import Baseline, read_baseline_file
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import BaselineError
 from bertscore_onnx.scores import Scores

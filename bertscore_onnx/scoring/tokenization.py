@@ -4,8 +4,8 @@ import hashlib
 
 import msgspec
 
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
-from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.scoring.inputs import check_positive

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from tokenizers import Tokenizer
 
-from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
 
 SPACE = "▁"

@@ -20,9 +20,9 @@ from transformers import AutoModel
 from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.cli import app
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES

@@ -135,7 +135,7 @@ def _home() -> str | None:
 
 
 def _examine_bundle(folder: Path) -> _BundleState:
-    from bertscore_onnx.bundle.opening import open_bundle
+    from bertscore_onnx.bundle.bundle import open_bundle
 
     try:
         open_bundle(folder)

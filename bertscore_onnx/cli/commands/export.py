@@ -111,7 +111,7 @@ def export(
 
 def _summary(folder: Path, seconds: float) -> list[str]:
     """Return what was made and how well, a line each."""
-    from bertscore_onnx.bundle.opening import read_manifest
+    from bertscore_onnx.bundle.bundle import read_manifest
 
     manifest = read_manifest(folder)
     layer = f"all {manifest.num_layers} layers" if manifest.all_layers else f"layer {manifest.num_layers}"

@@ -12,8 +12,8 @@ from bertscore_onnx.cli.tables import print_table
 from bertscore_onnx.errors import GoldenScoreError
 
 if TYPE_CHECKING:
+    from bertscore_onnx.bundle.bundle import Bundle
     from bertscore_onnx.bundle.manifest import Manifest
-    from bertscore_onnx.bundle.opening import Bundle
 
 
 def inspect(

@@ -98,7 +98,7 @@ def _list_bundles(stored: list[tuple[Path, "Manifest"]], *, as_json: bool) -> No
 
 def _stored() -> Iterator[tuple[Path, "Manifest"]]:
     """Yield the bundles of the home folder with what they say of themselves; warn of those that are broken."""
-    from bertscore_onnx.bundle.opening import read_manifest
+    from bertscore_onnx.bundle.bundle import read_manifest
     from bertscore_onnx.bundle.store import stored_bundles
 
     for folder in stored_bundles():

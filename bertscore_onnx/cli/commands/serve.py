@@ -13,7 +13,7 @@ from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.server.limits import Limits
 
 if TYPE_CHECKING:
-    from bertscore_onnx.bundle.opening import Bundle
+    from bertscore_onnx.bundle.bundle import Bundle
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.server.models.model import CountDocuments
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.distributed.job.manifest import InputRecord, Manifest, PartRecord, Settings
 from bertscore_onnx.distributed.job.output_folder import DOCUMENT_COUNTS, check_free, held, remove_temporary
 from bertscore_onnx.distributed.job.part_files import PartScores, complete_part

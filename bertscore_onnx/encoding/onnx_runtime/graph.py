@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.encoding.onnx_runtime.providers import Provider, load_onnxruntime
 from bertscore_onnx.encoding.onnx_runtime.sessions import OUT_OF_MEMORY, OptimizeFor, SharedSession

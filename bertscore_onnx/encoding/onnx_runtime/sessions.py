@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from weakref import WeakSet
 
-from bertscore_onnx.bundle.external_data import mapped_links
-from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.bundle.bundle import Bundle, mapped_links
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.encoding.onnx_runtime.providers import CPU, Provider, choose_providers, load_onnxruntime
 from bertscore_onnx.errors import BertScoreOnnxError, ClosedError, DeviceError, GraphError, InputError, one_line

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.catalogue import Baseline
 
 
 @dataclass(frozen=True, slots=True)

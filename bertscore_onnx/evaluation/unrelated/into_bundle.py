@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.card import CARD, CARD_MARK, updated_card
 from bertscore_onnx.bundle.manifest import Manifest, UnrelatedScores, write_manifest
-from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, InputError
 from bertscore_onnx.evaluation.unrelated.baseline import MeasuredBaseline

@@ -6,7 +6,7 @@ from contextlib import closing
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.significance.resampling import SEED
 from bertscore_onnx.evaluation.unrelated.baseline import LayerBaseline, MeasuredBaseline

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
-from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import IdfError
 from bertscore_onnx.matching.document_counts import DocumentCounts

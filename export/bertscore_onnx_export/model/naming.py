@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.bundle.store import stored_bundles
 from bertscore_onnx.errors import BundleError, ExportError
 

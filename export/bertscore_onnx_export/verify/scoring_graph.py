@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import EncodingError, GraphError, VerificationError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES, difference_by_pairs
 

@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 import pytest
 
-from bertscore_onnx.bundle.opening import Bundle, open_bundle
+from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.onnx_runtime.providers import CPU, CUDA

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.model import OnnxModel
 from bertscore_onnx.encoding.onnx_runtime.providers import CPU

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.errors import (
     BundleNotFoundError,
     DigestError,

@@ -7,9 +7,9 @@ import onnx
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import (
     ClosedError,
     DigestError,

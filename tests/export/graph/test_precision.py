@@ -19,7 +19,7 @@ from onnx.numpy_helper import from_array, to_array
 from safetensors.torch import load_file, save_file
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import UnsupportedFamilyError, VerificationError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from tests.support.shared_folders import export_once

@@ -9,7 +9,7 @@ from bertscore_onnx.cli.options.completion import complete_model
 from bertscore_onnx.cli.options.scorer import BatchSize, Device, NumThreads, Quiet, Verbose
 
 if TYPE_CHECKING:
-    from bertscore_onnx.bundle.opening import Bundle
+    from bertscore_onnx.bundle.bundle import Bundle
     from bertscore_onnx.evaluation.unrelated import MeasuredBaseline
 
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.cli.stages import Stages
 
 pytestmark = pytest.mark.slow  # it imports PyTorch

@@ -12,9 +12,9 @@ import numpy as np
 import onnx
 import pytest
 
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.encoding.onnx_runtime.providers import CPU, CUDA, OPENVINO
 from bertscore_onnx.encoding.onnx_runtime.sessions import SharedSession, open_session
 from bertscore_onnx.errors import ClosedError, DeviceError, DigestError, GraphError, InputError

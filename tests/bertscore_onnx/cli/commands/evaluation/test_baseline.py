@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.evaluation.unrelated import compute_baseline
 from tests.conftest import WORDS
 
