@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bertscore_onnx.hub.pulling import pull
-    from bertscore_onnx.hub.pushing import push
+    from bertscore_onnx.hub.pull import pull
+    from bertscore_onnx.hub.push import push
 
 __all__ = ["local_path", "pull", "push"]
 
@@ -32,6 +32,6 @@ def local_path(name: str | os.PathLike[str]) -> str:
     name = os.fspath(name)
     if not name.startswith("hf://"):
         return name
-    from bertscore_onnx.hub.pulling import find_or_pull
+    from bertscore_onnx.hub.pull import find_or_pull
 
     return str(find_or_pull(name))

@@ -14,7 +14,7 @@ from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, InputError
 from bertscore_onnx.evaluation.unrelated.baseline import MeasuredBaseline
 from bertscore_onnx.files import replace_whole
-from bertscore_onnx.hub.origins import read_origins
+from bertscore_onnx.hub.source import read_origins
 
 _INSTEAD = "Write the baseline to a file instead, which `baseline_path` (--baseline-path) takes."
 
