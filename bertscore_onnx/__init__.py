@@ -44,7 +44,7 @@ _OF_PYTORCH = {"bert_cos_score_idf", "cache_scibert", "get_bert_embedding", "get
 """Those that take or give models of PyTorch, and so have no counterpart."""
 
 if TYPE_CHECKING:
-    from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+    from bertscore_onnx.encoding.embeddings import EncodedTexts
     from bertscore_onnx.errors import BertScoreOnnxError
     from bertscore_onnx.functional import score
     from bertscore_onnx.matching.document_counts import DocumentCounts

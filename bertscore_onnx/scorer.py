@@ -14,8 +14,8 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
-from bertscore_onnx.encoding.encoded_texts import EncodedTexts
-from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
+from bertscore_onnx.encoding.embeddings import EncodedTexts
+from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import ClosedError, IdfError, InputError, InputTypeError
 from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.matrix import match_matrix

@@ -5,7 +5,7 @@ from os import PathLike, fspath
 from typing import Any, TypedDict, get_type_hints
 
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
+from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.text.tokenizer import LongText

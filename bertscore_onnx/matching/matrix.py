@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings
-from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all
 from bertscore_onnx.matching.pairs import finite_scores
 from bertscore_onnx.matching.weights import TokenWeights

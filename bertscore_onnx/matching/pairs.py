@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.batching import plan_batches
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
+from bertscore_onnx.encoding.encoder import plan_batches
 from bertscore_onnx.errors import EncodingError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, with_f_measure
 from bertscore_onnx.matching.weights import TokenWeights

@@ -10,8 +10,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings
-from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings
 from bertscore_onnx.matching.pairs import TokenPairs
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs, Side

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.errors import InputError, InputTypeError
 
 Reference = str | Iterable[str]

@@ -18,12 +18,9 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
-from bertscore_onnx.encoding.allocation import ReusedMemory
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings
-from bertscore_onnx.encoding.encoded_texts import EncodedTexts
-from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
-from bertscore_onnx.encoding.passages import cut_passages
+from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, cut_passages
+from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
+from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import PairScores, match_pairs
 from bertscore_onnx.matching.scoring_graph import ScoringGraph

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from bertscore_onnx.encoding.batching import plan_batches
+from bertscore_onnx.encoding.encoder import plan_batches
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs

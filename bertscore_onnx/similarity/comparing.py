@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
-from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.scorer import TextScorer
 from bertscore_onnx.scoring.inputs import Pairs, collect_single

@@ -14,7 +14,7 @@ from bertscore_onnx.bundle.card import CARD, model_card
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder, file_digest
-from bertscore_onnx.encoding.onnx_runtime.providers import load_onnxruntime
+from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx_export.graph.fp16 import convert_to_fp16
 from bertscore_onnx_export.graph.fuse import fuse

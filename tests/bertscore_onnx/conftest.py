@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.encoding.onnx_runtime.providers import CPU, OPENVINO
-from bertscore_onnx.encoding.onnx_runtime.sessions import SharedSession, open_session
+from bertscore_onnx.encoding.providers import CPU, OPENVINO
+from bertscore_onnx.encoding.session import SharedSession, open_session
 from tests.support.fake_hub import fake_hub
 
 
@@ -78,8 +78,8 @@ def opened_as_openvino(monkeypatch):
         return open_session(graph, options, CPU)
 
     provider = replace(OPENVINO, compute_precision=lambda: "bf16")
-    monkeypatch.setattr("bertscore_onnx.encoding.onnx_runtime.sessions.choose_providers", lambda device: [provider])
-    monkeypatch.setattr("bertscore_onnx.encoding.onnx_runtime.sessions.open_session", open_on_cpu)
+    monkeypatch.setattr("bertscore_onnx.encoding.session.choose_providers", lambda device: [provider])
+    monkeypatch.setattr("bertscore_onnx.encoding.session.open_session", open_on_cpu)
     return opened
 
 

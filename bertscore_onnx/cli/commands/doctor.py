@@ -96,7 +96,7 @@ def _examine() -> _Report:
     from bertscore_onnx.bundle.store import stored_bundles
     from bertscore_onnx.cli.probe import probe_providers
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
-    from bertscore_onnx.encoding.onnx_runtime.providers import installed_wheels
+    from bertscore_onnx.encoding.providers import installed_wheels
 
     cpus = cpu_bound()
     providers, onnxruntime_error = {}, None
@@ -163,7 +163,7 @@ def _try(path: str) -> _Trial:
 
 def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
     """Score one pair a call, after a few calls that do not count."""
-    from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
+    from bertscore_onnx.encoding.session import OptimizeFor
     from bertscore_onnx.scorer import BERTScorer
 
     medians = {}

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from transformers import PreTrainedModel
 
-from bertscore_onnx.encoding.onnx_runtime.providers import load_onnxruntime
+from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import VerificationError
 from bertscore_onnx_export.model.source import first_line
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer, score
 from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.encoding.passages import cut_passages
+from bertscore_onnx.encoding.embeddings import cut_passages
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 
