@@ -18,10 +18,17 @@ from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import ClosedError, IdfError, InputError, InputTypeError
 from bertscore_onnx.hub import local_path
-from bertscore_onnx.matching.matrix import match_matrix
-from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling
-from bertscore_onnx.matching.unrelated import unrelated_f1
-from bertscore_onnx.matching.weights import Idf, TokenWeights, idf_given, idf_of_counts, uniform
+from bertscore_onnx.matching.pairs import match_matrix
+from bertscore_onnx.matching.weights import (
+    Idf,
+    Rescaling,
+    TokenWeights,
+    choose_rescaling,
+    idf_given,
+    idf_of_counts,
+    uniform,
+    unrelated_f1,
+)
 from bertscore_onnx.scores import Score, Scores, join_scores
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import (

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import replace
 
-from bertscore_onnx.matching.rescaling import Rescaling
+from bertscore_onnx.matching.weights import Rescaling
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.server.models.model import Model
