@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.scores import Score, Scores
-    from bertscore_onnx.scoring.document_counter import count_documents
+    from bertscore_onnx.scoring.tokenization import count_documents
     from bertscore_onnx.signature import Signature
 else:  # hidden from type checkers, to which every name would be a member
 

@@ -35,6 +35,7 @@ from bertscore_onnx.scoring.inputs import (
     Pairs,
     Reference,
     Side,
+    TextCounts,
     check_positive,
     collect_items,
     collect_pairs,
@@ -45,7 +46,6 @@ from bertscore_onnx.scoring.inputs import (
 )
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
-from bertscore_onnx.scoring.text_warnings import TextCounts
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.text.tokenizer import LongText
 

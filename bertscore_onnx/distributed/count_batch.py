@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.scoring.document_counter import DocumentCounter
+from bertscore_onnx.scoring.tokenization import DocumentCounter
 from bertscore_onnx.settings import TokenizerSettings, checked_settings
 from bertscore_onnx.tables.batches import Batch, Column, Errors, check_errors, table_of
 

@@ -11,8 +11,7 @@ from bertscore_onnx.concurrency.timer import Timer
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx.scoring.text_warnings import TextCounts
+from bertscore_onnx.scoring.inputs import TextCounts, collect_pairs
 from bertscore_onnx.serving.limits import BatcherLimits
 from bertscore_onnx.serving.queue import RequestQueue
 from bertscore_onnx.serving.request import Piece, Request, is_finite, join_pieces, split_scores

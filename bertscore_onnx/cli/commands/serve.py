@@ -180,7 +180,7 @@ def _idf_tables(
     A file of document counts is read here; of another, its sentences, or of one with columns its references.
     """
     from bertscore_onnx.matching.document_counts import DocumentCounts
-    from bertscore_onnx.scoring.document_counter import DocumentCounter
+    from bertscore_onnx.scoring.tokenization import DocumentCounter
 
     def counted(texts: Sequence[str]) -> "CountDocuments":
         return lambda bundle: DocumentCounter(bundle.path, long_text=long_text, max_length=max_length).count(texts)

@@ -12,7 +12,7 @@ from bertscore_onnx.distributed.score_batch import ScoreBatch
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.scoring.document_counter import DocumentCounter
+from bertscore_onnx.scoring.tokenization import DocumentCounter
 from bertscore_onnx.tables.batches import Column, Errors, RowReader, Rows, Table, table_of
 
 Advance = Callable[[int], object]

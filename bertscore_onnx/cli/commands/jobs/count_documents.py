@@ -83,8 +83,8 @@ def count_documents(
         silence_warnings()
     check_destination(output, ref)
 
-    from bertscore_onnx.scoring.document_counter import DocumentCounter
     from bertscore_onnx.scoring.progress import progress_bar
+    from bertscore_onnx.scoring.tokenization import DocumentCounter
 
     counter = DocumentCounter(
         model_type,
