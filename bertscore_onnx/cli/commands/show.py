@@ -169,7 +169,7 @@ def _print(found: "list[TokenSimilarity]", references: list[str], scorer: "BERTS
     from bertscore_onnx.cli.streams import has_colour
     from bertscore_onnx.cli.tables import print_table, terminal_width
     from bertscore_onnx.similarity import best_match
-    from bertscore_onnx.similarity.terminal import match_text
+    from bertscore_onnx.similarity.render import match_text
 
     best, width = best_match(found), terminal_width() or DEFAULT_WIDTH
     if len(found) > 1:
@@ -204,7 +204,7 @@ def _write(
     from bertscore_onnx.similarity import best_match
 
     if kind == ".html":
-        from bertscore_onnx.similarity.page import match_page
+        from bertscore_onnx.similarity.render import match_page
 
         write_whole(output, match_page(found, candidate, references, scorer.hash))
     else:
