@@ -88,27 +88,27 @@ def mapped_links(folder: Path, names: Iterable[str]) -> Iterator[Mapping[str, mm
 def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
     """Yield the files that are named in the bytes from `start` to `end`, which are one message."""
     if message == "entry":
-        entry = {field: content[begin:stop] for field, begin, stop in _message_fields(content, start, end)}
+        entry = {number: content[begin:stop] for number, begin, stop in _message_fields(content, start, end)}
         if entry.get(_KEY) == b"location":
             yield entry.get(_VALUE, b"").decode()
         return
     nested = _NESTED[message]
-    for field, begin, stop in _message_fields(content, start, end):
-        if message == "node" and field == _OP_TYPE and content[begin:stop] == b"EPContext":
+    for number, begin, stop in _message_fields(content, start, end):
+        if message == "node" and number == _OP_TYPE and content[begin:stop] == b"EPContext":
             raise GraphError(
                 "The graph has a node of the type EPContext, a model compiled for one device, which may come from a "
                 "file without a digest. Export the model again."
             )
-        if field in nested:
-            yield from _locations(content, begin, stop, nested[field])
+        if number in nested:
+            yield from _locations(content, begin, stop, nested[number])
 
 
 def _message_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, the start and the end of each field of a message that is a message or a string itself."""
+    """Yield the number, the start and the end of each number of a message that is a message or a string itself."""
     while start < end:
         tag, start = _varint(content, start)
-        if not 8 <= tag < 1 << 32:  # readers drop what is beyond the 32nd bit, and so would find another field
-            raise ValueError(f"{tag} is not the tag of a field.")
+        if not 8 <= tag < 1 << 32:  # readers drop what is beyond the 32nd bit, and so would find another number
+            raise ValueError(f"{tag} is not the tag of a number.")
         kind = tag & 7
         if kind == _BYTES:
             size, start = _varint(content, start)
