@@ -10,12 +10,12 @@ import typer
 
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.errors import InputError, needs_extra
-from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.admission import Limits
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.bundle import Bundle
     from bertscore_onnx.scorer import BERTScorer
-    from bertscore_onnx.server.models.model import CountDocuments
+    from bertscore_onnx.server.models import CountDocuments
 
 _DEFAULTS = Limits()
 
@@ -119,11 +119,11 @@ def serve(
             param_hint="--host",
         )
     with needs_extra("server,cpu", "Serving"):
-        from bertscore_onnx.server.access_log import configure_logging
-        from bertscore_onnx.server.api_keys import ApiKeys
         from bertscore_onnx.server.app import create_app
-        from bertscore_onnx.server.lifecycle import end_at_signals, run
-        from bertscore_onnx.server.models.registry import Models
+        from bertscore_onnx.server.middleware import ApiKeys
+        from bertscore_onnx.server.models import Models
+        from bertscore_onnx.server.request_log import configure_logging
+        from bertscore_onnx.server.run import end_at_signals, run
     configure_logging(log_format.value)
     end_at_signals()
     limits = Limits(

@@ -25,18 +25,13 @@ from starlette.types import Receive, Scope, Send
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.server.admission import Slot
-from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models.registry import Models
-from bertscore_onnx.server.models.selection import Selection
-from bertscore_onnx.server.requests.body import RequestBody
-from bertscore_onnx.server.requests.chunks import check_tokens, cut, in_order, score_chunk, to_pairs, tokenised
-from bertscore_onnx.server.requests.decoding import decode_line
-from bertscore_onnx.server.requests.errors import ApiError, ClientGoneError, api_error_of, unexpected
-from bertscore_onnx.server.requests.lanes import Lanes
-from bertscore_onnx.server.requests.media_type import NDJSON, OCTETS, media_type
-from bertscore_onnx.server.requests.record import record_of
-from bertscore_onnx.server.requests.schemas import PairBody, ScoreValue, StreamEnd
+from bertscore_onnx.server.admission import Limits, Slot
+from bertscore_onnx.server.errors import ApiError, ClientGoneError, api_error_of, unexpected
+from bertscore_onnx.server.models import Models, Selection
+from bertscore_onnx.server.request_log import record_of
+from bertscore_onnx.server.requests import NDJSON, OCTETS, RequestBody, decode_line, media_type
+from bertscore_onnx.server.schemas import PairBody, ScoreValue, StreamEnd
+from bertscore_onnx.server.work import Lanes, check_tokens, cut, in_order, score_chunk, to_pairs, tokenised
 
 _log = logging.getLogger(__name__)
 _SETTINGS = {"model", "rescale", "idf"}
