@@ -104,7 +104,7 @@ def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterat
 
 
 def _message_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, the start and the end of each number of a message that is a message or a string itself."""
+    """Yield the number, the start and the end of each field of a message that is a message or a string itself."""
     while start < end:
         tag, start = _varint(content, start)
         if not 8 <= tag < 1 << 32:  # readers drop what is beyond the 32nd bit, and so would find another number
