@@ -7,7 +7,7 @@ from bertscore_onnx.cli.inputs.judgements import Table, read_table
 from bertscore_onnx.cli.tasks.options import MetaOptions
 from bertscore_onnx.cli.tasks.scores import CANDIDATE_COLUMNS, REFERENCE_COLUMNS, scores_of_rows
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.tasks import auc_of_labels
+from bertscore_onnx.evaluation.auc import auc_of_labels
 
 LABEL_COLUMNS = ("label", "is_duplicate")
 FIRST_TEXTS, SECOND_TEXTS = ("sentence1", "question1"), ("sentence2", "question2")

@@ -2,8 +2,7 @@
 
 from bertscore_onnx.cli.tasks.inputs import read_systems
 from bertscore_onnx.cli.tasks.options import MetaOptions
-from bertscore_onnx.evaluation.agreement.darr import THRESHOLD
-from bertscore_onnx.evaluation.tasks import darr_by_language_pair
+from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
 
 
 def run(options: MetaOptions) -> None:

@@ -3,8 +3,8 @@
 from bertscore_onnx.cli.tasks.inputs import read_systems
 from bertscore_onnx.cli.tasks.options import MetaOptions
 from bertscore_onnx.cli.tasks.scores import sacrebleu_options
-from bertscore_onnx.evaluation.significance.corpus_metrics import CLASSES
-from bertscore_onnx.evaluation.tasks import HybridSettings, hybrid_by_language_pair
+from bertscore_onnx.evaluation.hybrid import HybridSettings, hybrid_by_language_pair
+from bertscore_onnx.evaluation.metrics import CLASSES
 
 
 def run(options: MetaOptions) -> None:

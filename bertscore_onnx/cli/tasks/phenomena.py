@@ -5,8 +5,7 @@ import typer
 from bertscore_onnx.cli.inputs.judgements import read_table
 from bertscore_onnx.cli.tasks.options import MetaOptions
 from bertscore_onnx.cli.tasks.scores import references_of_rows, sacrebleu_options, scorer_of
-from bertscore_onnx.evaluation.phenomena import MIN_EXAMPLES
-from bertscore_onnx.evaluation.tasks import PhenomenonExample, phenomena_of_texts
+from bertscore_onnx.evaluation.challenge_sets import MIN_EXAMPLES, PhenomenonExample, phenomena_of_texts
 
 
 def run(options: MetaOptions) -> None:

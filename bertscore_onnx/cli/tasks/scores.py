@@ -8,7 +8,7 @@ import typer
 
 from bertscore_onnx.cli.inputs.judgements import Table
 from bertscore_onnx.cli.tasks.options import MetaOptions
-from bertscore_onnx.evaluation.tasks import SegmentScores, score_texts
+from bertscore_onnx.evaluation.metrics import SegmentScores, score_texts
 from bertscore_onnx.scorer import BERTScorer
 
 CANDIDATE_COLUMNS = ("candidate",)

@@ -10,7 +10,7 @@ from bertscore_onnx.cli.options.scorer import BatchSize, Device, NumThreads, Qui
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.bundle import Bundle
-    from bertscore_onnx.evaluation.unrelated import MeasuredBaseline
+    from bertscore_onnx.evaluation.baselines import MeasuredBaseline
 
 
 def baseline(
@@ -76,7 +76,7 @@ def baseline(
     if quiet:
         silence_warnings()
     from bertscore_onnx.cli.outputs.destination import check_destination
-    from bertscore_onnx.evaluation.unrelated import add_to_bundle, check_bundle, compute_baseline
+    from bertscore_onnx.evaluation.baselines import add_to_bundle, check_bundle, compute_baseline
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
 
@@ -127,7 +127,7 @@ def _resolved(model: str) -> "Bundle":
 
 
 def _texts(corpus: str, max_words: int) -> list[str]:
-    from bertscore_onnx.evaluation.unrelated import short_texts
+    from bertscore_onnx.evaluation.baselines import short_texts
     from bertscore_onnx.tables.sources import open_source, read_lines
 
     with open_source(corpus) as source:

@@ -12,14 +12,9 @@ from bertscore_onnx.cli.tasks.inputs.table_systems import systems_of_table
 from bertscore_onnx.cli.tasks.options import MetaOptions
 from bertscore_onnx.cli.tasks.scores import sacrebleu_options, scorer_of
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.meta import (
-    EvalSet,
-    JudgedSystems,
-    MetricScores,
-    check_names,
-    read_eval_set,
-    score_system_texts,
-)
+from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores
+from bertscore_onnx.evaluation.metrics import score_system_texts
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 
 

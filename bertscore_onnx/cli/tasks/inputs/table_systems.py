@@ -11,8 +11,8 @@ from bertscore_onnx.cli.inputs.judgements import Table
 from bertscore_onnx.cli.tasks.options import MetaOptions
 from bertscore_onnx.cli.tasks.scores import CANDIDATE_COLUMNS, references_of_rows
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.agreement.judgements import Floats
-from bertscore_onnx.evaluation.meta import JudgedSystems, MetricScores, SystemTexts, mean_by_system
+from bertscore_onnx.evaluation.correlation import Floats
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts, mean_by_system
 
 LANGUAGE_PAIR_COLUMNS = ("lang_pair",)
 SYSTEM_COLUMNS = ("system",)

@@ -12,7 +12,8 @@ from bertscore_onnx.cli.messages import tell
 from bertscore_onnx.cli.tasks.inputs.systems import is_eval_set, own_name
 from bertscore_onnx.cli.tasks.options import MetaOptions
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.meta import JudgedSystems, score_files
+from bertscore_onnx.evaluation.eval_set import score_files
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.files import unwritable, write_whole
 
 ALL_REFERENCES = "all"

@@ -9,7 +9,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.evaluation.unrelated import compute_baseline
+from bertscore_onnx.evaluation.baselines import compute_baseline
 from tests.conftest import WORDS
 
 RNG = np.random.default_rng(2)
