@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats, Measure, midranks, no_value
 from bertscore_onnx.evaluation.metrics import SegmentScores
-from bertscore_onnx.evaluation.tables import TableFormat, auc_table
+from bertscore_onnx.evaluation.tables import (
+    TableFormat,
+    format_number,
+    is_tsv,
+    missing_note,
+    tabulated,
+    to_tsv,
+    with_notes,
+)
 
 # How well scores tell two classes apart, such as paraphrases from other pairs (PAWS, QQP): ROC AUC and AP. Papers
 # report either as "AUC"; they differ, so each has its name here.
@@ -153,3 +161,26 @@ def _as_dict(result: AucOfMetric) -> dict[str, Any]:
         "average_precision": result.average_precision.value,
     }
     return {**values, **({"reason": result.reason} if result.reason else {})}
+
+
+def auc_table(result: "AucResult", table_format: TableFormat) -> str:
+    """Write a row for each metric.
+
+    Raises:
+        InputError: there is no such format; likewise of the functions below.
+        MissingExtraError: tabulate is not installed; likewise.
+    """
+    if is_tsv(table_format):
+        return to_tsv([{"metric": name, **values} for name, values in result.to_dict()["metrics"].items()])
+    rows = [
+        [
+            one.metric,
+            f"{one.n:,}",
+            f"{one.positive:,}",
+            format_number(one.roc_auc.value),
+            format_number(one.average_precision.value),
+        ]
+        for one in result.metrics
+    ]
+    header = ["metric", "pairs", "positive", "ROC AUC", "average precision"]
+    return with_notes(tabulated(rows, header), [missing_note(one.metric, one.reason) for one in result.metrics])

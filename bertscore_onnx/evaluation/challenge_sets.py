@@ -15,7 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.metrics import BERTSCORE, SegmentScores, score_texts
-from bertscore_onnx.evaluation.tables import TableFormat, phenomena_table
+from bertscore_onnx.evaluation.tables import (
+    MISSING,
+    TableFormat,
+    flatten,
+    format_number,
+    is_tsv,
+    missing_note,
+    tabulated,
+    to_tsv,
+    with_notes,
+)
 from bertscore_onnx.scorer import BERTScorer
 
 MIN_EXAMPLES = 5
@@ -272,3 +282,47 @@ def _value(name: str, value: float | None, n: int) -> dict[str, Any]:
     if name == "i":
         return {"mean": value, "n": n}
     return {"right": round((value or 0) * n), "n": n, "share": value}
+
+
+ALL = "(all)"
+"""Stands for all examples where categories do."""
+
+
+def phenomena_table(result: "PhenomenaResult", table_format: TableFormat) -> str:
+    """Write a table for each metric, or one of all metrics and categories as TSV."""
+    if is_tsv(table_format):
+        return to_tsv(
+            [
+                {"metric": metric, "category": category, **flatten(conditions)}
+                for metric, values in result.to_dict()["metrics"].items()
+                for category, conditions in {ALL: values["conditions"], **values["categories"]}.items()
+            ]
+        )
+    blocks = []
+    for one in result.metrics:
+        asked = (one.conditions.i, one.conditions.ii, one.conditions.iii)
+        categories = (ALL, *sorted({name for condition in asked for name in condition.categories}))
+        rows = [[name, *(cell for condition in asked for cell in _cells(condition, name))] for name in categories]
+        header = ["category", "i: mean", "of", "ii: right", "of", "iii: right", "of"]
+        notes = [
+            missing_note(name, condition.reason) for name, condition in zip(("i", "ii", "iii"), asked, strict=True)
+        ]
+        blocks.append(with_notes(f"{one.metric} ({one.signature})\n{tabulated(rows, header)}", notes))
+    return "\n\n".join(
+        [
+            *blocks,
+            "i: the mean score of good translations. ii: a good one scores above every bad one.\n"
+            "iii: bad ones score in their order, from better to worse. Categories of fewer than\n"
+            f"{result.min_examples} examples are not shown, and count in {ALL}.",
+        ]
+    )
+
+
+def _cells(condition: Condition, category: str) -> tuple[str, str]:
+    """Return the value of a category and its number of examples."""
+    value, n = condition.categories.get(category, (None, 0))
+    if category == ALL:
+        value, n = condition.value, condition.n
+    if value is None:
+        return MISSING, MISSING
+    return (format_number(value, 3) if condition.right is None else f"{value:.1%}"), f"{n:,}"

@@ -18,7 +18,20 @@ from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pai
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems, Machines, MetricScores, check_systems, machines
 from bertscore_onnx.evaluation.metric_tests import Williams, williams
 from bertscore_onnx.evaluation.metrics import corpus_metric
-from bertscore_onnx.evaluation.tables import TableFormat, hybrid_table
+from bertscore_onnx.evaluation.tables import (
+    MISSING,
+    TableFormat,
+    format_number,
+    format_p,
+    format_signed,
+    is_tsv,
+    language_pair_title,
+    missing_note,
+    rows_by_language_pair,
+    tabulated,
+    to_tsv,
+    with_notes,
+)
 
 QUANTILE = 1.959963984540054
 """Of the standard normal distribution at .975, for intervals of 95 %."""
@@ -446,3 +459,44 @@ def _pairs(correlations: Mapping[str, float], scores: Mapping[str, Floats], n: i
         else:
             test = williams(correlations[better], correlations[worse], pearson(scores[better], scores[worse]), n)
         yield HybridPair(better, worse, test)
+
+
+def hybrid_table(result: "HybridResult", table_format: TableFormat) -> str:
+    """Write two tables for each language pair, or one of all metrics as TSV."""
+    if is_tsv(table_format):
+        return to_tsv(rows_by_language_pair(result.to_dict()))
+    settings = result.settings
+    blocks = [block for pair in result.language_pairs for block in _hybrid_blocks(pair, settings.num_hybrids)]
+    choice = f"the best of {settings.num_candidates:,} hybrids is chosen, {settings.num_trials:,} times"
+    return "\n\n".join(
+        [*blocks, f"Hits@1, MRR and Diff where {choice};\nintervals of 95 %. p is one-sided, by Williams' test."]
+    )
+
+
+def _hybrid_blocks(pair: "HybridOfLanguagePair", num_hybrids: int) -> list[str]:
+    title = f"{language_pair_title(pair.language_pair, pair.systems, pair.people)}, {num_hybrids:,} hybrids of {pair.num_segments:,} segments"
+    rows = [_hybrid_row(one) for one in pair.metrics]
+    table = tabulated(rows, ["metric", "score", "Pearson", "Hits@1", "MRR", "Diff"])
+    notes = [missing_note(one.metric, one.pearson.reason) for one in pair.metrics]
+    notes += [missing_note(f"{test.better} and {test.worse}", test.williams.reason) for test in pair.pairs]
+    blocks = [with_notes(f"{title}\n{table}", notes)]
+    if pair.pairs:
+        tests = [
+            [test.better, test.worse, format_number(test.williams.t, 2), format_p(test.williams.p)]
+            for test in pair.pairs
+        ]
+        blocks.append(tabulated(tests, ["metric", "better than", "t", "p"], names=(0, 1)))
+    return blocks
+
+
+def _hybrid_row(one: "HybridOfMetric") -> list[str]:
+    chosen = one.selection
+    estimates = [None] * 3 if chosen is None else [chosen.hits_at_1, chosen.mrr, chosen.diff]
+    score = "corpus" if one.is_corpus_score else "mean"
+    return [one.metric, score, format_signed(one.pearson.value), *map(_with_interval, estimates)]
+
+
+def _with_interval(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return MISSING
+    return f"{estimate.value:.4f} [{estimate.low:.4f}, {estimate.high:.4f}]"

@@ -18,7 +18,18 @@ from bertscore_onnx.evaluation.judged_systems import (
     machines,
     people_by_name,
 )
-from bertscore_onnx.evaluation.tables import TableFormat, darr_table
+from bertscore_onnx.evaluation.tables import (
+    MISSING,
+    TableFormat,
+    format_signed,
+    is_tsv,
+    language_pair_title,
+    missing_note,
+    rows_by_language_pair,
+    tabulated,
+    to_tsv,
+    with_notes,
+)
 
 # DARR, the segment-level Kendall τ of WMT17 to WMT20: Mathur et al., "Results of the WMT20 Metrics Shared Task".
 
@@ -193,3 +204,33 @@ def _as_dict(result: DarrOfMetric) -> dict[str, Any]:
     names = ("tau", "pairs", "concordant", "discordant", "ties", "tau_without_ties")
     values = {name: None if counts is None else getattr(counts, name) for name in names}
     return {**values, **({"reason": result.reason} if result.reason else {})}
+
+
+def darr_table(result: "DarrResult", table_format: TableFormat) -> str:
+    """Write a table for each language pair, or one for all as TSV."""
+    if is_tsv(table_format):
+        return to_tsv(rows_by_language_pair(result.to_dict()))
+    header = ["metric", "tau", "pairs", "concordant", "discordant", "ties", "tau without ties"]
+    blocks = [
+        with_notes(
+            f"{language_pair_title(pair.language_pair, pair.systems, pair.people)}\n"
+            + tabulated([_darr_row(one) for one in pair.metrics], header),
+            [missing_note(one.metric, one.reason) for one in pair.metrics],
+        )
+        for pair in result.language_pairs
+    ]
+    points = f"Pairs are outputs of one segment whose judgements differ by {result.threshold:g} or more."
+    return "\n\n".join([*blocks, f"{points}\nA tie of the metric counts as discordant."])
+
+
+def _darr_row(one: "DarrOfMetric") -> list[str]:
+    counts = one.counts
+    if counts is None:
+        return [one.metric, *[MISSING] * 6]
+    numbers = (counts.pairs, counts.concordant, counts.discordant, counts.ties)
+    return [
+        one.metric,
+        format_signed(counts.tau),
+        *(f"{number:,}" for number in numbers),
+        format_signed(counts.tau_without_ties),
+    ]
