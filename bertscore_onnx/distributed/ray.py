@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Unpack
 from warnings import warn
 
 from bertscore_onnx import errors as error_tree
-from bertscore_onnx.distributed.count_batch import CountBatch
-from bertscore_onnx.distributed.score_batch import ScoreBatch
+from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive

@@ -124,7 +124,7 @@ def batch(
     if quiet:
         silence_warnings()
     from bertscore_onnx.distributed.job import score_files
-    from bertscore_onnx.distributed.job.parts import PART_ROWS
+    from bertscore_onnx.distributed.parts import PART_ROWS
     from bertscore_onnx.matching.document_counts import DocumentCounts
 
     result = score_files(

@@ -1,27 +1,44 @@
 """The stages of a job in their order: look at the inputs, count documents, score what is missing, and tell."""
 
+import glob
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import fsum
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from bertscore_onnx.bundle.store import file_digest
-from bertscore_onnx.distributed.job.manifest import InputRecord, Manifest, PartRecord, Settings
-from bertscore_onnx.distributed.job.output_folder import DOCUMENT_COUNTS, check_free, held, remove_temporary
-from bertscore_onnx.distributed.job.part_files import PartScores, complete_part
-from bertscore_onnx.distributed.job.parts import Part, cut_parts
-from bertscore_onnx.distributed.job.rows import InputTable, TableSettings, inspect_table
-from bertscore_onnx.distributed.job.work import Counting, Describing, Engine, Scoring
-from bertscore_onnx.distributed.score_batch import ScoreBatch
+from bertscore_onnx.distributed.batches import ScoreBatch
+from bertscore_onnx.distributed.engines import Counting, Describing, Engine, EngineName, Scoring, engine_of
+from bertscore_onnx.distributed.parts import (
+    DOCUMENT_COUNTS,
+    PART_ROWS,
+    InputRecord,
+    Manifest,
+    Part,
+    PartRecord,
+    PartScores,
+    Settings,
+    check_free,
+    complete_part,
+    cut_parts,
+    held,
+    remove_temporary,
+)
+from bertscore_onnx.distributed.rows import InputTable, TableSettings, inspect_table
+from bertscore_onnx.errors import InputError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.scoring.progress import progress_bar
-from bertscore_onnx.settings import counts_first, of_tokenizer
+from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import Errors
+from bertscore_onnx.tables.sources import format_of
 
 READERS = 8
 """How many input files are looked at side by side; where they are far away that is waiting for the most part."""
@@ -196,3 +213,113 @@ def _result(manifest: Manifest, folder: Path, parts_before: int) -> JobResult:
         recall=mean.get("recall"),
         f1=mean.get("f1"),
     )
+
+
+# Finds the input files that names, patterns and folders mean.
+
+
+def find_inputs(names: Sequence[str]) -> list[str]:
+    """Return the files, in the order of the names; those of a pattern or a folder by name.
+
+    Args:
+        names: files; patterns such as `pairs/*.parquet`, in which `**` stands for folders; or folders, which stand for
+            the Parquet, JSON lines, CSV and TSV files in them whose names do not begin with `.` or `_`.
+
+    Raises:
+        InputError: one of them means no file, or a file is meant twice.
+    """
+    if not names:
+        raise InputError("There are no inputs; expected one file at least.")
+    files = [file for name in names for file in _files_of(os.fspath(name))]
+    places: dict[str, str] = {}
+    for file in files:
+        other = places.setdefault(os.path.realpath(file), file)
+        if other is not file:
+            raise InputError(f"{file} is given twice, the first time as {other}. Give each file once.")
+    return files
+
+
+def _files_of(name: str) -> list[str]:
+    if "://" in name:
+        raise InputError(
+            f"{name} is not a path on this machine. Mount it; or use `score_dataset` of bertscore_onnx.distributed.ray "
+            "or `score_dataframe` of bertscore_onnx.distributed.spark, whose engines read such places themselves."
+        )
+    if os.path.isdir(name):
+        files = [str(file) for file in sorted(Path(name).iterdir()) if file.name[0] not in "._" and file.is_file()]
+        files = [file for file in files if format_of(file) != "text"]
+        if not files:
+            raise InputError(f"The folder {name} has no file that ends in .parquet, .jsonl, .csv or .tsv.")
+        return files
+    if os.path.lexists(name) or not glob.has_magic(name):
+        return [name]
+    files = sorted(file for file in glob.glob(name, recursive=True) if not os.path.isdir(file))  # noqa: PTH207 -- absolute too
+    if not files:
+        raise InputError(f"No file matches {name}. Check the pattern; `ls` shows what it matches.")
+    return files
+
+
+# `score_files()`: scores the rows of many files, in parts, and goes on where an earlier run was ended.
+
+
+def score_files(
+    inputs: str | PathLike[str] | Iterable[str | PathLike[str]],
+    output: str | PathLike[str],
+    bundle: str | PathLike[str] | None = None,
+    *,
+    engine: EngineName = "local",
+    candidate: str | None = None,
+    reference: str | None = None,
+    columns: Sequence[str] | None = None,
+    errors: Errors = "raise",
+    part_rows: int = PART_ROWS,
+    has_header: bool = True,
+    has_quotes: bool = True,
+    verbose: bool | None = False,
+    **settings: Unpack[ScorerSettings],
+) -> JobResult:
+    """Score the rows of files into Parquet files, and write what was done beside them, into `_manifest.json`.
+
+    All inputs are looked at before anything is scored. Each part of the output, `part-FFFFF-PPPPP.parquet` for the file
+    and the part of it, is there whole or not at all. Called again after whatever ended it, the job does only the parts
+    that are missing; in precisions other than bf16 the files are then the same bytes as of one run.
+
+    Args:
+        inputs: Parquet, JSON lines, CSV and TSV files, the last three also packed with gzip; patterns, or folders.
+        output: a folder, empty or new, or that of the same job. With an engine other than "local" all machines need to
+            see it, and the inputs and the bundle, at the same path.
+        bundle: as for `BERTScorer`.
+        engine: what scores: this process, or the Ray or Spark that this process is connected to, or else starts.
+        candidate: the column of candidates, a text a row; None for `candidate`.
+        reference: that of references, a text or a list of texts a row; None for `reference` or `references`.
+        columns: those of the inputs to keep beside the scores; None for all.
+        errors: what becomes of a row that cannot be scored: "raise" for an InputError with its file and number, "null"
+            for nulls as its scores and a further column `error` with the reason.
+        part_rows: the rows of a part.
+        has_header, has_quotes: whether CSV and TSV have names in the first line, and fields in double quotes.
+        verbose: show progress on standard error; None for doing so on a terminal, where it takes long.
+        settings: those of `BERTScorer`, for one layer. With `idf=True` all references are counted first, so that
+            weights are those of the whole.
+
+    Raises:
+        InputError: an input is missing or damaged, or lacks a column; a row cannot be scored; the folder holds the
+            scores of another job, or cannot be written to. Parts that were complete stay.
+        MissingExtraError: pyarrow is not installed, or a package of the engine.
+        BertScoreOnnxError: what `BERTScorer` raises.
+    """
+    check_installed(["pyarrow"], "parquet,cpu", "Scoring files")
+    check_positive("part_rows", part_rows)
+    if settings.get("all_layers"):
+        raise InputError("Files are scored at one layer; leave all_layers out, or use ScoreBatch.")
+    kept = None if columns is None else tuple(columns)
+    tables = TableSettings(candidate, reference, kept, has_header, has_quotes)
+    run = engine_of(engine, settings.get("nthreads"), settings.get("device"))
+    job = Job(_absolute(bundle), {**settings}, tables, errors, part_rows, run, verbose)
+    names = find_inputs([fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(name) for name in inputs])
+    return job.run(names, Path(os.path.abspath(output)))
+
+
+def _absolute(bundle: str | PathLike[str] | None) -> str | None:
+    """Return a bundle in a form that means the same in the working folder of another process."""
+    name = None if bundle is None else fspath(bundle)
+    return os.path.abspath(name) if name is not None and os.path.isdir(name) else name
