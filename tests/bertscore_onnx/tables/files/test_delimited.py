@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.cli.inputs.columns import candidate_column, reference_columns
+from bertscore_onnx.cli.inputs import candidate_column, reference_columns
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.readers import Dialect, read_delimited
 from bertscore_onnx.tables.sources import Source
