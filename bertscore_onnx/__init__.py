@@ -22,11 +22,11 @@ _MODULES = {
     "BERTScorer": "scorer",
     "BertScoreOnnxError": "errors",
     "DocumentCounts": "matching.document_counts",
-    "EncodedTexts": "encoding.encoded_texts",
+    "EncodedTexts": "encoding.embeddings",
     "Score": "scores",
     "Scores": "scores",
     "Signature": "signature",
-    "count_documents": "scoring.document_counter",
+    "count_documents": "scoring.tokenization",
     "score": "functional",
 }
 

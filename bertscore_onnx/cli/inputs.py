@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 import typer
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.batches import Column
+from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.sources import STANDARD_INPUT, InputFormat, Source, format_of, open_source, read_lines
 
 # A file whose rows are texts, in any of the formats.

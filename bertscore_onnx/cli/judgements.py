@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.batches import Column
+from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.readers import Dialect, read_rows
 from bertscore_onnx.tables.sources import InputFormat, Source, format_of, open_source
 

@@ -1,7 +1,6 @@
 """`bertscore-onnx meta`: judges metrics by what people say of systems."""
 
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, cast, get_args
 
 import typer
@@ -205,7 +204,10 @@ def meta(
     )
     check_task(task, options)
     check_extras(task, options)
-    import_module(f"bertscore_onnx.cli.tasks.{task}").run(options)
+    from bertscore_onnx.cli import meta_tasks
+
+    run: Callable[[MetaOptions], None] = getattr(meta_tasks, f"run_{task}")
+    run(options)
 
 
 def _chosen_metrics(named: Sequence[str], model: str | None) -> tuple[Metric, ...]:

@@ -10,7 +10,7 @@ import typer
 
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.errors import InputError, needs_extra
-from bertscore_onnx.server.admission import Limits
+from bertscore_onnx.server.limits import Limits
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.bundle import Bundle

@@ -57,7 +57,7 @@ def silence_warnings() -> None:
 
 @contextmanager
 def _one_line_warnings(in_its_words: Callable[[object], str]) -> Iterator[None]:
-    def show_warning(message: Warning | str, *place: object, **more: object) -> None:
+    def show_warning(message: Warning | str, *_place: object, **_more: object) -> None:
         tell(f"Warning: {in_its_words(message)}")
 
     handler = _OneLineHandler(logging.WARNING)

@@ -16,7 +16,6 @@ from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_s
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.batches import (
     Batch,
-    Column,
     Errors,
     RowReader,
     Rows,
@@ -26,6 +25,7 @@ from bertscore_onnx.tables.batches import (
     check_errors,
     table_of,
 )
+from bertscore_onnx.tables.columns import Column
 
 if TYPE_CHECKING:
     import pyarrow

@@ -17,7 +17,8 @@ from bertscore_onnx.errors import BertScoreOnnxError, InputError, check_installe
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.tokenization import DocumentCounter
-from bertscore_onnx.tables.batches import Column, Errors, RowReader, Rows, Table, table_of
+from bertscore_onnx.tables.batches import Errors, RowReader, Rows, Table, table_of
+from bertscore_onnx.tables.columns import Column
 
 # What an engine does with parts: scores them, or counts the documents in their references.
 

@@ -40,6 +40,8 @@ from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import Errors
 from bertscore_onnx.tables.sources import format_of
 
+__all__ = ["JobResult", "score_files"]
+
 READERS = 8
 """How many input files are looked at side by side; where they are far away that is waiting for the most part."""
 

@@ -10,7 +10,8 @@ from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
-from bertscore_onnx.tables.batches import Column, Errors
+from bertscore_onnx.tables.batches import Errors
+from bertscore_onnx.tables.columns import Column
 
 __all__ = ["count_documents", "score_dataset"]
 

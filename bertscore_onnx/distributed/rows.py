@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.batches import Column
+from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.readers import Dialect, check_type, read_objects, read_rows, unreadable
 from bertscore_onnx.tables.sources import Source, format_of, open_source
 

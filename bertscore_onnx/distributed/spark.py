@@ -11,7 +11,8 @@ from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
-from bertscore_onnx.tables.batches import SIGNATURE, Column, Errors, ScoreColumns
+from bertscore_onnx.tables.batches import SIGNATURE, Errors, ScoreColumns
+from bertscore_onnx.tables.columns import Column
 
 __all__ = ["count_documents", "score_dataframe"]
 

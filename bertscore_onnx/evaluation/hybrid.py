@@ -474,7 +474,8 @@ def hybrid_table(result: "HybridResult", table_format: TableFormat) -> str:
 
 
 def _hybrid_blocks(pair: "HybridOfLanguagePair", num_hybrids: int) -> list[str]:
-    title = f"{language_pair_title(pair.language_pair, pair.systems, pair.people)}, {num_hybrids:,} hybrids of {pair.num_segments:,} segments"
+    systems = language_pair_title(pair.language_pair, pair.systems, pair.people)
+    title = f"{systems}, {num_hybrids:,} hybrids of {pair.num_segments:,} segments"
     rows = [_hybrid_row(one) for one in pair.metrics]
     table = tabulated(rows, ["metric", "score", "Pearson", "Hits@1", "MRR", "Diff"])
     notes = [missing_note(one.metric, one.pearson.reason) for one in pair.metrics]

@@ -4,66 +4,12 @@ A request that is let in holds a slot until it is over. A slot that waits for it
 """
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, dataclass
 
-from bertscore_onnx.errors import InputError
 from bertscore_onnx.server.errors import draining, too_busy
-
-# The limits of a server, with their defaults: how much may be asked, and how long anything may take.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much, and how long. Numbers are 1 or more, times in seconds above 0 and finite."""
-
-    max_requests: int = 512
-    """Requests being read, scored or answered at a time; more are answered 429."""
-
-    max_queue: int = 512
-    """Chunks of requests that wait for one model; a request that finds as many is answered 429."""
-
-    max_batch_tokens: int = 16_384
-    """Tokens scored together. A request of more characters than that is scored in chunks."""
-
-    max_pairs: int = 1024
-    """Pairs of one candidate and one reference in a body, or in one line of a stream."""
-
-    max_body: int = 2_000_000
-    """Bytes of a body, or of one line of a stream."""
-
-    max_bytes: int = 64_000_000
-    """Bytes of all bodies in progress; a request that comes to more is answered 429."""
-
-    read_timeout: float = 30.0
-    """Seconds for the client to send its body, or the next line of a stream, or to take in an answer."""
-
-    deadline: float = 30.0
-    """Seconds for the scores of a body, or of one chunk of a stream, waiting included."""
-
-    drain: float = 30.0
-    """Seconds that requests in progress are given when the server is told to stop."""
-
-    def __post_init__(self) -> None:
-        """Check every bound.
-
-        Raises:
-            InputError: one is out of its range.
-        """
-        for name, value in asdict(self).items():
-            if isinstance(value, int) and value < 1:
-                raise InputError(f"{name} is {value}; expected 1 or more.")
-            if not 0 < value < math.inf:
-                raise InputError(f"{name} is {value} seconds; expected more than 0, and finite.")
-        if self.max_bytes < self.max_body:
-            raise InputError(
-                f"max_bytes is {self.max_bytes} and max_body {self.max_body}: no body of that size could be read. "
-                "Allow as many bytes for all bodies as for one."
-            )
-
+from bertscore_onnx.server.limits import Limits
 
 PATIENCE = 2.0
 """Seconds that a request may have waited for its client in all, where others find no room."""

@@ -6,7 +6,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from bertscore_onnx.errors import BertScoreOnnxError
-from bertscore_onnx.server.admission import Admission, Limits
+from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.endpoints import (
     MatchEndpoint,
     PageEndpoint,
@@ -15,6 +15,7 @@ from bertscore_onnx.server.endpoints import (
     openapi_endpoint,
 )
 from bertscore_onnx.server.errors import ApiError
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import Metrics
 from bertscore_onnx.server.middleware import ApiKeys, RequestMiddleware, answer_error
 from bertscore_onnx.server.models import Models

@@ -19,8 +19,9 @@ from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.server import schemas
-from bertscore_onnx.server.admission import Admission, Limits
+from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.errors import ApiError, ErrorBody, json_response
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import CONTENT_TYPE, Metrics
 from bertscore_onnx.server.models import Models, Selection
 from bertscore_onnx.server.request_log import RequestRecord, record_of

@@ -19,8 +19,8 @@ from bertscore_onnx.matching.weights import Idf, Rescaling
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.server.admission import Limits
 from bertscore_onnx.server.errors import ApiError
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.schemas import ModelInfo
 from bertscore_onnx.serving import MicroBatcher
 from bertscore_onnx.similarity import TokenNames

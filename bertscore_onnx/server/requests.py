@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.requests import Request
 
-from bertscore_onnx.server.admission import Limits, Slot
+from bertscore_onnx.server.admission import Slot
 from bertscore_onnx.server.errors import ApiError, ClientGoneError
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.schemas import MatchBody, PairBody, ScoreBody, ScoreEnvelope
 
 T = TypeVar("T")

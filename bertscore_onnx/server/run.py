@@ -17,7 +17,8 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.server.admission import Admission, Limits
+from bertscore_onnx.server.admission import Admission
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.request_log import RequestRecord, log_access
 

@@ -25,8 +25,9 @@ from starlette.types import Receive, Scope, Send
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.server.admission import Limits, Slot
+from bertscore_onnx.server.admission import Slot
 from bertscore_onnx.server.errors import ApiError, ClientGoneError, api_error_of, unexpected
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models, Selection
 from bertscore_onnx.server.request_log import record_of
 from bertscore_onnx.server.requests import NDJSON, OCTETS, RequestBody, decode_line, media_type

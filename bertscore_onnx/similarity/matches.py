@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from bertscore_onnx.bundle.bundle import Bundle
+from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.errors import InputError, UnknownLayerError
-from bertscore_onnx.scorer import TextScorer
-from bertscore_onnx.scores import Score
-from bertscore_onnx.scoring.inputs import Pairs, collect_single
+from bertscore_onnx.matching.weights import Rescaling, TokenWeights
+from bertscore_onnx.scores import Score, Scores
+from bertscore_onnx.scoring.inputs import Pairs, Side, TextCounts, collect_single
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
 
 
@@ -294,8 +295,20 @@ def _visible(text: str) -> str:
 # Compares every token of a candidate with every token of its references.
 
 
+class PairScorer(Protocol):
+    """What the similarities of tokens need of a `BERTScorer`."""
+
+    @property
+    def manifest(self) -> Manifest: ...  # noqa: D102
+    @property
+    def rescaling(self) -> Rescaling: ...  # noqa: D102
+    def encode_items(self, items: Side) -> tuple[EncodedTexts, TextCounts]: ...  # noqa: D102
+    def weights_for(self, references: Side) -> TokenWeights: ...  # noqa: D102
+    def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextCounts]: ...  # noqa: D102
+
+
 def token_similarity(
-    scorer: TextScorer, names: TokenNames, candidate: str, reference: str, *, layer: int | None = None
+    scorer: PairScorer, names: TokenNames, candidate: str, reference: str, *, layer: int | None = None
 ) -> TokenSimilarity:
     """Compare every token of a candidate with every token of a reference.
 
@@ -318,7 +331,7 @@ def token_similarity(
 
 
 def token_similarities(
-    scorer: TextScorer, names: TokenNames, candidate: str, references: Sequence[str], *, layer: int | None = None
+    scorer: PairScorer, names: TokenNames, candidate: str, references: Sequence[str], *, layer: int | None = None
 ) -> list[TokenSimilarity]:
     """Compare a candidate with each of its references; `token_similarity` describes the arguments.
 
@@ -366,7 +379,7 @@ def best_match(matches: Sequence[TokenSimilarity]) -> int:
     return max(range(len(matches)), key=lambda reference: matches[reference].score.F)
 
 
-def _position(scorer: TextScorer, layer: int | None) -> int:
+def _position(scorer: PairScorer, layer: int | None) -> int:
     """Return which of the scorer's layers to show."""
     layers = scorer.manifest.layers
     if layer is None:

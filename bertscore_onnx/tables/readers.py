@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra
-from bertscore_onnx.tables.batches import Column
+from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.sources import MAX_LINE_BYTES, Source, read_lines
 
 if TYPE_CHECKING:

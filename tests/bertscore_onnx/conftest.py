@@ -28,7 +28,7 @@ def online(monkeypatch, home):
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(home / "no-token"))
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    monkeypatch.setattr("bertscore_onnx.hub.pull.PAUSE", 0.01)
+    monkeypatch.setattr("bertscore_onnx.hub.download.PAUSE", 0.01)
     forget_sessions()
     yield
     forget_sessions()

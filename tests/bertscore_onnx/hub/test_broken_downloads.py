@@ -9,7 +9,7 @@ import pytest
 
 from bertscore_onnx.errors import HubError, HubUnreachableError
 from bertscore_onnx.hub import pull
-from bertscore_onnx.hub.pull import ATTEMPTS
+from bertscore_onnx.hub.download import ATTEMPTS
 from bertscore_onnx.hub.remote import CHUNK
 from tests.bertscore_onnx.hub.conftest import VARIANT
 

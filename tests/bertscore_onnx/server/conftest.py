@@ -8,7 +8,7 @@ import pytest
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.server.admission import Limits
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from tests.support.http_server import IDF_SENTENCES, FakeBatcher, counted, load_scorer, serving
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from bertscore_onnx.server import admission, stream
-from bertscore_onnx.server.admission import Limits
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from tests.support.http_server import FakeBatcher, error_of, load_scorer, serving, wait_until
 

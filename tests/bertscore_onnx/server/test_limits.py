@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.server.admission import Limits
+from bertscore_onnx.server.limits import Limits
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "server.md"
 

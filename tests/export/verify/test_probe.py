@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from bertscore_onnx_export.pipeline import export_model
-from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
+from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding
 from transformers import BertTokenizer
 
 from bertscore_onnx.bundle.bundle import read_manifest

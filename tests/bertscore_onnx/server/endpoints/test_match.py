@@ -4,7 +4,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.resolver import resolve_bundle
-from bertscore_onnx.server.admission import Limits
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.schemas import MatchAnswer
 from bertscore_onnx.similarity import TokenNames, token_similarity

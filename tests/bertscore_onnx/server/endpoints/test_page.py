@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from bertscore_onnx.server.admission import Limits
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.middleware import ApiKeys
 from bertscore_onnx.server.models import Models
 from tests.support.browser import chromium, contrast, luminance, prefer

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.server.admission import Limits
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.schemas import ModelList, ScoreAnswer
 from tests.support.http_server import IDF_SENTENCES, error_of, load_scorer, serving

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.server.admission import Limits
+from bertscore_onnx.server.limits import Limits
 from tests.support.http_server import error_of, serving, wait_until
 
 TYPE = {"Content-Type": "application/x-ndjson"}

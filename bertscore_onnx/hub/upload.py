@@ -14,7 +14,7 @@ from bertscore_onnx.bundle.card import CARD, CARD_MARK, model_card, read_license
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, HubError, InputError
-from bertscore_onnx.hub.pull import fetch_manifest
+from bertscore_onnx.hub.download import fetch_manifest
 from bertscore_onnx.hub.remote import HubRepository, HubVariant, check_online, load_client, told
 from bertscore_onnx.hub.source import Source, parse_source
 
