@@ -22,11 +22,11 @@ _MODULES = {
     "BERTScorer": "scorer",
     "BertScoreOnnxError": "errors",
     "DocumentCounts": "matching.document_counts",
-    "EncodedTexts": "encoding.encoded_texts",
+    "EncodedTexts": "encoding.embeddings",
     "Score": "scores",
     "Scores": "scores",
     "Signature": "signature",
-    "count_documents": "scoring.document_counter",
+    "count_documents": "scoring.tokenization",
     "score": "functional",
 }
 
@@ -44,13 +44,13 @@ _OF_PYTORCH = {"bert_cos_score_idf", "cache_scibert", "get_bert_embedding", "get
 """Those that take or give models of PyTorch, and so have no counterpart."""
 
 if TYPE_CHECKING:
-    from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+    from bertscore_onnx.encoding.embeddings import EncodedTexts
     from bertscore_onnx.errors import BertScoreOnnxError
     from bertscore_onnx.functional import score
     from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.scores import Score, Scores
-    from bertscore_onnx.scoring.document_counter import count_documents
+    from bertscore_onnx.scoring.tokenization import count_documents
     from bertscore_onnx.signature import Signature
 else:  # hidden from type checkers, to which every name would be a member
 

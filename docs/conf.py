@@ -37,8 +37,9 @@ python_display_short_literal_types = True
 # The site is built offline, without other projects' indexes, and private names of this one have no entry.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|concurrent|numpy|os|pathlib|types|typing)\..*"),
-    ("py:.*", r"bertscore_onnx\.(bundle|distributed\.settings|encoding|matching|scoring|serving|tables|text)\..*"),
+    ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|serving|settings|tables|text)\..*"),
     ("py:class", r"(pyarrow\..*|DataFrame|Dataset|Tensor)"),
+    ("py:class", r"bertscore_onnx\.(scorer\.TextScorer|similarity\.matches\.PairScorer)"),
     ("py:class", "TableFormat"),  # documented at the arguments of this type
 ]
 

@@ -20,8 +20,8 @@ import sys
 from pathlib import Path
 
 from bertscore_onnx import BertScoreOnnxError, DocumentCounts
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import SCORING_FILE, SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
-from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from harness.builders import ROBERTA_LARGE, export, save_random_roberta, save_tiny_bert

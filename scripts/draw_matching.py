@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx import BERTScorer, Score
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, token_similarity
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "matching.svg"

@@ -8,8 +8,10 @@ import numpy as np
 from benchmarks.cases.systems import SYSTEMS, outputs
 from benchmarks.contest.contest import REST
 from benchmarks.settings import Settings
-from bertscore_onnx.evaluation.agreement import perm_both, tie_calibrated_accuracy
-from bertscore_onnx.evaluation.significance import corpus_metric, paired_bootstrap
+from bertscore_onnx.evaluation.correlation import tie_calibrated_accuracy
+from bertscore_onnx.evaluation.metric_tests import perm_both
+from bertscore_onnx.evaluation.metrics import corpus_metric
+from bertscore_onnx.evaluation.significance import paired_bootstrap
 from harness.results import Case, Goal, Timing, figure, ratio
 
 SEGMENTS = 3000

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 

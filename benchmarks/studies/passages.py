@@ -16,9 +16,9 @@ from pydoc_data.topics import topics
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.encoding.embeddings import cut_passages
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.passages import cut_passages
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 Vectors = NDArray[np.float32]

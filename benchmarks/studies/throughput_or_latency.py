@@ -13,7 +13,7 @@ from statistics import median
 from typing import get_args
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
+from bertscore_onnx.encoding.session import OptimizeFor
 from harness.texts import read_pairs, repeated
 
 PAIRS = (1, 2, 8, 32, 1000)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant
 from bertscore_onnx.files import replace_whole
 from bertscore_onnx.text.spec import TokenizerSpec

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.bundle.bundle import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.store import (
     MANIFEST,
     Precision,

@@ -11,13 +11,25 @@ from typing import Annotated
 import typer
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli.commands import doctor, export, inspect, models, pull, push, score, serve, show
-from bertscore_onnx.cli.commands.evaluation import baseline, compare, meta, tune_layers
-from bertscore_onnx.cli.commands.jobs import batch, count_documents
-from bertscore_onnx.cli.messages import PlainMessages, tell
-from bertscore_onnx.cli.options.command import Command
-from bertscore_onnx.cli.options.examples import epilog_of
-from bertscore_onnx.cli.streams import prepare_streams
+from bertscore_onnx.cli import (
+    baseline,
+    batch,
+    compare,
+    count_documents,
+    doctor,
+    export,
+    inspect,
+    meta,
+    models,
+    pull,
+    push,
+    score,
+    serve,
+    show,
+    tune_layers,
+)
+from bertscore_onnx.cli.options import Command, epilog_of
+from bertscore_onnx.cli.terminal import PlainMessages, prepare_streams, tell
 
 __all__ = ["app", "main"]
 

@@ -1,11 +1,13 @@
 """Says what a mean F1 is worth: where it stands among unrelated pairs, or that these score high too."""
 
 import shlex
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.scorer import BERTScorer
+if TYPE_CHECKING:
+    from bertscore_onnx.scorer import BERTScorer
 
 HIGH_SCORE = 0.8
 """A raw F1 above this looks good to those who do not know what unrelated texts get."""
@@ -18,7 +20,9 @@ LARGE_SIZE = 1024
 roberta-large, whose unrelated pairs get 0.83."""
 
 
-def interpretation(scorer: BERTScorer, f1: float, unrelated: NDArray[np.float64] | None, lang: str | None) -> list[str]:
+def interpretation(
+    scorer: "BERTScorer", f1: float, unrelated: NDArray[np.float64] | None, lang: str | None
+) -> list[str]:
     """Return what to tell people of a mean F1 at one layer, a line each; nothing where there is nothing to tell.
 
     Args:
@@ -35,7 +39,7 @@ def interpretation(scorer: BERTScorer, f1: float, unrelated: NDArray[np.float64]
 
 
 def _standing(f1: float, unrelated: NDArray[np.float64]) -> str:
-    from bertscore_onnx.evaluation.unrelated import percentile
+    from bertscore_onnx.evaluation.baselines import percentile
 
     below = float(percentile(f1, unrelated))
     share = "all" if below == 100 else f"{min(below, 99.9):.1f} % of"
@@ -46,7 +50,7 @@ def _standing(f1: float, unrelated: NDArray[np.float64]) -> str:
     )
 
 
-def _hint(scorer: BERTScorer, lang: str | None) -> list[str]:
+def _hint(scorer: "BERTScorer", lang: str | None) -> list[str]:
     """Return what helps, where unrelated texts get high scores of the model too."""
     manifest, code = scorer.manifest, (lang or "").lower()
     means = {language: baselines[0].f1 for language, baselines in manifest.baselines.items()}

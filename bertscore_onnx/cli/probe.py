@@ -4,8 +4,8 @@ from importlib.resources import files
 
 import numpy as np
 
-from bertscore_onnx.encoding.onnx_runtime.providers import PROVIDERS, Provider, load_onnxruntime
-from bertscore_onnx.encoding.onnx_runtime.sessions import open_session
+from bertscore_onnx.encoding.providers import PROVIDERS, Provider, load_onnxruntime
+from bertscore_onnx.encoding.session import open_session
 
 
 def probe_providers() -> dict[str, str | None]:

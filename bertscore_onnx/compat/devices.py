@@ -3,7 +3,7 @@
 import warnings
 from functools import cache
 
-from bertscore_onnx.encoding.onnx_runtime.providers import choose_providers
+from bertscore_onnx.encoding.providers import choose_providers
 from bertscore_onnx.errors import DeviceError
 
 

@@ -3,7 +3,6 @@
 `bertscore_onnx.distributed.ray` and `.spark` need the extras of these names; `ScoreBatch` needs no engine.
 """
 
-from bertscore_onnx.distributed.count_batch import CountBatch
-from bertscore_onnx.distributed.score_batch import ScoreBatch
+from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch
 
 __all__ = ["CountBatch", "ScoreBatch"]

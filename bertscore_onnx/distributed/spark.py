@@ -7,21 +7,12 @@ from os.path import isdir
 from typing import TYPE_CHECKING, Unpack
 
 from bertscore_onnx import errors as error_tree
-from bertscore_onnx.distributed.count_batch import CountBatch
-from bertscore_onnx.distributed.score_batch import ScoreBatch
-from bertscore_onnx.distributed.settings import (
-    ScorerSettings,
-    TokenizerSettings,
-    checked_settings,
-    counts_first,
-    of_tokenizer,
-)
-from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
-from bertscore_onnx.extras import check_installed
+from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch
+from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
+from bertscore_onnx.tables.batches import SIGNATURE, Errors, ScoreColumns
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.rows import Errors
-from bertscore_onnx.tables.scored import SIGNATURE, ScoreColumns
 
 __all__ = ["count_documents", "score_dataframe"]
 

@@ -1,20 +1,341 @@
 """Token ids to unit token embeddings: many texts, in batches of similar length."""
 
+import ctypes
+import math
+import mmap
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.bundle.bundle import Bundle
+from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.allocation import ReusedMemory, trim_memory
-from bertscore_onnx.encoding.batching import plan_runs
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings
-from bertscore_onnx.encoding.model import OnnxModel
-from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
-from bertscore_onnx.encoding.padding import PaddedTexts
-from bertscore_onnx.encoding.running import run_batches
+from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
+from bertscore_onnx.encoding.session import OnnxGraph, OptimizeFor
+from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
+
+# Arrays for the embeddings of many texts, their memory used again, and memory that is not needed any more.
+
+
+OWN_PAGES = 1_000_000
+"""Bytes from which an array gets pages of its own."""
+
+
+def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return an array to be filled; the memory of a large one goes back to the system as soon as nobody refers to it.
+
+    What the C library is given back it keeps and hands out in parts, so that chunks of varying sizes would not fit
+    into what earlier ones left, and memory would creep up.
+    """
+    size = np.dtype(np.float32).itemsize * math.prod(shape)
+    if size < OWN_PAGES:
+        return np.empty(shape, dtype=np.float32)
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    return np.frombuffer(mmap.mmap(-1, size, **private), dtype=np.float32).reshape(shape)
+
+
+class ReusedMemory:
+    """Memory for arrays of which a few exist at a time, such as those of one chunk and the next.
+
+    To get a page from the system takes as long as to copy ten: 3 µs of 4 kB were measured on a virtual machine.
+    """
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._free: list[NDArray[np.float32]] = []
+
+    def take(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Return an array to be filled, in memory that was given back, if that is large enough."""
+        size = math.prod(shape)
+        try:
+            block = self._free.pop()
+        except IndexError:
+            block = None
+        if block is None or len(block) < size:
+            del block  # before there is another
+            block = uninitialized((size + size // 4,))  # the next array may be larger; what is not used takes no memory
+        return block[:size].reshape(shape)
+
+    def give_back(self, array: NDArray[np.float32]) -> None:
+        """Let the memory of an array that `take` returned be used again; nobody may use the array any more."""
+        block = array
+        while isinstance(block.base, np.ndarray):
+            block = block.base
+        self._free.append(block.reshape(-1))
+
+
+def trim_memory() -> None:
+    """Give the system what the C library keeps of freed memory, where that is glibc."""
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another library, or Windows
+        return
+    trim(0)
+
+
+# Plans batches, short with short and long with long, capped by their padded tokens. A batch of n sequences whose
+# longest has t tokens costs n × t padded tokens, whatever the others need. Sorting by length keeps that near the true
+# number, and capping it, rather than the number of sequences, makes a run of short texts need as much memory as a run
+# of long ones.
+
+
+Batch = NDArray[np.int64]
+"""Which items are processed together, (batch,)."""
+
+
+def plan_runs(
+    lengths: NDArray[np.int64],
+    max_tokens: int,
+    max_items: int | None = None,
+    *,
+    concurrency: int,
+    splits_little_work: bool = True,
+    padding: bool = True,
+) -> list[Batch]:
+    """Decide on the batches of some texts, at least one for each concurrent run where there are as many texts.
+
+    Args:
+        lengths: tokens of each text, (texts,), each at least 1.
+        max_tokens, max_items, padding: as in `plan_batches`.
+        concurrency: how many runs at a time keep the provider busy.
+        splits_little_work: whether a few texts are split into a batch per run, so that no thread is idle.
+    """
+    if splits_little_work:
+        max_tokens = min(max_tokens, -(-len(lengths) // concurrency) * int(lengths.max(initial=1)))
+    return list(plan_batches(lengths, max_tokens, max_items, padding=padding))
+
+
+def plan_batches(
+    lengths: NDArray[np.int64],
+    max_tokens: int,
+    max_items: int | None = None,
+    *,
+    padding: bool = True,
+) -> Iterator[Batch]:
+    """Group items of similar length, the longest first, so that memory peaks at the start.
+
+    Args:
+        lengths: tokens of each item, (items,), each at least 1.
+        max_tokens: the most padded tokens in a batch; a longer item makes a batch of its own.
+        max_items: the most items in a batch.
+        padding: whether items of different lengths may share a batch.
+
+    Yields:
+        Indices into `lengths`, by descending length, equal ones in their order; each index occurs in exactly one batch.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    ascending = -lengths[order]  # (items,), sorted
+    start = 0
+    while start < len(order):
+        size = max(1, max_tokens // int(lengths[order[start]]))
+        end = start + (size if max_items is None else min(size, max_items))
+        if not padding:
+            end = min(end, int(np.searchsorted(ascending, ascending[start], side="right")))
+        yield order[start:end]
+        start = end
+
+
+# The encoder's graph: the token ids of a padded batch in, unit token embeddings out.
+
+
+_INPUTS = {"input_ids", "attention_mask"}
+
+
+class OnnxModel:
+    """The model of one bundle on one provider; threads may share it."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        *,
+        device: object = None,
+        num_threads: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
+    ) -> None:
+        """Load the graph.
+
+        Args:
+            bundle: the bundle whose graph to run.
+            device, num_threads, optimize_for: as in `SharedSession`.
+
+        Raises:
+            MissingExtraError, InputError, DeviceError: as `SharedSession` says.
+            GraphError: the graph cannot be loaded, or its inputs or output are not those of the manifest.
+        """
+        manifest = self._manifest = bundle.manifest
+        if not {*manifest.inputs} <= _INPUTS:
+            raise GraphError(
+                f"The manifest says that the graph takes the inputs {manifest.inputs}; the runtime can give "
+                f"{sorted(_INPUTS)}. Export the model again."
+            )
+        shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
+        output = {manifest.output: [len(manifest.layers), *shape] if manifest.all_layers else shape}
+        self.graph: OnnxGraph = OnnxGraph(
+            bundle,
+            bundle.graph_path,
+            manifest.inputs,
+            output,
+            device=device,
+            num_threads=num_threads,
+            optimize_for=optimize_for,
+        )
+        """The graph on its provider."""
+
+    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+        """Run the graph on one padded batch.
+
+        Args:
+            input_ids: token ids, (batch, tokens).
+            mask: 1 on tokens and 0 on padding, (batch, tokens).
+            vectors: where the unit vectors go, (layers, batch, tokens, hidden); those of padding mean nothing.
+
+        Raises:
+            EncodingError: the run failed, or its vectors are not of that shape.
+            OutOfMemoryError, ClosedError, DeviceError: as `OnnxGraph.run` says.
+        """
+        values = {"input_ids": input_ids, "attention_mask": mask}
+        feed = {name: values[name] for name in self._manifest.inputs}
+        self.graph.run(feed, [vectors if self._manifest.all_layers else vectors[0]])
+
+
+# Pads the token ids of texts, all batches at once: one by one they would take as long as the runs of a small model.
+
+
+class PaddedTexts:
+    """The token ids of texts in batches, each batch padded to its longest text; batch follows batch."""
+
+    def __init__(
+        self,
+        sequences: Sequence[NDArray[np.int64]],
+        batches: Sequence[Batch],
+        manifest: Manifest,
+        multiple: int = 1,
+    ) -> None:
+        """Pad texts.
+
+        Args:
+            sequences: the ids of each text, (tokens,), at least one each.
+            batches: which texts are in each batch, at least one; every text is in one of the batches.
+            manifest: the model's.
+            multiple: what the width of a batch is to be a multiple of, where the model takes as many tokens.
+
+        Raises:
+            TokenizerError: an id is none of the model's.
+        """
+        order = np.concatenate([_NONE, *batches])  # (texts,)
+        lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
+        numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
+        begins = np.cumsum(numbers) - numbers
+        longest = np.maximum.reduceat(lengths[order], begins) if len(begins) else _NONE
+        rounded = -(-longest // multiple) * multiple
+        widths = np.maximum(longest, np.minimum(rounded, manifest.max_length or rounded))  # (batches,)
+        sizes = numbers * widths  # (batches,)
+        ends = np.cumsum(sizes)
+        self.shapes: list[tuple[int, int]] = list(zip(numbers.tolist(), widths.tolist(), strict=True))
+        """The texts of each batch, and its tokens with padding."""
+        self.spans: list[slice] = [slice(*span) for span in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
+        """Where each batch is, in tokens with padding."""
+        widths_in_order = np.repeat(widths, numbers)  # (texts,)
+        self.starts: NDArray[np.int64] = np.empty_like(order)
+        """Where each text begins, in tokens with padding, (texts,)."""
+        self.starts[order] = np.cumsum(widths_in_order) - widths_in_order
+        self.num_tokens: int = int(sizes.sum())
+        """The tokens of all batches, padding included."""
+        self._ids = np.full(self.num_tokens, manifest.pad_id, dtype=np.int64)
+        self._mask = np.zeros(self.num_tokens, dtype=np.int64)
+        tokens = joined_ranges(self.starts, lengths)
+        self._ids[tokens] = np.concatenate([_NONE, *sequences])
+        self._mask[tokens] = 1
+        if (largest := self._ids.max(initial=0)) >= manifest.vocab_size:
+            raise TokenizerError(
+                f"The tokenizer of {manifest.model_id} gives the id {largest}, and the model has "
+                f"{manifest.vocab_size} ids. Export the model again."
+            )
+
+    def batch(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ids of a batch, and a mask that is 1 on tokens and 0 on padding, (texts, tokens) each."""
+        span, shape = self.spans[number], self.shapes[number]
+        return self._ids[span].reshape(shape), self._mask[span].reshape(shape)
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+# Runs the batches of a plan.
+
+
+T = TypeVar("T")
+
+TURN_SECONDS = 0.005
+"""How long a thread runs batches of one caller before it takes those of another. To wake a thread takes as long as a
+small run, so that a thread for each of these would wait more than it computes."""
+
+
+def run_batches(
+    run: Callable[[T], int],
+    batches: Iterable[T],
+    threads: ThreadPool,
+    *,
+    is_stopped: threading.Event | None = None,
+    advance: Callable[[int], object] = lambda number: None,
+) -> None:
+    """Run batches.
+
+    Args:
+        run: runs one, and returns how much of the work that was.
+        batches: what to run.
+        threads: where to run them.
+        is_stopped: ends the work between two runs once it is set.
+        advance: called after a run, or after some short ones, with what they returned together.
+
+    Raises:
+        ClosedError: `is_stopped` was set, or the threads were closed.
+    """
+    waiting = _Waiting(batches)
+
+    def take_turn(_: None) -> int:
+        """Run a batch, and more of them until the turn is over."""
+        number, end = 0, time.monotonic() + TURN_SECONDS
+        for batch in waiting:
+            number += run(batch)
+            if time.monotonic() > end or (is_stopped is not None and is_stopped.is_set()):
+                break
+        return number
+
+    for number in threads.map(take_turn, waiting.turns()):
+        advance(number)
+        if is_stopped is not None and is_stopped.is_set():
+            raise ClosedError("The caller went away before all was encoded.")
+
+
+class _Waiting(Generic[T]):
+    """Items that several threads take."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self._items = iter(items)
+        self._taking = threading.Lock()
+        self._is_empty = False
+
+    def __iter__(self) -> Iterator[T]:
+        """Take items until there are no more."""
+        return self
+
+    def __next__(self) -> T:
+        with self._taking:
+            try:
+                return next(self._items)
+            except StopIteration:
+                self._is_empty = True
+                raise
+
+    def turns(self) -> Iterator[None]:
+        """Yield as long as there may be items."""
+        while not self._is_empty:
+            yield
 
 
 class Encoder:

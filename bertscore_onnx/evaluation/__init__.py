@@ -1,23 +1,350 @@
-"""Judging systems by their scores, and metrics by people's judgements; the extra `evaluation`.
+"""Compare systems by their scores, and metrics by human judgements; needs the extra `evaluation`.
 
-All that its rooms offer can be imported from here.
+Every public name can be imported from here; a module is loaded when one of its names is first used.
 """
 
-from bertscore_onnx.evaluation import agreement, comparison, layers, meta, significance, tasks, unrelated
-from bertscore_onnx.evaluation.agreement import *  # noqa: F403
-from bertscore_onnx.evaluation.comparison import *  # noqa: F403
-from bertscore_onnx.evaluation.layers import *  # noqa: F403
-from bertscore_onnx.evaluation.meta import *  # noqa: F403
-from bertscore_onnx.evaluation.phenomena import Condition, Phenomena, phenomena
-from bertscore_onnx.evaluation.significance import *  # noqa: F403
-from bertscore_onnx.evaluation.tasks import *  # noqa: F403
-from bertscore_onnx.evaluation.unrelated import *  # noqa: F403
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["Condition", "Phenomena", "phenomena"]
-__all__ += agreement.__all__
-__all__ += comparison.__all__
-__all__ += layers.__all__
-__all__ += meta.__all__
-__all__ += significance.__all__
-__all__ += tasks.__all__
-__all__ += unrelated.__all__
+if TYPE_CHECKING:
+    from bertscore_onnx.evaluation.auc import AucOfMetric, AucResult, auc_of_labels, average_precision, roc_auc
+    from bertscore_onnx.evaluation.baselines import (
+        LayerBaseline,
+        MeasuredBaseline,
+        add_to_bundle,
+        check_bundle,
+        compute_baseline,
+        draw_pairs,
+        percentile,
+        short_texts,
+    )
+    from bertscore_onnx.evaluation.challenge_sets import (
+        Condition,
+        Phenomena,
+        PhenomenaOfMetric,
+        PhenomenaResult,
+        PhenomenonExample,
+        phenomena,
+        phenomena_of_texts,
+    )
+    from bertscore_onnx.evaluation.compare_systems import compare
+    from bertscore_onnx.evaluation.comparison import Comparison, Example, MetricResult, PairResult, SystemResult
+    from bertscore_onnx.evaluation.correlation import (
+        Measure,
+        TieCalibratedAccuracy,
+        average,
+        correlate,
+        correlate_pairs,
+        outliers,
+        pairwise_accuracy,
+        soft_pairwise_accuracy,
+        superiority,
+        system_means,
+        tie_calibrated_accuracy,
+    )
+    from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
+    from bertscore_onnx.evaluation.hybrid import (
+        Estimate,
+        HybridOfLanguagePair,
+        HybridOfMetric,
+        HybridPair,
+        HybridResult,
+        HybridSettings,
+        HybridSystems,
+        ModelSelection,
+        binomial_interval,
+        hybrid_by_language_pair,
+        hybrid_systems,
+        select_by_each,
+        select_models,
+    )
+    from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts, mean_by_system
+    from bertscore_onnx.evaluation.layers import (
+        LanguagePair,
+        LayerCorrelation,
+        LayerResult,
+        LayerTuning,
+        pairs_into_one_language,
+        tune_layers,
+    )
+    from bertscore_onnx.evaluation.meta import meta_evaluate
+    from bertscore_onnx.evaluation.meta_results import (
+        Difference,
+        LanguagePairResult,
+        MetaEvaluation,
+        MetricAgreement,
+        MetricMean,
+        MetricPair,
+        SegmentAgreement,
+        SystemAgreement,
+        Ties,
+    )
+    from bertscore_onnx.evaluation.metric_tests import PermBoth, Williams, clusters, perm_both, williams
+    from bertscore_onnx.evaluation.metrics import (
+        CorpusMetric,
+        SegmentScores,
+        corpus_metric,
+        score_system_texts,
+        score_texts,
+    )
+    from bertscore_onnx.evaluation.relative_ranking import (
+        Darr,
+        DarrOfLanguagePair,
+        DarrOfMetric,
+        DarrResult,
+        darr,
+        darr_by_language_pair,
+    )
+    from bertscore_onnx.evaluation.significance import (
+        PairedTestResult,
+        SegmentMeans,
+        SegmentOutcomes,
+        SummedStatistics,
+        approximate_randomization,
+        confidence_interval,
+        holm,
+        paired_bootstrap,
+        segment_outcomes,
+    )
+
+__all__ = [
+    "AucOfMetric",
+    "AucResult",
+    "Comparison",
+    "Condition",
+    "CorpusMetric",
+    "Darr",
+    "DarrOfLanguagePair",
+    "DarrOfMetric",
+    "DarrResult",
+    "Difference",
+    "Estimate",
+    "EvalSet",
+    "Example",
+    "HybridOfLanguagePair",
+    "HybridOfMetric",
+    "HybridPair",
+    "HybridResult",
+    "HybridSettings",
+    "HybridSystems",
+    "JudgedSystems",
+    "LanguagePair",
+    "LanguagePairResult",
+    "LayerBaseline",
+    "LayerCorrelation",
+    "LayerResult",
+    "LayerTuning",
+    "Measure",
+    "MeasuredBaseline",
+    "MetaEvaluation",
+    "MetricAgreement",
+    "MetricMean",
+    "MetricPair",
+    "MetricResult",
+    "MetricScores",
+    "ModelSelection",
+    "PairResult",
+    "PairedTestResult",
+    "PermBoth",
+    "Phenomena",
+    "PhenomenaOfMetric",
+    "PhenomenaResult",
+    "PhenomenonExample",
+    "SegmentAgreement",
+    "SegmentMeans",
+    "SegmentOutcomes",
+    "SegmentScores",
+    "SummedStatistics",
+    "SystemAgreement",
+    "SystemResult",
+    "SystemTexts",
+    "TieCalibratedAccuracy",
+    "Ties",
+    "Williams",
+    "add_to_bundle",
+    "approximate_randomization",
+    "auc_of_labels",
+    "average",
+    "average_precision",
+    "binomial_interval",
+    "check_bundle",
+    "check_names",
+    "clusters",
+    "compare",
+    "compute_baseline",
+    "confidence_interval",
+    "corpus_metric",
+    "correlate",
+    "correlate_pairs",
+    "darr",
+    "darr_by_language_pair",
+    "draw_pairs",
+    "holm",
+    "hybrid_by_language_pair",
+    "hybrid_systems",
+    "mean_by_system",
+    "meta_evaluate",
+    "outliers",
+    "paired_bootstrap",
+    "pairs_into_one_language",
+    "pairwise_accuracy",
+    "percentile",
+    "perm_both",
+    "phenomena",
+    "phenomena_of_texts",
+    "read_eval_set",
+    "roc_auc",
+    "score_files",
+    "score_system_texts",
+    "score_texts",
+    "segment_outcomes",
+    "select_by_each",
+    "select_models",
+    "short_texts",
+    "soft_pairwise_accuracy",
+    "superiority",
+    "system_means",
+    "tie_calibrated_accuracy",
+    "tune_layers",
+    "williams",
+]
+
+_NAMES = {
+    "auc": (
+        "AucOfMetric",
+        "AucResult",
+        "auc_of_labels",
+        "average_precision",
+        "roc_auc",
+    ),
+    "baselines": (
+        "LayerBaseline",
+        "MeasuredBaseline",
+        "add_to_bundle",
+        "check_bundle",
+        "compute_baseline",
+        "draw_pairs",
+        "percentile",
+        "short_texts",
+    ),
+    "challenge_sets": (
+        "Condition",
+        "Phenomena",
+        "PhenomenaOfMetric",
+        "PhenomenaResult",
+        "PhenomenonExample",
+        "phenomena",
+        "phenomena_of_texts",
+    ),
+    "compare_systems": ("compare",),
+    "comparison": (
+        "Comparison",
+        "Example",
+        "MetricResult",
+        "PairResult",
+        "SystemResult",
+    ),
+    "correlation": (
+        "Measure",
+        "TieCalibratedAccuracy",
+        "average",
+        "correlate",
+        "correlate_pairs",
+        "outliers",
+        "pairwise_accuracy",
+        "soft_pairwise_accuracy",
+        "superiority",
+        "system_means",
+        "tie_calibrated_accuracy",
+    ),
+    "eval_set": (
+        "EvalSet",
+        "check_names",
+        "read_eval_set",
+        "score_files",
+    ),
+    "hybrid": (
+        "Estimate",
+        "HybridOfLanguagePair",
+        "HybridOfMetric",
+        "HybridPair",
+        "HybridResult",
+        "HybridSettings",
+        "HybridSystems",
+        "ModelSelection",
+        "binomial_interval",
+        "hybrid_by_language_pair",
+        "hybrid_systems",
+        "select_by_each",
+        "select_models",
+    ),
+    "judged_systems": (
+        "JudgedSystems",
+        "MetricScores",
+        "SystemTexts",
+        "mean_by_system",
+    ),
+    "layers": (
+        "LanguagePair",
+        "LayerCorrelation",
+        "LayerResult",
+        "LayerTuning",
+        "pairs_into_one_language",
+        "tune_layers",
+    ),
+    "meta": ("meta_evaluate",),
+    "meta_results": (
+        "Difference",
+        "LanguagePairResult",
+        "MetaEvaluation",
+        "MetricAgreement",
+        "MetricMean",
+        "MetricPair",
+        "SegmentAgreement",
+        "SystemAgreement",
+        "Ties",
+    ),
+    "metric_tests": (
+        "PermBoth",
+        "Williams",
+        "clusters",
+        "perm_both",
+        "williams",
+    ),
+    "metrics": (
+        "CorpusMetric",
+        "SegmentScores",
+        "corpus_metric",
+        "score_system_texts",
+        "score_texts",
+    ),
+    "relative_ranking": (
+        "Darr",
+        "DarrOfLanguagePair",
+        "DarrOfMetric",
+        "DarrResult",
+        "darr",
+        "darr_by_language_pair",
+    ),
+    "significance": (
+        "PairedTestResult",
+        "SegmentMeans",
+        "SegmentOutcomes",
+        "SummedStatistics",
+        "approximate_randomization",
+        "confidence_interval",
+        "holm",
+        "paired_bootstrap",
+        "segment_outcomes",
+    ),
+}
+"""The public names of each module."""
+
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: `score` needs one function of all this."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -5,12 +5,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bertscore_onnx.hub.pulling import pull
-    from bertscore_onnx.hub.pushing import push
+    from bertscore_onnx.hub.download import pull
+    from bertscore_onnx.hub.upload import push
 
 __all__ = ["local_path", "pull", "push"]
 
-_MODULES = {"pull": "pulling", "push": "pushing"}
+_MODULES = {"pull": "download", "push": "upload"}
 
 
 def __getattr__(name: str) -> object:
@@ -32,6 +32,6 @@ def local_path(name: str | os.PathLike[str]) -> str:
     name = os.fspath(name)
     if not name.startswith("hf://"):
         return name
-    from bertscore_onnx.hub.pulling import find_or_pull
+    from bertscore_onnx.hub.download import find_or_pull
 
     return str(find_or_pull(name))

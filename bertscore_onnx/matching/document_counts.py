@@ -11,10 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import IdfError, InputError
-from bertscore_onnx.extras import needs_extra
+from bertscore_onnx.errors import IdfError, InputError, needs_extra
 from bertscore_onnx.files import write_whole
-from bertscore_onnx.matching.idf import document_frequency
+from bertscore_onnx.matching.greedy import document_frequency
 
 if TYPE_CHECKING:
     import pyarrow

@@ -6,15 +6,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
-from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.batching import plan_runs
-from bertscore_onnx.encoding.onnx_runtime.graph import OnnxGraph
-from bertscore_onnx.encoding.onnx_runtime.sessions import OptimizeFor
-from bertscore_onnx.encoding.padding import PaddedTexts
-from bertscore_onnx.encoding.running import run_batches
+from bertscore_onnx.encoding.encoder import PaddedTexts, plan_runs, run_batches
+from bertscore_onnx.encoding.session import OnnxGraph, OptimizeFor
 from bertscore_onnx.errors import EncodingError, GraphError
 from bertscore_onnx.matching.pairs import UNDEFINED_VECTORS, PairScores
 from bertscore_onnx.matching.weights import TokenWeights

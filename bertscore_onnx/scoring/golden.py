@@ -6,7 +6,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.opening import Bundle, open_bundle
+from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import EncodingError, GoldenScoreError

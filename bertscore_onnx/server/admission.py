@@ -8,8 +8,8 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
+from bertscore_onnx.server.errors import draining, too_busy
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.requests.errors import draining, too_busy
 
 PATIENCE = 2.0
 """Seconds that a request may have waited for its client in all, where others find no room."""

@@ -7,19 +7,20 @@ from starlette.routing import Route
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.server.admission import Admission
-from bertscore_onnx.server.api_keys import ApiKeys
-from bertscore_onnx.server.endpoints.match import MatchEndpoint
-from bertscore_onnx.server.endpoints.openapi import openapi_endpoint
-from bertscore_onnx.server.endpoints.score import ScoreEndpoint
-from bertscore_onnx.server.endpoints.status import StatusEndpoints
-from bertscore_onnx.server.endpoints.stream import StreamEndpoint
+from bertscore_onnx.server.endpoints import (
+    MatchEndpoint,
+    PageEndpoint,
+    ScoreEndpoint,
+    StatusEndpoints,
+    openapi_endpoint,
+)
+from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import Metrics
-from bertscore_onnx.server.middleware import RequestMiddleware, answer_error
-from bertscore_onnx.server.models.registry import Models
-from bertscore_onnx.server.page import PageEndpoint
-from bertscore_onnx.server.requests.errors import ApiError
-from bertscore_onnx.server.requests.lanes import Lanes
+from bertscore_onnx.server.middleware import ApiKeys, RequestMiddleware, answer_error
+from bertscore_onnx.server.models import Models
+from bertscore_onnx.server.stream import StreamEndpoint
+from bertscore_onnx.server.work import Lanes
 
 
 def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, any_host: bool = False) -> Starlette:

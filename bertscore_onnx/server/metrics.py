@@ -16,9 +16,9 @@ from prometheus_client.utils import floatToGoString
 
 from bertscore_onnx import __version__
 from bertscore_onnx.server.admission import Admission
-from bertscore_onnx.server.models.registry import Models
-from bertscore_onnx.server.requests.record import RequestRecord
-from bertscore_onnx.serving.durations import BOUNDS, Durations
+from bertscore_onnx.server.models import Models
+from bertscore_onnx.server.request_log import RequestRecord
+from bertscore_onnx.serving.stats import BOUNDS, Durations
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

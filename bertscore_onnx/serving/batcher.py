@@ -11,13 +11,10 @@ from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs, Reference, collect_pairs
-from bertscore_onnx.serving.limits import BatcherLimits, check_seconds
 from bertscore_onnx.serving.queue import RequestQueue
-from bertscore_onnx.serving.request import Request
+from bertscore_onnx.serving.request import BatcherLimits, BatchSize, Request, check_seconds
 from bertscore_onnx.serving.stats import BatcherStats
-from bertscore_onnx.serving.supervisor import Supervisor
-from bertscore_onnx.serving.turns import BatchSize
-from bertscore_onnx.serving.worker import count_warnings, probe, time_batch
+from bertscore_onnx.serving.worker import Supervisor, count_warnings, probe, time_batch
 
 
 class MicroBatcher(Closeable):

@@ -15,10 +15,8 @@ from enum import Enum
 from bertscore_onnx.errors import ClosedError, DrainingError, QueueFullError
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.serving.limits import BatcherLimits
-from bertscore_onnx.serving.request import Piece, Request
+from bertscore_onnx.serving.request import BatcherLimits, BatchSize, Piece, Request, next_pieces
 from bertscore_onnx.serving.stats import BatcherStats, StatsCounter
-from bertscore_onnx.serving.turns import BatchSize, next_pieces
 
 
 class _Phase(Enum):

@@ -1,5 +1,6 @@
 """What a batcher has done so far, and how it is counted."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,12 +8,46 @@ from types import MappingProxyType
 
 import numpy as np
 
-from bertscore_onnx.encoding.batching import plan_batches
+from bertscore_onnx.encoding.encoder import plan_batches
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.serving.durations import DurationCounter, Durations
 from bertscore_onnx.serving.request import Piece
+
+# How long things took, counted in memory that does not grow.
+
+
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""The longest of each class, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """A histogram of durations."""
+
+    counts: tuple[int, ...]
+    """How many were in each class of `BOUNDS`, and how many were longer."""
+
+    total: float
+    """Their sum in seconds."""
+
+
+class DurationCounter:
+    """Makes a histogram; not safe for threads by itself."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(BOUNDS) + 1)
+        self._total = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count a duration."""
+        self._counts[bisect_left(BOUNDS, seconds)] += 1
+        self._total += seconds
+
+    def durations(self) -> Durations:
+        """Return what was counted so far."""
+        return Durations(tuple(self._counts), self._total)
+
 
 RUN_TOKENS = 1024
 """Padded tokens of a run of the model, about; what is padded within a run counts."""

@@ -1,9 +1,14 @@
 """Which token matches which: the similarities behind the score of a pair, as numbers, HTML, text and drawings."""
 
-from bertscore_onnx.similarity.comparing import best_match, token_similarities, token_similarity
-from bertscore_onnx.similarity.html import MATCH_STYLE, match_html
-from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity
-from bertscore_onnx.similarity.tokens import TokenNames
+from bertscore_onnx.similarity.matches import (
+    TokenMatch,
+    TokenNames,
+    TokenSimilarity,
+    best_match,
+    token_similarities,
+    token_similarity,
+)
+from bertscore_onnx.similarity.render import MATCH_STYLE, match_html
 
 __all__ = [
     "MATCH_STYLE",

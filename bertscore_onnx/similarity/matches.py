@@ -1,11 +1,26 @@
 """What a comparison of the tokens of two texts found."""
 
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
-from bertscore_onnx.scores import Score
+from bertscore_onnx.bundle.bundle import Bundle
+from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.concurrency.blas import blas_gate
+from bertscore_onnx.encoding.embeddings import EncodedTexts
+from bertscore_onnx.errors import InputError, UnknownLayerError
+from bertscore_onnx.matching.weights import Rescaling, TokenWeights
+from bertscore_onnx.scores import Score, Scores
+from bertscore_onnx.scoring.inputs import Pairs, Side, TextCounts, collect_single
+from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +163,244 @@ def _matches(
             tokens, weights.tolist(), is_special.tolist(), positions, best, strict=True
         )
     ]
+
+
+# The tokens of a text as a person would write them, whatever the vocabulary calls them. Vocabularies mark where words
+# begin, go on or end (`▁the`, `Ġthe`, `##ing`, `low</w>`), and many write bytes instead of characters (`æĿ`,
+# `<0xE6>`). The text of a token is what it stands for, without marks and without the space before it. Where a
+# character is spread over several tokens, each of them shows it, and which part of it the token is: `東(1/2)`.
+
+
+SPACE = "▁"
+"""How SentencePiece writes a space."""
+
+_BYTES = {character: bytes([byte]) for byte, character in BYTE_CHARACTERS.items()}
+
+_BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
+"""How SentencePiece writes one byte of a character that its vocabulary lacks."""
+
+_MISLEADING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that change the direction of their neighbours."""
+
+
+class _Model(msgspec.Struct):
+    type: str = ""
+    continuing_subword_prefix: str | None = None
+    end_of_word_suffix: str | None = None
+
+
+class _File(msgspec.Struct):
+    """What `tokenizer.json` says of how its vocabulary is written."""
+
+    model: _Model
+    pre_tokenizer: Any = None
+    decoder: Any = None
+
+
+class TokenNames:
+    """Shows the token ids of one bundle as text; threads may share it."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        """Load the vocabulary."""
+        self._tokenizer = Tokenizer.from_file(str(bundle.tokenizer_path))
+        file = msgspec.json.decode(bundle.tokenizer_path.read_bytes(), type=_File)
+        self._has_bytes = _has_byte_level(file.pre_tokenizer) or _has_byte_level(file.decoder)
+        self._prefix = (file.model.continuing_subword_prefix or "") if file.model.type == "WordPiece" else ""
+        self._suffix = file.model.end_of_word_suffix or ""
+        spec = bundle.manifest.tokenizer_spec
+        self._special = {token: self._tokenizer.id_to_token(token) for token in bundle.manifest.special_ids}
+        self._special |= {token: added.content for token, added in self._tokenizer.get_added_tokens_decoder().items()}
+        self._special |= {token.id: token.content for token in (spec.special_tokens if spec else ())}
+
+    def __call__(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each token.
+
+        Args:
+            ids: the ids of one text, or of a part of it, in their order: neighbours may share a character.
+
+        Returns:
+            As many texts, none of them empty: a token of nothing but spaces shows as `␣`; other white space, control
+            characters, and bytes that make no character are escaped as in Python.
+        """
+        return [_visible(text) for text in _texts([self._bytes_of(token) for token in ids])]
+
+    def _bytes_of(self, token: int) -> bytes:
+        """Return what a token stands for, in UTF-8, or as the part of it that it is."""
+        piece: str = self._special.get(token) or self._tokenizer.id_to_token(token) or f"#{token}"
+        if token in self._special:
+            return piece.encode()
+        if self._has_bytes:
+            return b"".join(_BYTES.get(character) or character.encode() for character in piece)
+        if self._prefix:
+            return (piece.removeprefix(self._prefix) or piece).encode()
+        if byte := _BYTE_PIECE.fullmatch(piece):
+            return bytes.fromhex(byte[1])
+        return piece.removesuffix(self._suffix).replace(SPACE, " ").encode()
+
+
+def _has_byte_level(node: Any) -> bool:
+    """Return whether byte-level BPE is anywhere in a part of `tokenizer.json`."""
+    if isinstance(node, dict):
+        return node.get("type") == "ByteLevel" or any(map(_has_byte_level, node.values()))
+    return isinstance(node, list) and any(map(_has_byte_level, node))
+
+
+def _texts(pieces: Sequence[bytes]) -> list[str]:
+    """Return the text of each piece of some UTF-8, of which a character may be spread over several."""
+    ends = list(accumulate(map(len, pieces)))
+    texts, piece, start = [""] * len(pieces), 0, 0
+    for text, size in _characters(b"".join(pieces)):
+        while ends[piece] <= start:
+            piece += 1
+        last = piece
+        while ends[last] < start + size:
+            last += 1
+        owners = [owner for owner in range(piece, last + 1) if pieces[owner]]
+        for part, owner in enumerate(owners, 1):
+            texts[owner] += text if len(owners) == 1 else f"{_visible(text)}({part}/{len(owners)})"
+        start += size
+    return texts
+
+
+def _characters(content: bytes) -> Iterator[tuple[str, int]]:
+    """Yield each character of some UTF-8, or each byte that is of none, escaped, and how many bytes it takes."""
+    start = 0
+    while start < len(content):
+        for size in range(1, 5):
+            try:
+                yield content[start : start + size].decode(), size
+            except UnicodeDecodeError:
+                continue
+            break
+        else:
+            size = 1
+            yield f"\\x{content[start]:02x}", size
+        start += size
+
+
+def _visible(text: str) -> str:
+    """Return a text without the space around it, with what cannot be seen or misleads escaped."""
+    bare = text.strip(" ")
+    if not bare:
+        return "␣" * max(len(text), 1)
+    is_hidden = all(not character.isprintable() for character in bare)
+    return "".join(
+        ascii(character)[1:-1]
+        if is_hidden or unicodedata.category(character) in ("Cc", "Zl", "Zp") or _MISLEADING.match(character)
+        else character
+        for character in bare
+    )
+
+
+# Compares every token of a candidate with every token of its references.
+
+
+class PairScorer(Protocol):
+    """What the similarities of tokens need of a `BERTScorer`."""
+
+    @property
+    def manifest(self) -> Manifest: ...  # noqa: D102
+    @property
+    def rescaling(self) -> Rescaling: ...  # noqa: D102
+    def encode_items(self, items: Side) -> tuple[EncodedTexts, TextCounts]: ...  # noqa: D102
+    def weights_for(self, references: Side) -> TokenWeights: ...  # noqa: D102
+    def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextCounts]: ...  # noqa: D102
+
+
+def token_similarity(
+    scorer: PairScorer, names: TokenNames, candidate: str, reference: str, *, layer: int | None = None
+) -> TokenSimilarity:
+    """Compare every token of a candidate with every token of a reference.
+
+    Args:
+        scorer: what scores the pair; its weights and its rescaling are those of the result.
+        names: those of the same bundle.
+        candidate, reference: any texts. Of one that is longer than the model's maximum the rest is missing, unless the
+            scorer encodes long texts in windows: then all its tokens are there, as they count in the score.
+        layer: which layer to show, where the scorer scores all of them; else None.
+
+    Raises:
+        InputError: the scorer scores all layers and `layer` is None; or a text is no string.
+        UnknownLayerError: the scorer has no such layer.
+        IdfError: idf weights were to come from the references, and there is only this one.
+        EncodingError: the model gave something other than finite vectors.
+        ClosedError: the scorer was closed.
+    """
+    [found] = token_similarities(scorer, names, candidate, [reference], layer=layer)
+    return found
+
+
+def token_similarities(
+    scorer: PairScorer, names: TokenNames, candidate: str, references: Sequence[str], *, layer: int | None = None
+) -> list[TokenSimilarity]:
+    """Compare a candidate with each of its references; `token_similarity` describes the arguments.
+
+    Each is scored by itself. The score of the candidate is the maximum of P, of R and of F over them. Idf weights from
+    the references are those of all of them, as in `scorer.score([candidate], [references])`.
+
+    Raises:
+        InputError, UnknownLayerError, IdfError, EncodingError, ClosedError: as `token_similarity` says.
+    """
+    position = _position(scorer, layer)
+    encoded, counts = scorer.encode_items(collect_single([candidate, *references], "texts"))
+    number = len(references)
+    one_each = np.ones(number, dtype=np.int64)
+    pairs = Pairs(
+        encoded.part(np.zeros(number, dtype=np.int64), one_each), encoded.part(np.arange(1, number + 1), one_each)
+    )
+    weights = scorer.weights_for(pairs.references)
+    scores, _ = scorer.score_pairs(pairs)
+    if scorer.manifest.all_layers:
+        scores = scores.of_layer(position)
+    baselines = scorer.rescaling.baselines
+    ids = [encoded.embeddings.sequences[row] for row in encoded.rows]
+    texts = [names(of_text.tolist()) for of_text in ids]
+    of_ids = [weights.of(of_text) for of_text in ids]
+    is_special = [np.isin(of_text, scorer.manifest.special_ids) for of_text in ids]
+    return [
+        TokenSimilarity(
+            texts[0],
+            texts[text],
+            _similarity(encoded, position, text),
+            of_ids[0],
+            of_ids[text],
+            is_special[0],
+            is_special[text],
+            score,
+            baselines[position].f1 if baselines else None,
+            counts.truncated,
+        )
+        for text, score in enumerate(scores.each(), 1)
+    ]
+
+
+def best_match(matches: Sequence[TokenSimilarity]) -> int:
+    """Return which of the references has the best F, the first of equal ones, as `Score.best_reference` does."""
+    return max(range(len(matches)), key=lambda reference: matches[reference].score.F)
+
+
+def _position(scorer: PairScorer, layer: int | None) -> int:
+    """Return which of the scorer's layers to show."""
+    layers = scorer.manifest.layers
+    if layer is None:
+        if len(layers) > 1:
+            raise InputError(
+                f"Matches are those of one layer, and this scorer has the layers {layers[0]} to {layers[-1]}. Name "
+                "one, or make a scorer of one layer with `num_layers`."
+            )
+        return 0
+    if layer not in layers:
+        known = f"layer {layers[0]}" if len(layers) == 1 else f"the layers {layers[0]} to {layers[-1]}"
+        raise UnknownLayerError(
+            f"There is no layer {layer} in this scorer of {scorer.manifest.model_id}; it has {known}."
+        )
+    return layers.index(layer)
+
+
+def _similarity(encoded: EncodedTexts, layer: int, text: int) -> NDArray[np.float32]:
+    """Return how similar the tokens of the first text and another are, (cand_tokens, ref_tokens)."""
+    table = encoded.embeddings
+    candidate, reference = (table.vectors_of(layer, encoded.rows[row]) for row in (0, text))
+    with blas_gate:
+        similarity: NDArray[np.float32] = np.clip(candidate @ reference.T, -1, 1)
+    return similarity

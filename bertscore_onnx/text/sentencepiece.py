@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from bertscore_onnx.text.characters import split_punctuation
+from bertscore_onnx.text.normalizers import split_punctuation
 from bertscore_onnx.text.spec import SentencePieceSpec
 
 SEQUENTIAL_TEXTS = 8

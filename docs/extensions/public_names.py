@@ -8,14 +8,12 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 import bertscore_onnx
-from bertscore_onnx import compat, distributed, errors, hub, serving, similarity
+from bertscore_onnx import compat, distributed, errors, evaluation, hub, serving, similarity
 from bertscore_onnx.compat import bert_score
 from bertscore_onnx.distributed import job, ray, spark
-from bertscore_onnx.evaluation import agreement, comparison, layers, meta, significance, tasks, unrelated
 
-EVALUATION = (agreement, comparison, layers, meta, significance, tasks, unrelated)
 DISTRIBUTED = (distributed, ray, spark, job)
-MODULES = (bertscore_onnx, similarity, *EVALUATION, *DISTRIBUTED, serving, hub, compat, bert_score)
+MODULES = (bertscore_onnx, similarity, evaluation, *DISTRIBUTED, serving, hub, compat, bert_score)
 """The modules whose `__all__` lists public names."""
 
 _logger = logging.getLogger(__name__)
@@ -36,7 +34,11 @@ def public_names() -> Iterator[set[str]]:
             yield names
             for member in _members(value):
                 yield {f"{one}.{member}" for one in names}
-    yield from ({f"{errors.__name__}.{name}"} for name, _ in getmembers(errors, isclass))
+    yield from (
+        {f"{errors.__name__}.{name}"}
+        for name, value in getmembers(errors, isclass)
+        if value.__module__ == errors.__name__
+    )
 
 
 def _members(value: object) -> set[str]:

@@ -10,30 +10,23 @@ from typing import Any
 import msgspec
 
 from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.bundle.baseline import Baseline
 from bertscore_onnx.bundle.card import CARD, model_card
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
-from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder
-from bertscore_onnx.encoding.onnx_runtime.providers import load_onnxruntime
+from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder, file_digest
+from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError
-from bertscore_onnx_export.graph.fp16 import convert_to_fp16
-from bertscore_onnx_export.graph.fuse import fuse
-from bertscore_onnx_export.graph.int8 import quantize_to_int8
+from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
 from bertscore_onnx_export.graph.write import OUTPUT, write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
-from bertscore_onnx_export.model.naming import check_name_of_folder, check_same_model
-from bertscore_onnx_export.model.source import Source, license_of
+from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, license_of
 from bertscore_onnx_export.placement import staging_folder
-from bertscore_onnx_export.tokenizer.check import check_tokenizer
-from bertscore_onnx_export.tokenizer.slow import compare_with_slow
+from bertscore_onnx_export.tokenizer.check import check_tokenizer, compare_with_slow
 from bertscore_onnx_export.tokenizer.write import TokenizerFacts, load_tokenizer, write_tokenizer
-from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle
-from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
-from bertscore_onnx_export.verify.scoring_graph import verify_scoring_graph
-from bertscore_onnx_export.verify.vectors import verify_vectors
+from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle, verify_scoring_graph
+from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
 
 _log = logging.getLogger(__name__)
 _PACKAGES = ("bertscore-onnx", "onnx", "optimum-onnx", "sentencepiece", "tokenizers", "torch", "transformers")

@@ -4,8 +4,8 @@ import random
 
 import numpy as np
 
-from bertscore_onnx.bundle.opening import open_bundle
-from bertscore_onnx.encoding.model import OnnxModel
+from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.encoding.encoder import OnnxModel
 from harness.results import Figure
 from reliability.bounds import at_least, at_most
 from reliability.memory import late_spread, resident_mb

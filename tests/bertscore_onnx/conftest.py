@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.encoding.onnx_runtime.providers import CPU, OPENVINO
-from bertscore_onnx.encoding.onnx_runtime.sessions import SharedSession, open_session
+from bertscore_onnx.encoding.providers import CPU, OPENVINO
+from bertscore_onnx.encoding.session import SharedSession, open_session
 from tests.support.fake_hub import fake_hub
 
 
@@ -28,7 +28,7 @@ def online(monkeypatch, home):
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(home / "no-token"))
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    monkeypatch.setattr("bertscore_onnx.hub.transfer.PAUSE", 0.01)
+    monkeypatch.setattr("bertscore_onnx.hub.download.PAUSE", 0.01)
     forget_sessions()
     yield
     forget_sessions()
@@ -78,8 +78,8 @@ def opened_as_openvino(monkeypatch):
         return open_session(graph, options, CPU)
 
     provider = replace(OPENVINO, compute_precision=lambda: "bf16")
-    monkeypatch.setattr("bertscore_onnx.encoding.onnx_runtime.sessions.choose_providers", lambda device: [provider])
-    monkeypatch.setattr("bertscore_onnx.encoding.onnx_runtime.sessions.open_session", open_on_cpu)
+    monkeypatch.setattr("bertscore_onnx.encoding.session.choose_providers", lambda device: [provider])
+    monkeypatch.setattr("bertscore_onnx.encoding.session.open_session", open_on_cpu)
     return opened
 
 

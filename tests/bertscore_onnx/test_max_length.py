@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.opening import Bundle, open_bundle
+from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 from tests.support.scores import largest_difference

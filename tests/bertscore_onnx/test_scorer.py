@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.encoding.model import OnnxModel
+from bertscore_onnx.encoding.encoder import OnnxModel
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
 from tests.support.processes import forks, in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference

@@ -10,9 +10,9 @@ import pytest
 from triton_repository import write_repository
 
 from bertscore_onnx import BERTScorer, count_documents
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import read_manifest
 from tests.examples.conftest import EXAMPLES
 
 pytestmark = pytest.mark.integration

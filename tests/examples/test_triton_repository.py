@@ -10,7 +10,7 @@ import pytest
 from triton_repository import write_repository
 
 from bertscore_onnx import BERTScorer, count_documents
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 from tests.examples.conftest import EXAMPLES
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
+from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.similarity import TokenNames, token_similarity
 from tests.support.browser import chromium, contrast, luminance, prefer
 from tests.support.node import LINE_PAIRS, needs_node, run_node

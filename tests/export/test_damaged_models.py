@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from transformers import AutoTokenizer
 from typer.testing import CliRunner
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.cli import app
 from bertscore_onnx.errors import BertScoreOnnxError, ExportError, VerificationError
 from tests.support.parity_models import save_model_and_tokenizer

@@ -10,7 +10,7 @@ from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.pipeline import STAGES, export_model
 from transformers import BertConfig, FunnelConfig
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
 
 

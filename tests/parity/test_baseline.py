@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.evaluation.unrelated import compute_baseline
+from bertscore_onnx.evaluation.baselines import compute_baseline
 from tests.support.parity import KNOWN_WARNINGS
 from tests.support.parity_texts import ORDINARY_PAIRS
 

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.catalogue import Baseline
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.scoring.chunks import Chunk
+from bertscore_onnx.scoring.pipeline import Chunk
 from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
 from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 

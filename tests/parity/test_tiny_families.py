@@ -10,9 +10,7 @@ import shutil
 import msgspec
 import numpy as np
 import pytest
-from bertscore_onnx_export.graph.fp16 import convert_to_fp16
-from bertscore_onnx_export.graph.fuse import fuse
-from bertscore_onnx_export.graph.int8 import quantize_to_int8
+from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
 from bertscore_onnx_export.model.load import load_config
 from bertscore_onnx_export.model.source import Source
@@ -20,9 +18,9 @@ from transformers import AutoModel
 from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.cli import app
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES

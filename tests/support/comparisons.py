@@ -5,14 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bertscore_onnx.evaluation.comparison.results import (
-    Comparison,
-    Example,
-    MetricResult,
-    PairResult,
-    SystemResult,
-    Test,
-)
+from bertscore_onnx.evaluation.comparison import Comparison, Example, MetricResult, PairResult, SystemResult, Test
 from bertscore_onnx.evaluation.significance import SegmentMeans, paired_bootstrap, segment_outcomes
 from bertscore_onnx.similarity import TokenSimilarity
 

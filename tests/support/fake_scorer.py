@@ -7,7 +7,7 @@ import numpy as np
 
 from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.text_warnings import TextCounts
+from bertscore_onnx.scoring.inputs import TextCounts
 from bertscore_onnx.serving.worker import TIMED_TEXT
 from bertscore_onnx.signature import Signature
 

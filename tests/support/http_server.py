@@ -11,8 +11,8 @@ import httpx
 
 from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.server.app import create_app
-from bertscore_onnx.server.lifecycle import listen, make_server
 from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.run import listen, make_server
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bertscore_onnx.evaluation.meta import EvalSet, JudgedSystems, read_eval_set
+from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 
 FOLDER = Path(os.environ.get("METAEVAL", Path(__file__).parents[3] / "shared" / "data" / "metaeval"))
 needs_metaeval = pytest.mark.skipif(

@@ -1,6 +1,6 @@
 """The tokenizer of a bundle under the names of transformers, for what computes idf weights."""
 
-from bertscore_onnx.bundle.opening import Bundle
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 

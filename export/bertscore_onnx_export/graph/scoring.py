@@ -21,8 +21,7 @@ from bertscore_onnx.bundle.manifest import (
     SCORING_OUTPUTS,
     WEIGHTS_INPUT,
 )
-from bertscore_onnx_export.graph.io import load_graph, write_apart
-from bertscore_onnx_export.graph.nodes import Nodes
+from bertscore_onnx_export.graph.nodes import Nodes, load_graph, write_apart
 from bertscore_onnx_export.graph.write import INPUTS, OUTPUT
 
 _INPUT_IDS, _ATTENTION_MASK = INPUTS

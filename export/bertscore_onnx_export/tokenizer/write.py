@@ -11,12 +11,10 @@ from transformers.models.auto.tokenization_auto import get_tokenizer_config
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec
-from bertscore_onnx.text.special_tokens import SpecialToken
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, SpecialToken, TokenizerSpec
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
-from bertscore_onnx_export.tokenizer.conversions import Converted, convert
-from bertscore_onnx_export.tokenizer.conversions.byte_bpe import takes_prefix_space
+from bertscore_onnx_export.tokenizer.conversions import Converted, convert, takes_prefix_space
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 
 UNSTATED_LENGTH = 1_000_000

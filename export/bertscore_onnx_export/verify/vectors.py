@@ -1,14 +1,16 @@
 """The unit vectors that a model gives, and the check that its graph gives the same."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 from transformers import PreTrainedModel
 
-from bertscore_onnx.encoding.onnx_runtime.providers import load_onnxruntime
+from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import VerificationError
+from bertscore_onnx_export.model.families import Family, after_padding
 from bertscore_onnx_export.model.source import first_line
 
 HARMLESS = 1e-4
@@ -54,3 +56,30 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
                 f"The graph of a model of the type {model.config.model_type!r} differs from PyTorch by "
                 f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted."
             )
+
+
+# Learns by running a model what the table of families says of the tested ones.
+
+
+def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | None:
+    """Return the most tokens that a model can take; None where it has no bound.
+
+    For a family outside the table it is what the configuration gives, if the model runs at that length, or else what
+    RoBERTa's way of counting leaves of it.
+    """
+    longest = family.max_tokens(config)
+    if family.is_tested or longest is None:
+        return longest
+    try:
+        unit_vectors(model, *sample_ids(model, longest))
+    except (IndexError, RuntimeError):
+        return after_padding(config)
+    return longest
+
+
+def takes_padding(model: PreTrainedModel, family: Family) -> bool:
+    """Return whether padding leaves the vectors of the real tokens alone."""
+    if family.is_tested:
+        return family.padding
+    alone, padded = unit_vectors(model, *sample_ids(model, 9)), unit_vectors(model, *sample_ids(model, 9, padding=7))
+    return bool((alone - padded[..., :9, :]).abs().max() < HARMLESS)

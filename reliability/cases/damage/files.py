@@ -7,13 +7,7 @@ from pathlib import Path
 
 from bertscore_onnx.bundle.manifest import GRAPH_FILE
 from bertscore_onnx.bundle.store import MANIFEST
-from bertscore_onnx.errors import (
-    BundleNotFoundError,
-    DigestError,
-    GoldenScoreError,
-    ManifestError,
-    TokenizerError,
-)
+from bertscore_onnx.errors import BundleNotFoundError, DigestError, GoldenScoreError, ManifestError, TokenizerError
 from bertscore_onnx.text.spec import TOKENIZER_FILE
 from reliability.cases.damage.kind import Damage, link_out, seal
 

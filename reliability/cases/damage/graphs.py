@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.manifest import GRAPH_FILE
-from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import DigestError, GoldenScoreError, GraphError, UnsafePathError
 from reliability.cases.damage.kind import Damage, link_out, seal
 

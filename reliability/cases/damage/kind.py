@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import BundleError
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bertscore_onnx.bundle.bundle import MAX_MANIFEST_BYTES, read_manifest
 from bertscore_onnx.bundle.manifest import GRAPH_FILE
-from bertscore_onnx.bundle.opening import MAX_MANIFEST_BYTES, read_manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import (
     DigestError,

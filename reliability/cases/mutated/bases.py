@@ -12,8 +12,8 @@ import msgspec
 import sentencepiece
 from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.manifest import Manifest, write_manifest
-from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, SentencePieceSpec
 from reliability.cases.mutated.sealing import reseal
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from bertscore_onnx.bundle.digests import file_digest
 from bertscore_onnx.bundle.manifest import Manifest, write_manifest
-from bertscore_onnx.bundle.store import MANIFEST
+from bertscore_onnx.bundle.store import MANIFEST, file_digest
 
 Fields = dict[str, Any]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from bertscore_onnx.bundle.baseline import Baseline, read_baseline_file
+from bertscore_onnx.bundle.catalogue import Baseline, read_baseline_file
 from bertscore_onnx.errors import BaselineError, InputError
 
 

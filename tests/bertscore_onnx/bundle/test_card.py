@@ -3,8 +3,8 @@ import pytest
 import yaml
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.card import CARD_MARK, model_card, read_license
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.catalogue import Baseline
 
 FAMILIES = {
     "albert",

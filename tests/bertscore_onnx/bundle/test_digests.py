@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from bertscore_onnx.bundle import digests
-from bertscore_onnx.bundle.digests import cached_digest, file_digest
+from bertscore_onnx.bundle import store as digests
+from bertscore_onnx.bundle.store import cached_digest, file_digest
 
 XYZ = hashlib.sha256(b"xyz").hexdigest()
 ABC = hashlib.sha256(b"abc").hexdigest()
@@ -31,7 +31,7 @@ def read(monkeypatch):
         paths.append(path)
         return file_digest(path)
 
-    monkeypatch.setattr("bertscore_onnx.bundle.digests.file_digest", count)
+    monkeypatch.setattr("bertscore_onnx.bundle.store.file_digest", count)
     return paths
 
 

@@ -2,7 +2,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from bertscore_onnx.bundle.external_data import external_files
+from bertscore_onnx.bundle.bundle import external_files
 from bertscore_onnx.errors import GraphError
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import BundleNotFoundError, DigestError
 from bertscore_onnx.scoring.golden import difference_by_pairs
 from tests.support.processes import forks, in_forked_child
@@ -139,7 +139,7 @@ def test_two_links_to_one_file_are_read_once(bundle, tmp_path, home, monkeypatch
     second = shutil.copytree(first, first.parent / "second", symlinks=True)
     open_bundle(first)
     read = []
-    monkeypatch.setattr("bertscore_onnx.bundle.digests.file_digest", read.append)
+    monkeypatch.setattr("bertscore_onnx.bundle.store.file_digest", read.append)
     assert open_bundle(second).path == second
     assert read == []
 

@@ -7,7 +7,7 @@ import shutil
 import msgspec
 import pytest
 
-from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.errors import ManifestError
 
 GOLDEN = {"candidate": "a", "reference": "b", "precision": [1.0], "recall": [1.0], "f1": [1.0]}

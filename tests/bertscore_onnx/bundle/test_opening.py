@@ -5,9 +5,9 @@ import shutil
 import msgspec
 import pytest
 
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import (
     BundleError,
     BundleNotFoundError,
@@ -153,9 +153,9 @@ def test_a_manifest_must_vouch_for_a_sentencepiece_model(bundle, rewrite):
 
 def test_a_manifest_beyond_reason_is_not_read(bundle, monkeypatch):
     size = (bundle / "bertscore.json").stat().st_size
-    monkeypatch.setattr("bertscore_onnx.bundle.opening.MAX_MANIFEST_BYTES", size)
+    monkeypatch.setattr("bertscore_onnx.bundle.bundle.MAX_MANIFEST_BYTES", size)
     open_bundle(bundle)
-    monkeypatch.setattr("bertscore_onnx.bundle.opening.MAX_MANIFEST_BYTES", size - 1)
+    monkeypatch.setattr("bertscore_onnx.bundle.bundle.MAX_MANIFEST_BYTES", size - 1)
     with pytest.raises(ManifestError, match="more than the"):
         open_bundle(bundle)
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.cli.interpretation import interpretation
 
 pytestmark = pytest.mark.slow

@@ -80,7 +80,7 @@ def test_texts_are_written_in_utf_8_whatever_the_encoding(run_in_shell, tiny_bun
 
 def test_messages_of_several_threads_are_whole_lines():
     program = (
-        "from concurrent.futures import ThreadPoolExecutor; from bertscore_onnx.cli.messages import tell\n"
+        "from concurrent.futures import ThreadPoolExecutor; from bertscore_onnx.cli.terminal import tell\n"
         "with ThreadPoolExecutor(4) as pool: list(pool.map(tell, ['abc'] * 20_000))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertscore_onnx.cli.tables import print_table
+from bertscore_onnx.cli.terminal import print_table
 
 ROWS = [("NAME", "N", "LANGUAGES"), ("one-long-name", "12", "cs de en"), ("b", "3", "-")]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertscore_onnx.encoding.allocation import OWN_PAGES, ReusedMemory, uninitialized
+from bertscore_onnx.encoding.encoder import OWN_PAGES, ReusedMemory, uninitialized
 
 
 @pytest.mark.parametrize("shape", [(0, 0, 8), (1, 3, 4), (2, 300_000, 3), (OWN_PAGES // 4,)])

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.encoding.batching import plan_batches, plan_runs
+from bertscore_onnx.encoding.encoder import plan_batches, plan_runs
 
 
 def batches(lengths, *options):

@@ -5,10 +5,9 @@ import numpy as np
 import onnx
 import pytest
 
-from bertscore_onnx.bundle.opening import Bundle, open_bundle
-from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.model import OnnxModel
-from bertscore_onnx.encoding.onnx_runtime.providers import CPU, CUDA
+from bertscore_onnx.bundle.bundle import Bundle, open_bundle
+from bertscore_onnx.encoding.encoder import Encoder, OnnxModel
+from bertscore_onnx.encoding.providers import CPU, CUDA
 from bertscore_onnx.errors import ClosedError, DeviceError, GraphError, TokenizerError
 
 SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3])]
@@ -122,13 +121,13 @@ def test_a_file_that_is_no_graph_is_refused(bundle, tmp_path):
 
 
 def test_a_device_asked_for_by_name_is_never_replaced(bundle, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.encoding.onnx_runtime.sessions.choose_providers", lambda device: [CUDA])
+    monkeypatch.setattr("bertscore_onnx.encoding.session.choose_providers", lambda device: [CUDA])
     with pytest.raises(DeviceError, match="CUDAExecutionProvider cannot run"):
         Encoder(bundle, device="cuda")
 
 
 def test_without_a_name_the_cpu_takes_over_and_this_is_logged(bundle, monkeypatch, caplog):
-    monkeypatch.setattr("bertscore_onnx.encoding.onnx_runtime.sessions.choose_providers", lambda device: [CUDA, CPU])
+    monkeypatch.setattr("bertscore_onnx.encoding.session.choose_providers", lambda device: [CUDA, CPU])
     assert Encoder(bundle).provider == CPU.name
     assert "CUDAExecutionProvider cannot be used" in caplog.text
 

@@ -3,14 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertscore_onnx.bundle.opening import open_bundle
-from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.model import OnnxModel
-from bertscore_onnx.encoding.onnx_runtime.providers import CPU
-from bertscore_onnx.encoding.onnx_runtime.sessions import SharedSession
+from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.encoding.encoder import Encoder, OnnxModel
+from bertscore_onnx.encoding.providers import CPU
+from bertscore_onnx.encoding.session import SharedSession
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 
-SESSIONS = "bertscore_onnx.encoding.onnx_runtime.sessions"
+SESSIONS = "bertscore_onnx.encoding.session"
 
 SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3], [2, 9, 3])]
 INPUT_IDS = np.array([[2, 5, 3, 0], [2, 3, 0, 0], [2, 6, 7, 3], [2, 9, 3, 0], [2, 8, 3, 0]])

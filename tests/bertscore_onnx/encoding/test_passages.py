@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.bundle.opening import open_bundle
-from bertscore_onnx.encoding.passages import cut_passages
+from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.encoding.embeddings import cut_passages
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 

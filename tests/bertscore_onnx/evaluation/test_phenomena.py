@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.phenomena import phenomena
+from bertscore_onnx.evaluation.challenge_sets import phenomena
 from tests.support.metaeval import needs_metaeval, tq_autotest
 
 

@@ -5,8 +5,8 @@ import shutil
 import msgspec
 import pytest
 
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.bundle.store import Variant, bundle_folder
 from bertscore_onnx.errors import BundleError
 

@@ -9,8 +9,8 @@ import pytest
 
 from bertscore_onnx.errors import HubError, HubUnreachableError
 from bertscore_onnx.hub import pull
-from bertscore_onnx.hub.client import CHUNK
-from bertscore_onnx.hub.transfer import ATTEMPTS
+from bertscore_onnx.hub.download import ATTEMPTS
+from bertscore_onnx.hub.remote import CHUNK
 from tests.bertscore_onnx.hub.conftest import VARIANT
 
 pytestmark = pytest.mark.slow

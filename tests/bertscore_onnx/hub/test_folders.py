@@ -16,7 +16,7 @@ from bertscore_onnx.errors import (
     MissingExtraError,
 )
 from bertscore_onnx.hub import pull
-from bertscore_onnx.hub.transfer import ATTEMPTS
+from bertscore_onnx.hub.download import ATTEMPTS
 from tests.bertscore_onnx.hub.conftest import VARIANT
 
 
@@ -57,7 +57,7 @@ def test_a_server_that_declares_no_sizes_will_do(url, hub, place, bundles_in):
 
 
 def test_a_file_without_an_end_is_given_up(url, hub, home, bundles_in, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.hub.transfer.MAX_UNDECLARED", 1_000_000)
+    monkeypatch.setattr("bertscore_onnx.hub.download.MAX_UNDECLARED", 1_000_000)
     hub.endless = "model.onnx"
     with pytest.raises(HubError, match=r"more of model\.onnx than the 1,000,000 bytes"):
         pull(url)

@@ -110,6 +110,6 @@ def test_what_is_not_there_is_told(olah, git, all_layers_bundle):
 
 
 def digest_of(folder):
-    from bertscore_onnx.bundle.opening import read_manifest
+    from bertscore_onnx.bundle.bundle import read_manifest
 
     return read_manifest(folder).digest

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.errors import (
     BundleNotFoundError,
     DigestError,
@@ -272,7 +272,7 @@ class TestRefusals:
         assert bundles_in() == []
 
     def test_a_hub_that_says_nothing_is_given_up(self, hub, commit, monkeypatch):
-        monkeypatch.setattr("bertscore_onnx.hub.repository.TIMEOUT", 0.2)
+        monkeypatch.setattr("bertscore_onnx.hub.remote.TIMEOUT", 0.2)
         hub.silence = threading.Event()
         try:
             with pytest.raises(HubUnreachableError, match="org/tiny cannot be reached"):

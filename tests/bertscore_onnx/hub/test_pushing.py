@@ -5,9 +5,9 @@ import msgspec
 import pytest
 import yaml
 
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.card import CARD_MARK
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
 from bertscore_onnx.errors import DigestError, HubError, HubUnreachableError, InputError
 from bertscore_onnx.hub import pull, push
 from bertscore_onnx.scoring.golden import difference_by_pairs

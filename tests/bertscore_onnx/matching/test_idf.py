@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.matching.idf import document_frequency, idf_weights, uniform_weights
+from bertscore_onnx.matching.greedy import document_frequency, idf_weights, uniform_weights
 
 DOCUMENTS = [np.array([2, 0, 0, 3]), np.array([2, 1, 3]), np.array([2, 1, 3])]
 

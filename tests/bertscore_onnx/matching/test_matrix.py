@@ -31,7 +31,7 @@ def test_every_pair_scores_as_by_itself(scorer):
 @pytest.mark.parametrize("max_tokens", [1, 8, 13])
 def test_blocks_do_not_change_scores(scorer, monkeypatch, max_tokens):
     expected = of_each_pair(scorer, WITH_EMPTY, OTHERS)
-    monkeypatch.setattr("bertscore_onnx.matching.matrix.BLOCK_TOKENS", max_tokens)
+    monkeypatch.setattr("bertscore_onnx.matching.pairs.BLOCK_TOKENS", max_tokens)
     assert largest_difference(scorer.pairwise(WITH_EMPTY, OTHERS), expected) <= 1e-6
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import UnrelatedScores
-from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.errors import BaselineError
-from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling, rescale
+from bertscore_onnx.matching.weights import Rescaling, choose_rescaling, rescale
 from bertscore_onnx.scores import Scores
 
 

@@ -7,9 +7,9 @@ import onnx
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import (
     ClosedError,
     DigestError,
@@ -22,9 +22,8 @@ from bertscore_onnx.errors import (
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import idf_of_counts, idf_of_mapping, uniform
 from bertscore_onnx.scores import join_scores
-from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.scoring.inputs import TextCounts, collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
-from bertscore_onnx.scoring.text_warnings import TextCounts
 from tests.support.processes import forks, in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 

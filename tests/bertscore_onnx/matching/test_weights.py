@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.errors import IdfError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.weights import idf_of_counts, idf_of_mapping, uniform

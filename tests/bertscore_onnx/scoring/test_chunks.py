@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
 
-from bertscore_onnx.bundle.opening import open_bundle
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings
-from bertscore_onnx.encoding.encoded_texts import EncodedTexts
+from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings
 from bertscore_onnx.matching.weights import uniform
-from bertscore_onnx.scoring.chunks import Chunk
 from bertscore_onnx.scoring.inputs import Pairs, Texts
-from bertscore_onnx.scoring.pipeline import Pipeline
+from bertscore_onnx.scoring.pipeline import Chunk, Pipeline
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 
 from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
-from bertscore_onnx.scoring.document_counter import DocumentCounter
 from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
+from bertscore_onnx.scoring.tokenization import DocumentCounter
 from tests.support.scores import REFERENCES
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import GoldenScoreError
 from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance

@@ -1,6 +1,6 @@
 import pytest
 
-from bertscore_onnx.scoring.text_warnings import TextCounts
+from bertscore_onnx.scoring.inputs import TextCounts
 
 TRUNCATED = (
     "longer than 512 tokens and truncated, as bert-score does silently. What is beyond does not count; with "

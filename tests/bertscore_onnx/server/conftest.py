@@ -5,11 +5,11 @@ import shutil
 import msgspec
 import pytest
 
-from bertscore_onnx.bundle.baseline import Baseline
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import read_manifest
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models.registry import Models
+from bertscore_onnx.server.models import Models
 from tests.support.http_server import IDF_SENTENCES, FakeBatcher, counted, load_scorer, serving
 
 

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.server.api_keys import ApiKeys
+from bertscore_onnx.server.middleware import ApiKeys
 
 KEYS = ["correct-horse-battery", "another-long-key-1234"]
 

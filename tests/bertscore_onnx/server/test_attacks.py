@@ -8,10 +8,9 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from bertscore_onnx.server import admission
-from bertscore_onnx.server.endpoints import stream
+from bertscore_onnx.server import admission, stream
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models.registry import Models
+from bertscore_onnx.server.models import Models
 from tests.support.http_server import FakeBatcher, error_of, load_scorer, serving, wait_until
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
@@ -118,8 +117,8 @@ def test_a_stream_whose_client_goes_away_is_cancelled_while_it_is_scored(models,
 
 
 def test_tokens_are_counted_before_similarities_are_computed(client, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.server.endpoints.match.MAX_TOKENS", 4)
-    monkeypatch.setattr("bertscore_onnx.server.endpoints.match.token_similarity", pytest.fail)
+    monkeypatch.setattr("bertscore_onnx.server.endpoints.MAX_TOKENS", 4)
+    monkeypatch.setattr("bertscore_onnx.server.endpoints.token_similarity", pytest.fail)
     response = client.post("/v1/match", json={"candidate": "the cat sat on the mat", "reference": "a"})
     assert (response.status_code, error_of(response)["code"]) == (422, "too_long")
 
@@ -228,7 +227,7 @@ def test_no_more_than_a_queue_is_tokenised_at_a_time(rescaled_bundle, monkeypatc
 
 
 def test_the_clients_of_two_keys_are_told_apart(models, fake_batcher):
-    from bertscore_onnx.server.api_keys import ApiKeys
+    from bertscore_onnx.server.middleware import ApiKeys
 
     keys = ["one-long-key-of-a-client", "another-long-key-of-one"]
     batcher: FakeBatcher = fake_batcher()

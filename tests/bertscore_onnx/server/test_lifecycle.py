@@ -4,7 +4,7 @@ from contextlib import suppress
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.server.lifecycle import listen
+from bertscore_onnx.server.run import listen
 from tests.support.http_server import serving, wait_until
 
 BODY = b'{"pairs": [{"candidate": "a", "reference": "b"}]}'

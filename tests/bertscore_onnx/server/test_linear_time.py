@@ -12,12 +12,11 @@ import pytest
 
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx.server.requests.chunks import cut, score_values, to_pairs
-from bertscore_onnx.server.requests.decoding import decode_line, decode_score_body
-from bertscore_onnx.server.requests.errors import ApiError
-from bertscore_onnx.server.requests.schemas import PairBody, ScoreAnswer
-from bertscore_onnx.serving.request import Request, join_pieces, split_scores
-from bertscore_onnx.serving.turns import next_pieces
+from bertscore_onnx.server.errors import ApiError
+from bertscore_onnx.server.requests import decode_line, decode_score_body
+from bertscore_onnx.server.schemas import PairBody, ScoreAnswer
+from bertscore_onnx.server.work import cut, score_values, to_pairs
+from bertscore_onnx.serving.request import Request, join_pieces, next_pieces, split_scores
 from tests.support.fake_scorer import FakeScorer
 
 MAX_RATIO = 2.5

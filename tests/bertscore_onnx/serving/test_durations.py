@@ -1,4 +1,4 @@
-from bertscore_onnx.serving.durations import BOUNDS, DurationCounter
+from bertscore_onnx.serving.stats import BOUNDS, DurationCounter
 
 
 def test_durations_are_counted_up_to_their_bound():

@@ -14,7 +14,7 @@ from bertscore_onnx.errors import (
     QueueFullError,
     WorkerError,
 )
-from bertscore_onnx.serving import supervisor
+from bertscore_onnx.serving import worker as supervisor
 from tests.support.fake_scorer import GUARD, FakeScorer
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from bertscore_onnx.scores import Score
-from bertscore_onnx.similarity.page import MAX_CELLS, match_page
+from bertscore_onnx.similarity.render import MAX_CELLS, match_page
 from tests.support.token_similarity import stated_similarity
 
 FOUND = stated_similarity(["[CLS]", "cold", "day"], ["[CLS]", "freezing"], [[1, 0.1], [0.2, 0.75], [0.6, 0.3]])

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bertscore_onnx.similarity.terminal import columns, match_text
+from bertscore_onnx.similarity.render import columns, match_text
 from tests.support.token_similarity import stated_similarity
 
 FOUND = stated_similarity(

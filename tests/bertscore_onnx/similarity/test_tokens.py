@@ -7,8 +7,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from bertscore_onnx.similarity import TokenNames
-from bertscore_onnx.text.characters import BYTE_CHARACTERS
-from bertscore_onnx.text.special_tokens import SpecialToken
+from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
+from bertscore_onnx.text.spec import SpecialToken
 
 BYTES = {character: byte for byte, character in BYTE_CHARACTERS.items()}
 

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx.errors import MissingExtraError
-from bertscore_onnx.text.characters import MAX_CHARACTERS, CharacterMap
 from bertscore_onnx.text.normalizers import (
+    MAX_CHARACTERS,
     BasicTokenize,
+    CharacterMap,
     CleanQuotes,
     Lowercase,
     Moses,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.text.characters import any_of
-from bertscore_onnx.text.special_tokens import SpecialToken, bind_split
+from bertscore_onnx.text.normalizers import any_of
+from bertscore_onnx.text.spec import SpecialToken, bind_split
 
 SEP = SpecialToken(content="</s>", id=2)
 MASK = SpecialToken(content="<mask>", id=9, lstrip=True)

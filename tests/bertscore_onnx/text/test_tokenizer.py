@@ -12,8 +12,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from bertscore_onnx.errors import TokenizerError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import TokenizerSpec
-from bertscore_onnx.text.special_tokens import SpecialToken
+from bertscore_onnx.text.spec import SpecialToken, TokenizerSpec
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 VOCAB = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3, "b": 4, "c": 5}

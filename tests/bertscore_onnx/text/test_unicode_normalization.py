@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.text.unicode_normalization import normalize
+from bertscore_onnx.text.normalizers import normalize
 
 MARKS = [one for one in map(chr, range(0x300, 0x20000)) if unicodedata.combining(unicodedata.normalize("NFD", one)[0])]
 LETTERS = "aeÅé ǖ한ᄀ\u1161\u11a8\u09c7\u09be\u034f😀\ud800"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
-from bertscore_onnx.text.word_cache import CACHE_SIZE, WordEncoder, has_words
+from bertscore_onnx.text.tokenizer import CACHE_SIZE, WordEncoder, has_words
 
 
 def wordpiece() -> Tokenizer:

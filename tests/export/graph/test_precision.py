@@ -7,10 +7,8 @@ import onnx
 import onnxruntime
 import pytest
 from bertscore_onnx_export.graph import write
-from bertscore_onnx_export.graph.fp16 import convert_to_fp16
-from bertscore_onnx_export.graph.fuse import fuse
-from bertscore_onnx_export.graph.int8 import WEIGHT_LIMIT, quantize_to_int8
-from bertscore_onnx_export.graph.io import load_graph, replace_graph
+from bertscore_onnx_export.graph.nodes import load_graph, replace_graph
+from bertscore_onnx_export.graph.precision import WEIGHT_LIMIT, convert_to_fp16, fuse, quantize_to_int8
 from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
@@ -19,7 +17,7 @@ from onnx.numpy_helper import from_array, to_array
 from safetensors.torch import load_file, save_file
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import UnsupportedFamilyError, VerificationError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from tests.support.shared_folders import export_once

@@ -8,7 +8,7 @@ from onnxruntime import InferenceSession
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from tests.support.scores import CANDIDATES, REFERENCES
 from tests.support.scoring_graph import PlainSession
 

@@ -15,8 +15,8 @@ from bertscore_onnx_export.model.source import Source
 from safetensors.torch import load_file, save_file
 
 from bertscore_onnx import __version__
+from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, Manifest
-from bertscore_onnx.bundle.opening import Bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
 from tests.support.tiny_models import LAYERS, SETTINGS, save_tiny_model

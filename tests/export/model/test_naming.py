@@ -9,7 +9,7 @@ from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
 from transformers import AutoModel
 
-from bertscore_onnx.bundle.opening import open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError
 
 pytestmark = pytest.mark.usefixtures("home")

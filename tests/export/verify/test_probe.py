@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from bertscore_onnx_export.pipeline import export_model
-from bertscore_onnx_export.verify.probe import max_tokens, takes_padding
+from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding
 from transformers import BertTokenizer
 
-from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.bundle.bundle import read_manifest
 from tests.export.verify.conftest import Load
 from tests.support.tiny_models import POSITIONS, SETTINGS, save_tiny_model
 

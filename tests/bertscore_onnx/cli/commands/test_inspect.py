@@ -11,9 +11,9 @@ import numpy as np
 import onnx
 import pytest
 
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import read_manifest
+from bertscore_onnx.bundle.store import file_digest
 
 
 def test_shows_the_manifest(run, tiny_bundle):

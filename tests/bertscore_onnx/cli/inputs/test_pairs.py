@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bertscore_onnx.cli.inputs.files import InputFile
-from bertscore_onnx.cli.inputs.pairs import open_pairs
+from bertscore_onnx.cli.inputs import InputFile, open_pairs
 from bertscore_onnx.errors import InputError
 
 UNEQUAL = (

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bertscore_onnx.cli.options.completion import complete_model
+from bertscore_onnx.cli.options import complete_model
 
 
 def test_names_of_the_catalogue_are_completed(home):

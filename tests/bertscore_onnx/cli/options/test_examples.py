@@ -6,7 +6,7 @@ import pytest
 from typer.main import get_command
 
 from bertscore_onnx.cli import app
-from bertscore_onnx.cli.options.examples import EXAMPLES
+from bertscore_onnx.cli.options import EXAMPLES
 
 COMMANDS = get_command(app).commands
 LINES = [line.strip() for examples in EXAMPLES.values() for line in examples.strip().splitlines()]

@@ -4,7 +4,7 @@ import pytest
 from typer.main import get_command
 
 from bertscore_onnx.cli import app
-from bertscore_onnx.cli.options.names import with_option_names
+from bertscore_onnx.cli.options import with_option_names
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.cli.outputs.delimited import DelimitedReport
+from bertscore_onnx.cli.outputs import DelimitedReport
 from bertscore_onnx.scores import Score
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

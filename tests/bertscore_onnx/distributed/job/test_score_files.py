@@ -12,7 +12,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.distributed.job import score_files
 from bertscore_onnx.errors import InputError, UnknownModelError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.scoring.document_counter import count_documents
+from bertscore_onnx.scoring.tokenization import count_documents
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bertscore_onnx.distributed.job.engines.tasks import MAX_PARTS, MAX_ROWS, cut_tasks
-from bertscore_onnx.distributed.job.parts import cut_parts
-from bertscore_onnx.distributed.job.rows import InputTable
+from bertscore_onnx.distributed.engines import MAX_PARTS, MAX_ROWS, cut_tasks
+from bertscore_onnx.distributed.parts import cut_parts
+from bertscore_onnx.distributed.rows import InputTable
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from bertscore_onnx.encoding.onnx_runtime import providers
-from bertscore_onnx.encoding.onnx_runtime.sessions import open_session
+from bertscore_onnx.encoding import providers
+from bertscore_onnx.encoding.session import open_session
 from bertscore_onnx.errors import DeviceError, InputError, MissingExtraError
 
 

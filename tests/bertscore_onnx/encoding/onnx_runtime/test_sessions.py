@@ -12,15 +12,15 @@ import numpy as np
 import onnx
 import pytest
 
-from bertscore_onnx.bundle.digests import file_digest
+from bertscore_onnx.bundle.bundle import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.opening import Bundle, open_bundle, read_manifest
-from bertscore_onnx.encoding.onnx_runtime.providers import CPU, CUDA, OPENVINO
-from bertscore_onnx.encoding.onnx_runtime.sessions import SharedSession, open_session
+from bertscore_onnx.bundle.store import file_digest
+from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
+from bertscore_onnx.encoding.session import SharedSession, open_session
 from bertscore_onnx.errors import ClosedError, DeviceError, DigestError, GraphError, InputError
 from tests.support.processes import forks, in_forked_child
 
-SESSIONS = "bertscore_onnx.encoding.onnx_runtime.sessions"
+SESSIONS = "bertscore_onnx.encoding.session"
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
 
 @forks
 def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle):
-    from bertscore_onnx.encoding.onnx_runtime import sessions as module
+    from bertscore_onnx.encoding import session as module
 
     shared = in_latency_mode(bundle)
     with module._opening:

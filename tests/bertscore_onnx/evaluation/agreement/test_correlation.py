@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.agreement import average, correlate, correlate_pairs, outliers, system_means
+from bertscore_onnx.evaluation.correlation import average, correlate, correlate_pairs, outliers, system_means
 
 ORACLES = {
     "pearson": stats.pearsonr,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.agreement import darr
+from bertscore_onnx.evaluation.relative_ranking import darr
 
 
 def test_it_counts_as_a_loop_does():

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.agreement import binomial_interval, hybrid_systems, select_by_each, select_models
+from bertscore_onnx.evaluation.hybrid import binomial_interval, hybrid_systems, select_by_each, select_models
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_all_judged_systems_are_as_likely(human):
 
 
 def test_scores_are_means_of_the_outputs(human, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.evaluation.agreement.hybrid.CHUNK_CELLS", 35)
+    monkeypatch.setattr("bertscore_onnx.evaluation.hybrid.CHUNK_CELLS", 35)
     hybrids = hybrid_systems(human, num_hybrids=50)
     expected = [
         np.mean([human[system, segment] for system, segment in zip(row, hybrids.segments, strict=True)])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import MissingExtraError
-from bertscore_onnx.evaluation.agreement import correlate, williams
+from bertscore_onnx.evaluation.correlation import correlate
+from bertscore_onnx.evaluation.metric_tests import williams
 
 SCORES = np.random.default_rng(0).normal(size=(2, 3, 4))
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.agreement import pairwise_accuracy, soft_pairwise_accuracy, superiority
+from bertscore_onnx.evaluation.correlation import pairwise_accuracy, soft_pairwise_accuracy, superiority
 
 
 def test_accuracy_is_pooled_over_language_pairs():

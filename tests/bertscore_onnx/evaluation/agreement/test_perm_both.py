@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.agreement import clusters, correlate, correlate_pairs, perm_both, system_means
+from bertscore_onnx.evaluation.correlation import correlate, correlate_pairs, system_means
+from bertscore_onnx.evaluation.metric_tests import clusters, perm_both
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +61,7 @@ def test_it_does_not_depend_on_chunks(level, monkeypatch):
     rng = np.random.default_rng(2)
     human, *metrics = rng.normal(size=(4, 6, 11))
     whole = perm_both(human, metrics, level=level, permutations=50)
-    monkeypatch.setattr(import_module("bertscore_onnx.evaluation.agreement.perm_both"), "CHUNK_CELLS", 7 * 66)
+    monkeypatch.setattr(import_module("bertscore_onnx.evaluation.metric_tests"), "CHUNK_CELLS", 7 * 66)
     assert np.array_equal(perm_both(human, metrics, level=level, permutations=50).p, whole.p)
 
 

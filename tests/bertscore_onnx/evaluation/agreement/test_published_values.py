@@ -2,13 +2,13 @@
 
 import pytest
 
-from bertscore_onnx.evaluation.agreement import (
+from bertscore_onnx.evaluation.correlation import (
     correlate,
     correlate_pairs,
-    darr,
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
+from bertscore_onnx.evaluation.relative_ranking import darr
 from tests.support.metaeval import needs_metaeval, wmt19, wmt20, wmt23
 
 pytestmark = [pytest.mark.slow, needs_metaeval]

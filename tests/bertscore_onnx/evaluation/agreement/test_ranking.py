@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.agreement import average_precision, roc_auc
+from bertscore_onnx.evaluation.auc import average_precision, roc_auc
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bertscore_onnx.evaluation.agreement import tie_calibrated_accuracy
+from bertscore_onnx.evaluation.correlation import tie_calibrated_accuracy
 
 
 def accuracy_at(epsilon, human, metric):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.agreement import williams
+from bertscore_onnx.evaluation.metric_tests import williams
 
 
 def test_it_is_the_equation():

@@ -12,7 +12,7 @@ from sacrebleu.significance import PairedTest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation import compare
-from bertscore_onnx.evaluation.unrelated import add_to_bundle, compute_baseline, percentile
+from bertscore_onnx.evaluation.baselines import add_to_bundle, compute_baseline, percentile
 from tests.conftest import WORDS
 
 SEGMENTS = 40

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from bertscore_onnx.evaluation.layers import resampling
-from bertscore_onnx.evaluation.layers.resampling import resampled_pearson
+from bertscore_onnx.evaluation import layers as resampling
+from bertscore_onnx.evaluation.layers import resampled_pearson
 
 
 @pytest.fixture

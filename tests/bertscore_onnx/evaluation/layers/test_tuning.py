@@ -10,8 +10,7 @@ from scipy.stats import pearsonr
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, UnknownLayerError
-from bertscore_onnx.evaluation.layers import tune_layers
-from bertscore_onnx.evaluation.layers.tuning import _p_values
+from bertscore_onnx.evaluation.layers import _p_values, tune_layers
 from tests.conftest import WORDS
 
 NUM_ROWS = 24
@@ -163,7 +162,7 @@ def test_p_is_uniform_where_two_layers_are_as_good():
     """Two layers with independent noise of one size: the better one is so by chance."""
     from scipy.stats import kstest
 
-    from bertscore_onnx.evaluation.layers.resampling import resampled_pearson
+    from bertscore_onnx.evaluation.layers import resampled_pearson
 
     rng = np.random.default_rng(5)
     found = []

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.meta import JudgedSystems, MetricScores, meta_evaluate
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores
+from bertscore_onnx.evaluation.meta import meta_evaluate
 from tests.support.metaeval import needs_metaeval, wmt19, wmt23
 
 

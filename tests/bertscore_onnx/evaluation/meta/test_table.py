@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.meta import EvalSet, JudgedSystems, MetricScores, meta_evaluate, read_eval_set
+from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores
+from bertscore_onnx.evaluation.meta import meta_evaluate
 from tests.support.eval_sets import write_eval_set
 
 

@@ -5,7 +5,8 @@ import pytest
 import sacrebleu
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.meta import SystemTexts, score_system_texts
+from bertscore_onnx.evaluation.judged_systems import SystemTexts
+from bertscore_onnx.evaluation.metrics import score_system_texts
 
 REFERENCES = (
     ("the cat sat on the mat",),

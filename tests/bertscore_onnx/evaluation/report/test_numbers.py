@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertscore_onnx.evaluation.report.numbers import count, equals, fixed, p_value, percent, signed
+from bertscore_onnx.evaluation.report.wording import count, equals, fixed, p_value, percent, signed
 from tests.support.comparisons import metric_result
 
 BERTSCORE, TER = (metric_result(name, ["a", "b"], [[0.5], [0.6]]) for name in ("bertscore", "ter"))

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertscore_onnx.evaluation.comparison.results import MetricResult, PairResult, SystemResult
-from bertscore_onnx.evaluation.report.readings import read
+from bertscore_onnx.evaluation.comparison import MetricResult, PairResult, SystemResult
+from bertscore_onnx.evaluation.report.wording import read
 
 
 def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):

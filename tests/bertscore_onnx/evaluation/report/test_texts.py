@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertscore_onnx.evaluation.report.texts import MAX_CHARACTERS, isolated, shortened, visible
+from bertscore_onnx.evaluation.report.wording import MAX_CHARACTERS, isolated, shortened, visible
 
 
 @pytest.mark.parametrize(

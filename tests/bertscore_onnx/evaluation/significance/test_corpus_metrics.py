@@ -10,7 +10,8 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
 from bertscore_onnx.errors import InputError, MissingExtraError
-from bertscore_onnx.evaluation.significance import approximate_randomization, corpus_metric, paired_bootstrap
+from bertscore_onnx.evaluation.metrics import corpus_metric
+from bertscore_onnx.evaluation.significance import approximate_randomization, paired_bootstrap
 from tests.support.metaeval import FOLDER, needs_metaeval
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertscore_onnx.evaluation.significance.resampling import bootstrap_indices, kept_segments
+from bertscore_onnx.evaluation.significance import bootstrap_indices, kept_segments
 
 
 @pytest.mark.parametrize("num_segments", [1, 37, 3001])

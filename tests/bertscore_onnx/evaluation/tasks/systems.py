@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertscore_onnx.evaluation.meta.judged_systems import JudgedSystems, MetricScores, SystemTexts
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts
 
 
 def judged(human, metrics, *, systems=None, texts=None, people=frozenset(), language_pair="cs-en"):

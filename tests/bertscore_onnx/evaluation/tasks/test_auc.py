@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.tasks import SegmentScores, auc_of_labels
+from bertscore_onnx.evaluation.auc import auc_of_labels
+from bertscore_onnx.evaluation.metrics import SegmentScores
 
 
 def loop_average_precision(labels, scores):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.tasks import darr_by_language_pair
+from bertscore_onnx.evaluation.relative_ranking import darr_by_language_pair
 from tests.bertscore_onnx.evaluation.tasks.systems import judged
 from tests.support.metaeval import needs_metaeval, wmt20
 

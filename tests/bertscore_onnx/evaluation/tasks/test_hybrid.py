@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.agreement import hybrid_systems, williams
-from bertscore_onnx.evaluation.tasks import HybridSettings, hybrid_by_language_pair
+from bertscore_onnx.evaluation.hybrid import HybridSettings, hybrid_by_language_pair, hybrid_systems
+from bertscore_onnx.evaluation.metric_tests import williams
 from tests.bertscore_onnx.evaluation.tasks.systems import judged
 
 FEW = HybridSettings(num_hybrids=60, num_candidates=5, num_trials=200, seed=1)

@@ -6,7 +6,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.tasks import PhenomenonExample, phenomena_of_texts
+from bertscore_onnx.evaluation.challenge_sets import PhenomenonExample, phenomena_of_texts
 from tests.support.metaeval import needs_metaeval, tq_autotest
 
 pytest.importorskip("sacrebleu")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.opening import open_bundle, read_manifest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.errors import BaselineError, BundleError, InputError
-from bertscore_onnx.evaluation.unrelated import add_to_bundle, check_bundle, compute_baseline, percentile
-from bertscore_onnx.hub.origins import Origin, add_origin
+from bertscore_onnx.evaluation.baselines import add_to_bundle, check_bundle, compute_baseline, percentile
+from bertscore_onnx.hub.source import Origin, add_origin
 from tests.conftest import WORDS
 
 RNG = np.random.default_rng(1)

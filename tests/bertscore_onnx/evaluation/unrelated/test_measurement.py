@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import sem
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.baseline import read_baseline_file
+from bertscore_onnx.bundle.catalogue import read_baseline_file
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.unrelated import compute_baseline, draw_pairs, measurement, short_texts
+from bertscore_onnx.evaluation import baselines as measurement
+from bertscore_onnx.evaluation.baselines import compute_baseline, draw_pairs, short_texts
 from tests.conftest import WORDS
 
 RNG = np.random.default_rng(0)

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.unrelated import draw_pairs, pairs, short_texts
+from bertscore_onnx.evaluation import baselines as pairs
+from bertscore_onnx.evaluation.baselines import draw_pairs, short_texts
 
 TEXTS = [f"text {number}" for number in range(21)]
 

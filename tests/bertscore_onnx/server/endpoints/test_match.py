@@ -5,8 +5,8 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models.registry import Models
-from bertscore_onnx.server.requests.schemas import MatchAnswer
+from bertscore_onnx.server.models import Models
+from bertscore_onnx.server.schemas import MatchAnswer
 from bertscore_onnx.similarity import TokenNames, token_similarity
 from tests.support.http_server import error_of, load_scorer, serving
 

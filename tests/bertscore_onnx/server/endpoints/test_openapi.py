@@ -7,11 +7,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-from bertscore_onnx.server.api_keys import ApiKeys
 from bertscore_onnx.server.app import create_app
-from bertscore_onnx.server.endpoints.openapi import openapi_document
+from bertscore_onnx.server.endpoints import openapi_document
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.middleware import OPEN_PATHS
+from bertscore_onnx.server.middleware import OPEN_PATHS, ApiKeys
 from tests.support.http_server import serving
 
 JSON, NDJSON, OCTETS = "application/json", "application/x-ndjson", "application/octet-stream"

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from bertscore_onnx.server.api_keys import ApiKeys
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models.registry import Models
+from bertscore_onnx.server.middleware import ApiKeys
+from bertscore_onnx.server.models import Models
 from tests.support.browser import chromium, contrast, luminance, prefer
 from tests.support.http_server import load_scorer, serving
 

@@ -3,8 +3,8 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models.registry import Models
-from bertscore_onnx.server.requests.schemas import ModelList, ScoreAnswer
+from bertscore_onnx.server.models import Models
+from bertscore_onnx.server.schemas import ModelList, ScoreAnswer
 from tests.support.http_server import IDF_SENTENCES, error_of, load_scorer, serving
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]

@@ -8,7 +8,7 @@ import sys
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bertscore_onnx.server.access_log import JsonLines
+from bertscore_onnx.server.request_log import JsonLines
 from tests.support.http_server import access_lines, serving
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}, {"candidate": "a", "reference": "b"}]}

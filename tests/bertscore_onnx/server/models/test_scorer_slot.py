@@ -9,8 +9,7 @@ from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.errors import ClosedError, IdfError, WorkerError
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models.registry import Models
-from bertscore_onnx.server.models.scorer_slot import SharedModel
+from bertscore_onnx.server.models import Models, SharedModel
 from tests.support.fake_scorer import GUARD
 from tests.support.http_server import IDF_SENTENCES, counted, load_scorer, wait_until
 

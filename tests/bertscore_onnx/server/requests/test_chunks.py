@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bertscore_onnx.errors import QueueFullError
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx.server.requests.chunks import cut, in_order, score_chunk
+from bertscore_onnx.server.work import cut, in_order, score_chunk
 
 PAIRS = collect_pairs(["a"], ["b"])
 
@@ -70,7 +70,7 @@ def test_an_error_of_work_comes_at_its_place():
 
 
 def test_an_api_error_of_the_chunks_comes_after_their_results():
-    from bertscore_onnx.server.requests.errors import ApiError
+    from bertscore_onnx.server.errors import ApiError
 
     emitted, _, error = run_in_order(7, slow_at_first, ApiError(408, "read_timeout", "Late."))
     assert emitted == [*range(7)]

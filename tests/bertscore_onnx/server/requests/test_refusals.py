@@ -6,15 +6,9 @@ import threading
 
 import pytest
 
-from bertscore_onnx.errors import (
-    DeadlineError,
-    DrainingError,
-    EncodingError,
-    QueueFullError,
-    WorkerError,
-)
-from bertscore_onnx.server.api_keys import ApiKeys
+from bertscore_onnx.errors import DeadlineError, DrainingError, EncodingError, QueueFullError, WorkerError
 from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.middleware import ApiKeys
 from tests.support.http_server import FakeBatcher, access_lines, error_of, serving, wait_until
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}

@@ -2,9 +2,8 @@
 
 import pytest
 
-from bertscore_onnx.cli.inputs.columns import candidate_column, reference_columns
-from bertscore_onnx.cli.inputs.files import InputFile, open_input
-from bertscore_onnx.tables.files.formats import format_of
+from bertscore_onnx.cli.inputs import InputFile, candidate_column, open_input, reference_columns
+from bertscore_onnx.tables.sources import format_of
 
 
 @pytest.fixture

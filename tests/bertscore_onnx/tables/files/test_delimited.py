@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.cli.inputs.columns import candidate_column, reference_columns
+from bertscore_onnx.cli.inputs import candidate_column, reference_columns
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.files.delimited import Dialect, read_delimited
-from bertscore_onnx.tables.files.sources import Source
+from bertscore_onnx.tables.readers import Dialect, read_delimited
+from bertscore_onnx.tables.sources import Source
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -85,7 +85,7 @@ def test_what_is_wrong_is_told_with_its_place(write, read_rows, content, told):
 
 
 def test_a_row_of_many_lines_is_bounded(monkeypatch, tmp_path, read_rows):
-    monkeypatch.setattr("bertscore_onnx.tables.files.delimited.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("bertscore_onnx.tables.readers.MAX_LINE_BYTES", 1000)
     path = tmp_path / "pipe.csv"
     os.mkfifo(path)
     endless = os.open(path, os.O_RDWR)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.cli.inputs.columns import candidate_column, reference_columns
+from bertscore_onnx.cli.inputs import candidate_column, reference_columns
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.files.json_lines import read_json_lines
-from bertscore_onnx.tables.files.sources import Source
+from bertscore_onnx.tables.readers import read_json_lines
+from bertscore_onnx.tables.sources import Source
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PAIR = '{"candidate": "a", "reference": "b"}\n'

@@ -8,8 +8,7 @@ import threading
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.files.lines import read_lines
-from bertscore_onnx.tables.files.sources import open_source
+from bertscore_onnx.tables.sources import open_source, read_lines
 
 BLOCK = 8192
 """How many bytes Python reads at a time."""
@@ -194,12 +193,12 @@ def test_the_lines_before_a_damaged_one_are_read(pipe):
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r"])
 def test_a_line_of_the_greatest_length_is_read(write, monkeypatch, end):
-    monkeypatch.setattr("bertscore_onnx.tables.files.lines.MAX_LINE_BYTES", 10)
+    monkeypatch.setattr("bertscore_onnx.tables.sources.MAX_LINE_BYTES", 10)
     assert read_texts(write("texts.txt", f"one{end or chr(10)}{'ü' * 5}{end}")) == ["one", "üüüüü"]
 
 
 def test_a_longer_line_is_refused_before_it_is_read_to_its_end(monkeypatch, tmp_path):
-    monkeypatch.setattr("bertscore_onnx.tables.files.lines.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("bertscore_onnx.tables.sources.MAX_LINE_BYTES", 1000)
     path = tmp_path / "pipe"
     os.mkfifo(path)
     endless = os.open(path, os.O_RDWR)

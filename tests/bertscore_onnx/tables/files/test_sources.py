@@ -10,8 +10,7 @@ import zipfile
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.files.lines import read_lines
-from bertscore_onnx.tables.files.sources import open_source
+from bertscore_onnx.tables.sources import open_source, read_lines
 
 TEXT = "eins\nzwölf\n".encode()
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bertscore_onnx.scoring.document_counter import count_documents
+from bertscore_onnx.scoring.tokenization import count_documents
 
 TABLE = "id,candidate,reference\n1,the cat sat,a cat sat\n2,a house,the red house\n3,it,a\n"
 

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from bertscore_onnx.cli.inputs.judgements import read_table
+from bertscore_onnx.cli.judgements import read_table
 from bertscore_onnx.errors import InputError
 
 

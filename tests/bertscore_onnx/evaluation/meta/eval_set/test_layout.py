@@ -3,7 +3,7 @@
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.meta import EvalSet
+from bertscore_onnx.evaluation.eval_set import EvalSet
 from tests.support.eval_sets import write, write_eval_set
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.meta import EvalSet, read_eval_set
+from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
 from tests.support.eval_sets import BLEU, HUMAN, score_lines, write, write_eval_set
 from tests.support.metaeval import FOLDER, needs_metaeval
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.meta import check_names, score_files
+from bertscore_onnx.evaluation.eval_set import check_names, score_files
 
 
 def read_as_mt_metrics_eval_does(content):

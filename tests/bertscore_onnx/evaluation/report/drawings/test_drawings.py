@@ -5,9 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from bertscore_onnx.evaluation.report.drawings import distributions, intervals, length_differences, scatter
-from bertscore_onnx.evaluation.report.drawings.lengths import length_buckets
-from bertscore_onnx.evaluation.report.drawings.scatter import LEFT, SIDE, TOP
+from bertscore_onnx.evaluation.report.charts import (
+    LEFT,
+    SIDE,
+    TOP,
+    distributions,
+    intervals,
+    length_buckets,
+    length_differences,
+    scatter,
+)
 from tests.support.comparisons import metric_result
 
 

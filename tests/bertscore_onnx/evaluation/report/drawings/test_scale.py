@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bertscore_onnx.evaluation.report.drawings.scale import Scale, scale_over
+from bertscore_onnx.evaluation.report.charts import Scale, scale_over
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""The commands that score whole collections of files."""

@@ -1,0 +1,134 @@
+"""`bertscore-onnx inspect`: shows what a bundle is, and checks that it still gives its scores."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bertscore_onnx.cli.options import complete_model
+from bertscore_onnx.cli.terminal import print_table
+from bertscore_onnx.errors import GoldenScoreError
+
+if TYPE_CHECKING:
+    from bertscore_onnx.bundle.bundle import Bundle
+    from bertscore_onnx.bundle.manifest import Manifest
+
+
+def inspect(
+    bundle: Annotated[
+        str,
+        typer.Argument(
+            metavar="BUNDLE",
+            help="The path of a bundle, or a model's name, as `score` takes it.",
+            autocompletion=complete_model,
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda where it is offered]")
+    ] = None,
+    isolate: Annotated[
+        bool,
+        typer.Option(
+            "--isolate", help="Check it on the CPU in a process of its own, with limits of memory and time (Linux)."
+        ),
+    ] = False,
+) -> None:
+    """Show a bundle and check its scores.
+
+    Reads all its files for their digests, and recomputes the scores that it was exported with.
+    """
+    import msgspec
+
+    from bertscore_onnx.bundle.resolver import resolve_bundle
+    from bertscore_onnx.hub import local_path
+    from bertscore_onnx.scoring.golden import difference_by_pairs, golden_difference, golden_pipeline, golden_tolerance
+
+    if isolate:
+        device = _isolate(bundle, device)
+    found = resolve_bundle(local_path(bundle), all_layers=None)
+    if not as_json:
+        print_table(_describe(found))
+    with golden_pipeline(found.path, device=device) as pipeline:
+        difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
+        provider = pipeline.encoder.provider
+    by_graph = difference_by_pairs(pipeline.bundle, device=device) if found.manifest.has_scoring_graph else None
+    if as_json:
+        golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
+        if by_graph is not None:
+            golden["scoring_graph_difference"] = by_graph
+        manifest = msgspec.to_builtins(found.manifest)
+        print(json.dumps({"path": str(found.path), "manifest": manifest, "golden": golden}, allow_nan=False))
+    else:
+        pairs = len(found.manifest.golden)
+        print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")
+        if by_graph is not None:
+            print(f"By the scoring graph they differ from these scores by {by_graph:.1e} at most.")
+    if not difference <= tolerance:
+        raise GoldenScoreError(
+            f"The golden scores of {found.path} differ by {difference:.1e} on {provider}; at most "
+            f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
+        )
+    if by_graph is not None and not by_graph <= tolerance:
+        raise GoldenScoreError(
+            f"The scores of the scoring graph of {found.path} differ by {by_graph:.1e} on {provider}; at most "
+            f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
+        )
+
+
+def _isolate(bundle: str, device: str | None) -> str:
+    """Go on in a process with limits, and return the device for it."""
+    from bertscore_onnx.cli.isolation import go_on_in_child
+
+    if device not in (None, "cpu"):
+        raise typer.BadParameter("with --isolate a bundle is checked on the CPU; leave out one.", param_hint="--device")
+    folder = Path(bundle)
+    if not folder.is_dir():
+        raise typer.BadParameter("expected the folder of a bundle, not a model's name.", param_hint="BUNDLE")
+    go_on_in_child(folder)
+    return "cpu"
+
+
+def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
+    """Return what the manifest says, as names and values."""
+    manifest = bundle.manifest
+    measured = sorted(manifest.unrelated_scores.items())
+    return [
+        ("path", str(bundle.path)),
+        ("model", manifest.model_id),
+        ("revision", manifest.revision or "-"),
+        ("family", manifest.family),
+        ("layer", f"all of {manifest.num_layers}" if manifest.all_layers else str(manifest.num_layers)),
+        ("precision", f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of PyTorch's scores"),
+        ("hidden size", str(manifest.hidden_size)),
+        ("vocabulary", f"{manifest.vocab_size} ids"),
+        ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
+        ("graph", f"{', '.join(manifest.inputs)} -> {manifest.output}"),
+        ("tokenizer", f"{manifest.tokenizer_mode}; {manifest.tokenizer_differences} edge-case texts get other ids"),
+        *_slow_tokenizer(manifest),
+        ("scoring graph", _scoring_graph(manifest)),
+        ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
+        ("measured", ", ".join(f"{code} from {one.num_pairs:,} pairs" for code, one in measured) or "-"),
+        ("exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())),
+        *((name, f"sha256 {digest}, as exported") for name, digest in manifest.files.items()),
+        ("bundle", f"sha256 {manifest.digest}, format version {manifest.format_version}"),
+    ]
+
+
+def _slow_tokenizer(manifest: "Manifest") -> Iterator[tuple[str, str]]:
+    """Yield how the ids differ from the slow tokenizer's, where both were tried."""
+    from msgspec import UNSET
+
+    if (slow := manifest.slow_differences) is not UNSET:
+        yield "slow tokenizer", f"gives {slow.num_different} of {slow.num_texts} texts other ids"
+
+
+def _scoring_graph(manifest: "Manifest") -> str:
+    from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
+
+    if not manifest.has_scoring_graph:
+        return "-"
+    inputs = ", ".join((*SCORING_INPUTS, WEIGHTS_INPUT))
+    return f"{inputs} -> {', '.join(SCORING_OUTPUTS)}; exported within {manifest.scoring_difference:.1e} of its scores"

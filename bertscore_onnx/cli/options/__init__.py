@@ -1,1 +1,0 @@
-"""The options of the commands: several values of one, their names in messages, completion, and examples."""

@@ -1,1 +1,0 @@
-"""The tasks of `bertscore-onnx meta`, a file each: from its options to what is printed."""

@@ -1,1 +1,0 @@
-"""What the task `correlation` prints and writes."""

@@ -1,0 +1,404 @@
+"""Correlation of a metric with people, over judged pairs: flat, by segment or by system.
+
+Pearson's r, Spearman's ρ (Pearson's of midranks) and Kendall's τ (M. G. Kendall, "The treatment of ties in ranking
+problems", Biometrika 1945). Places without a judgement are left out. A side that is constant has no value.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import InputError, needs_extra
+
+# What people and metrics say about systems × segments, checked, and a measure that may have no value.
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number computed from judgements, or the reason why there is none."""
+
+    value: float | None
+    """None where the data gives no value."""
+    n: int
+    """What it was computed from: judged pairs of scores, or pairs of systems."""
+    groups: int = 1
+    """How many values it is the mean of; 1 where it is none, 0 where it has no value."""
+    left_out: int = 0
+    """How many groups had no value, and are not part of the mean."""
+    reason: str = ""
+    """Why there is no value; empty where there is one."""
+
+
+def no_value(reason: str, n: int) -> Measure:
+    """Return a measure without a value."""
+    return Measure(None, n, groups=0, left_out=1, reason=reason)
+
+
+def average(measures: Sequence[Measure]) -> Measure:
+    """Average the measures that have a value, such as those of several language pairs, each with the same weight.
+
+    Args:
+        measures: at least one, each of one group.
+
+    Raises:
+        InputError: there are none.
+    """
+    if not measures:
+        raise InputError("There are no measures to average. Give at least one.")
+    values = [one.value for one in measures if one.value is not None]
+    n = sum(one.n for one in measures if one.value is not None)
+    left_out = len(measures) - len(values)
+    if not values:
+        reasons = ", ".join(sorted({one.reason for one in measures}))
+        return Measure(None, 0, groups=0, left_out=left_out, reason=f"no group has a value: {reasons}")
+    return Measure(float(np.mean(values)), n, groups=len(values), left_out=left_out)
+
+
+def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floats, Floats]:
+    """Check human scores against those of a metric, and return both as float64.
+
+    Args:
+        human: scores by people, (systems, segments), or one per system, (systems,); NaN where nobody judged.
+        metric: scores of the metric, in the same places; finite wherever people judged.
+        ndim: how many dimensions both have.
+
+    Raises:
+        InputError: their shapes differ or have another number of dimensions, or a score is missing or infinite.
+    """
+    human, metric = np.asarray(human, dtype=np.float64), np.asarray(metric, dtype=np.float64)
+    axes = ("system", "segment")[:ndim]
+    if human.ndim != ndim or human.shape != metric.shape:
+        shape = ", ".join(f"{axis}s" for axis in axes)
+        raise InputError(
+            f"Human scores of shape {human.shape} and metric scores of shape {metric.shape}; "
+            f"expected both as ({shape}), in the same order."
+        )
+    for side, is_wrong in (("People", np.isinf(human)), ("The metric", ~np.isnan(human) & ~np.isfinite(metric))):
+        if is_wrong.any():
+            place = ", ".join(f"{axis} {at}" for axis, at in zip(axes, np.argwhere(is_wrong)[0], strict=True))
+            raise InputError(
+                f"{side} gave no finite score at {place} (counted from 0). Give one, or NaN as the human score "
+                f"to leave the place out."
+            )
+    return human, metric
+
+
+def system_means(scores: Floats) -> Floats:
+    """Average each system's scores over the segments that have one.
+
+    Args:
+        scores: (systems, segments), NaN where nobody judged.
+
+    Returns:
+        One score per system, (systems,).
+
+    Raises:
+        InputError: the scores have another shape, or a system has none.
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 2:
+        raise InputError(f"The scores have the shape {scores.shape}; expected (systems, segments).")
+    counts = (~np.isnan(scores)).sum(axis=1)
+    if not counts.all():
+        raise InputError(f"System {counts.argmin()} (counted from 0) has no judged segment. Leave it out.")
+    means: Floats = np.nansum(scores, axis=1) / counts
+    return means
+
+
+def scipy_stats() -> Any:
+    """Return `scipy.stats`.
+
+    Raises:
+        MissingExtraError: scipy is not installed.
+    """
+    with needs_extra("evaluation", "This statistic"):
+        from scipy import stats
+    return stats
+
+
+Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c"]
+COEFFICIENTS = ("pearson", "spearman", "kendall_b", "kendall_c")
+Grouping = Literal["all", "segment", "system"]
+GROUPINGS = ("all", "segment", "system")
+OUTLIER = 2.5
+"""Robust z above which a system is an outlier: Mathur et al., "Tangled up in BLEU", ACL 2020, section 3.1."""
+
+
+def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson", by: Grouping = "all") -> Measure:
+    """Correlate a metric's segment scores with people's.
+
+    Args:
+        human: (systems, segments), NaN where nobody judged.
+        metric: (systems, segments), finite where people judged.
+        coefficient: `kendall_b` corrects for ties of either side, `kendall_c` for the number of distinct scores.
+        by: over all judged pairs at once; or within each segment, or each system, and then the mean of these values.
+
+    Returns:
+        The correlation in [-1, 1]. Groups without a value are left out of the mean and counted; `n` counts the pairs
+        in the others.
+
+    Raises:
+        InputError: shapes differ, a score is missing, or a coefficient or grouping is unknown.
+        MissingExtraError: Kendall's τ was asked for and scipy is not installed.
+    """
+    human, metric = judged_scores(human, metric)
+    if by not in GROUPINGS:
+        raise InputError(f"There is no grouping {by!r}; expected one of {', '.join(GROUPINGS)}.")
+    if by == "all":
+        return correlate_pairs(human.ravel(), metric.ravel(), coefficient=coefficient)
+    if by == "segment":
+        human, metric = human.T, metric.T
+    return average([correlate_pairs(*pairs, coefficient=coefficient) for pairs in zip(human, metric, strict=True)])
+
+
+def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson") -> Measure:
+    """Correlate two rows of scores, such as those of systems.
+
+    Args:
+        human: (n,), NaN where nobody judged.
+        metric: (n,), finite where people judged.
+        coefficient: as `correlate` has it.
+
+    Raises:
+        InputError, MissingExtraError: as `correlate` says.
+    """
+    human, metric = judged_scores(human, metric, ndim=1)
+    if coefficient not in COEFFICIENTS:
+        raise InputError(f"There is no coefficient {coefficient!r}; expected one of {', '.join(COEFFICIENTS)}.")
+    is_judged = ~np.isnan(human)
+    human, metric = human[is_judged], metric[is_judged]
+    n = len(human)
+    if n < 2:
+        return no_value(f"{n} judged, and a correlation needs two", n)
+    for side, scores in (("people's", human), ("the metric's", metric)):
+        if (scores == scores[0]).all():
+            return no_value(f"{side} scores are constant", n)
+    if coefficient == "pearson":
+        return Measure(pearson(human, metric), n)
+    if coefficient == "spearman":
+        return Measure(pearson(midranks(human), midranks(metric)), n)
+    return Measure(_kendall(human, metric, coefficient[-1]), n)
+
+
+def pearson(human: Floats, metric: Floats) -> float:
+    """Return Pearson's r of two rows, (n,), of which neither is constant."""
+    human, metric = _unit(human), _unit(metric)
+    return float(np.clip(human @ metric, -1, 1))
+
+
+def midranks(scores: Floats) -> Floats:
+    """Rank scores from 1, the lowest, (n,); equal scores share the mean of their ranks."""
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return ranks[place]
+
+
+def outliers(system_scores: Floats) -> NDArray[np.bool_]:
+    """Find the systems whose human score is far from the others': |x − median| / (1.4826·MAD) > 2.5.
+
+    Mathur et al., "Tangled up in BLEU", ACL 2020, section 3.1. One such system can make any metric correlate.
+
+    Args:
+        system_scores: by people, (systems,), finite.
+
+    Returns:
+        True for outliers, (systems,). Where more than half the scores are the same, MAD is 0 and gives no scale to
+        measure distance by: no system is an outlier then.
+
+    Raises:
+        InputError: the scores have another shape, or are not finite.
+    """
+    scores = np.asarray(system_scores, dtype=np.float64)
+    if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
+        raise InputError(f"System scores of shape {scores.shape}; expected (systems,), all finite, at least one.")
+    distance = np.abs(scores - np.median(scores))
+    scale = 1.4826 * np.median(distance)
+    is_outlier: NDArray[np.bool_] = (scale > 0) & (distance > OUTLIER * scale)
+    return is_outlier
+
+
+def _unit(scores: Floats) -> Floats:
+    """Centre scores and divide by their norm, whose squares neither overflow nor vanish; (n,)."""
+    centred = scores - scores.mean()
+    centred /= np.abs(centred).max()
+    unit: Floats = centred / np.linalg.norm(centred)
+    return unit
+
+
+def _kendall(human: Floats, metric: Floats, variant: str) -> float:
+    return float(scipy_stats().kendalltau(human, metric, variant=variant).statistic)
+
+
+# Agreement on pairs of systems: pairwise accuracy, and soft pairwise accuracy, which weighs how sure each side is.
+# Kocmi et al., "To Ship or Not to Ship", WMT 2021; Thompson et al., "Improving Statistical Significance in Human
+# Evaluation of Automatic Metrics via Soft Pairwise Accuracy", WMT 2024.
+
+
+ROUNDING = 1e-9
+"""Sums of signed scores closer than this share of their absolute sum are equal; they differ by rounding."""
+
+
+def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measure:
+    """Return the share of pairs of systems that a metric orders as people do, pooled over language pairs.
+
+    A tie of one side agrees only with a tie of the other.
+
+    Args:
+        language_pairs: for each, the system scores by people and by the metric, each (systems,). Systems are compared
+            within their language pair alone. A system without a judgement, NaN, is left out.
+
+    Returns:
+        The share in [0, 1]; `n` counts the pairs of systems.
+
+    Raises:
+        InputError: shapes differ, or a score is missing or infinite.
+    """
+    agreements = [_agreements(human, metric) for human, metric in language_pairs]
+    pairs = sum(len(one) for one in agreements)
+    if not pairs:
+        return no_value("no language pair has two judged systems", 0)
+    return Measure(sum(int(one.sum()) for one in agreements) / pairs, pairs)
+
+
+def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
+    """Return 1 − the mean over pairs of systems of |p by people − p by the metric| (SPA, section 3 of the paper).
+
+    p says how likely a system is to be ahead of another by as much if the two were the same (`superiority`).
+
+    Args:
+        human: (systems, segments), NaN where nobody judged. Only segments judged for every system count.
+        metric: (systems, segments), finite where people judged.
+        permutations: how often each pair of systems is permuted.
+        seed: of the permutations; 4 draws those of mt-metrics-eval.
+
+    Returns:
+        SPA in [0, 1]; `n` counts the pairs of systems.
+
+    Raises:
+        InputError: shapes differ, a score is missing or infinite, or there are no permutations.
+    """
+    human, metric = judged_scores(human, metric)
+    is_judged = ~np.isnan(human).any(axis=0)
+    if len(human) < 2:
+        return no_value("a pair needs two systems", 0)
+    if not is_judged.any():
+        return no_value("no segment is judged for every system", 0)
+    by_people, by_metric = (
+        superiority(scores[:, is_judged], permutations=permutations, seed=seed) for scores in (human, metric)
+    )
+    upper = np.triu_indices(len(human), 1)
+    return Measure(float(1 - np.abs(by_people - by_metric)[upper].mean()), len(upper[0]))
+
+
+def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> Floats:
+    """Test for every pair of systems whether the first is better, by paired permutation of their segments.
+
+    The two outputs of a segment are swapped with probability ½. The same swaps serve all pairs, so that one matrix
+    product of signs and scores answers for all (mt-metrics-eval: `pairwise_paired_permutation_test.py`).
+
+    Args:
+        scores: (systems, segments), all finite.
+        permutations, seed: as `soft_pairwise_accuracy` has them.
+
+    Returns:
+        p that system i is better than j, (systems, systems): the share of permutations with Δ* ≥ Δ = xᵢ − xⱼ. Values
+        that are equal but for rounding count as equal. On the diagonal 1.
+
+    Raises:
+        InputError: the scores have another shape, one is not finite, or there are no permutations.
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 2 or not np.isfinite(scores).all():
+        raise InputError(f"The scores have the shape {scores.shape}; expected (systems, segments), all finite.")
+    if permutations < 1:
+        raise InputError(f"{permutations} permutations; expected at least one, such as 1000.")
+    rng = np.random.default_rng(seed)
+    signs = 2 * np.rint(rng.random((permutations, scores.shape[1]), dtype=np.float32)) - 1
+    permuted = signs @ scores.T  # (permutations, systems)
+    totals = scores.sum(axis=1)
+    slack = ROUNDING * np.abs(scores).sum()
+    p = np.empty((len(scores), len(scores)))
+    for system, total in enumerate(totals):
+        delta = total - totals  # (systems,)
+        p[system] = (permuted[:, system, None] - permuted >= delta - slack).mean(axis=0)
+    return p
+
+
+def _agreements(human: Floats, metric: Floats) -> NDArray[np.bool_]:
+    """Say for each pair of systems whether both sides order it alike, (pairs,)."""
+    human, metric = judged_scores(human, metric, ndim=1)
+    is_judged = ~np.isnan(human)
+    human, metric = human[is_judged], metric[is_judged]
+    first, second = np.triu_indices(len(human), 1)
+    agreements: NDArray[np.bool_] = np.sign(human[first] - human[second]) == np.sign(metric[first] - metric[second])
+    return agreements
+
+
+# acc*_eq, pairwise accuracy with tie calibration: Deutsch, Foster and Freitag, "Ties Matter", EMNLP 2023.
+
+
+DIGITS = 12
+"""Accuracies that agree to this digit are equal: below it they differ by the rounding of sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class TieCalibratedAccuracy:
+    """How often a metric agrees with people on which of two systems did better on a segment, or that neither did."""
+
+    value: float | None
+    """acc*_eq in [0, 1]; None where no segment has two judged systems."""
+    epsilon: float | None
+    """The difference up to which two scores of the metric count as tied; None where there is no value."""
+    pairs: int
+    """Judged pairs of systems, over all segments."""
+    segments: int
+    """Segments with at least one such pair."""
+    reason: str = ""
+    """Why there is no value; empty where there is one."""
+
+
+def tie_calibrated_accuracy(human: Floats, metric: Floats) -> TieCalibratedAccuracy:
+    """Find the ε at which a metric agrees best with people, and how often it agrees then.
+
+    A segment's accuracy is (concordant pairs + pairs tied in both) / all pairs, section 5 of the paper; ε is one for
+    the whole set and maximises the mean over segments, section 6 (mt-metrics-eval: `tau_optimization.py`, with every
+    pair in the sample). People tie where their scores are equal, the metric where |Δ| ≤ ε. Of several ε that are
+    equally good, the smallest is taken; ε = 0 is among them.
+
+    Args:
+        human: (systems, segments), NaN where nobody judged; such pairs are left out.
+        metric: (systems, segments), finite where people judged.
+
+    Raises:
+        InputError: shapes differ, or a score is missing or infinite.
+    """
+    human, metric = judged_scores(human, metric)
+    first, second = np.triu_indices(len(human), 1)
+    human_delta = (human[first] - human[second]).T  # (segments, pairs)
+    is_judged = ~np.isnan(human_delta)
+    counts = is_judged.sum(axis=1)
+    pairs, segments = int(counts.sum()), int((counts > 0).sum())
+    if not pairs:
+        return TieCalibratedAccuracy(None, None, 0, 0, reason="no segment has two judged systems")
+
+    share = np.repeat(1 / np.maximum(counts, 1), counts) / segments  # a pair's part in the mean, (judged pairs,)
+    human_delta = human_delta[is_judged]
+    metric_delta = (metric[first] - metric[second]).T[is_judged]
+    is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
+    # Once ε reaches its |Δ|, a pair is tied for the metric: right if people tie too, and no longer concordant.
+    gain = share * ((human_delta == 0).astype(np.int64) - is_concordant)
+    distance = np.abs(metric_delta)
+    order = np.argsort(distance)
+    thresholds, starts = np.unique(distance[order], return_index=True)
+    gains = np.add.reduceat(gain[order], starts)
+    if thresholds[0] > 0:
+        thresholds, gains = np.append(0, thresholds), np.append(0, gains)
+    accuracy = share[is_concordant].sum() + np.cumsum(gains)
+    best = int(accuracy.round(DIGITS).argmax())
+    return TieCalibratedAccuracy(float(accuracy[best]), float(thresholds[best]), pairs, segments)

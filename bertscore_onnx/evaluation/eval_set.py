@@ -1,0 +1,405 @@
+"""Reads one language pair of an `EvalSet`: systems by segment, with what people and metrics gave them."""
+
+import logging
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation.correlation import Floats
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts, mean_by_system
+
+# A folder with a test set in the layout of mt-metrics-eval: what is there, by name. sources/LP.txt a segment in each
+# line, as in all texts references/LP.REFERENCE.txt system-outputs/LP/SYSTEM.txt human-scores/LP.GOLD.{seg,sys}.score
+# as `score_files` reads them metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score What is not needed may be missing.
+
+
+LEVELS = ("seg", "sys")
+ALL_REFERENCES = "all"
+"""What stands for all references together."""
+NO_REFERENCE = "src"
+"""What stands for the source alone."""
+MOST_SHOWN = 12
+
+
+class EvalSet:
+    """The folder; its files are listed when they are asked for."""
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        """Take the folder.
+
+        Raises:
+            InputError: it holds no judgements.
+        """
+        self.folder = Path(folder)
+        self._golds: dict[str, list[str]] = {}
+        for name in self._files("human-scores", "", ".score"):
+            language_pair, *gold, level = name.split(".")
+            if gold and level in LEVELS and ".".join(gold) not in self._golds.setdefault(language_pair, []):
+                self._golds[language_pair].append(".".join(gold))
+        if not self._golds:
+            raise InputError(
+                f"{self.folder} has no judgements; expected a folder in the layout of mt-metrics-eval, with files such "
+                "as human-scores/he-en.mqm.seg.score."
+            )
+
+    @property
+    def language_pairs(self) -> list[str]:
+        """Those with judgements."""
+        return [*self._golds]
+
+    def golds(self, language_pair: str) -> list[str]:
+        """Return the names of the judgements of a language pair.
+
+        Raises:
+            InputError: there is no such language pair, with those there are.
+        """
+        return self._golds[self._known(language_pair, self.language_pairs, "language pair with judgements")]
+
+    def references(self, language_pair: str) -> list[str]:
+        """Return the names of the references of a language pair."""
+        return self._files("references", f"{language_pair}.", ".txt")
+
+    def outputs(self, language_pair: str) -> list[str]:
+        """Return the names of the systems with outputs."""
+        return self._files(f"system-outputs/{language_pair}", "", ".txt")
+
+    def metrics(self, language_pair: str) -> list[str]:
+        """Return the names of the metrics with scores of a language pair, such as BLEU-refB."""
+        names = (name.rpartition(".") for name in self._files(f"metric-scores/{language_pair}", "", ".score"))
+        return [*dict.fromkeys(name for name, _, level in names if level in LEVELS and "-" in name)]
+
+    def gold(self, language_pair: str, name: str | None) -> str:
+        """Return the judgements to take: those of this name, or the only ones there are.
+
+        Raises:
+            InputError: there are no such judgements, or several and none is named; with those there are.
+        """
+        golds = self.golds(language_pair)
+        if name is None:
+            return self._only(golds, f"kinds of judgements of {language_pair}", "gold")
+        return self._known(name, golds, f"gold of {language_pair}")
+
+    def reference(self, language_pair: str, name: str | None) -> str:
+        """Return the reference to use: the one of this name, or else the only one that texts or metrics have.
+
+        Raises:
+            InputError: there is no such reference, or several and none is named; with those there are.
+        """
+        of_metrics = dict.fromkeys(metric.rpartition("-")[2] for metric in self.metrics(language_pair))
+        if name is None:
+            of_metrics.pop(NO_REFERENCE, None)
+            there = [*of_metrics] if len(of_metrics) == 1 else self.references(language_pair) or [*of_metrics]
+            return self._only(there, f"references of {language_pair}", "reference") if there else NO_REFERENCE
+        if name in (ALL_REFERENCES, NO_REFERENCE, *of_metrics):
+            return name
+        there = self.references(language_pair)
+        for part in name.split("."):
+            self._known(part, [*dict.fromkeys([*there, *of_metrics])], f"reference of {language_pair}")
+        return name
+
+    def references_in(self, language_pair: str, reference: str) -> frozenset[str]:
+        """Return the references that a name stands for, such as `refA.refB`, `all` or `src`."""
+        if reference == NO_REFERENCE:
+            return frozenset()
+        return frozenset(self.references(language_pair) if reference == ALL_REFERENCES else reference.split("."))
+
+    def chosen_metrics(self, language_pair: str, names: Sequence[str], reference: str) -> list[str]:
+        """Return the metrics to read: those of these names, or else all that have the reference.
+
+        Raises:
+            InputError: one of them has no scores, with the nearest names.
+        """
+        there = self.metrics(language_pair)
+        if names:
+            kind = f"metric with scores of {language_pair}"
+            return [*dict.fromkeys(self._known(name, there, kind) for name in names)]
+        return [name for name in there if name.rpartition("-")[2] == reference]
+
+    def _files(self, folder: str, prefix: str, suffix: str) -> list[str]:
+        """Return what stands between prefix and suffix in the names of a folder's files."""
+        try:
+            names = sorted(file.name for file in (self.folder / folder).iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise InputError(f"Cannot read {self.folder / folder} ({error.strerror}).") from error
+        return [
+            name[len(prefix) : -len(suffix)]
+            for name in names
+            if name.startswith(prefix) and name.endswith(suffix) and not name.startswith(".")
+        ]
+
+    def _known(self, name: str, there: Sequence[str], kind: str) -> str:
+        if name in there:
+            return name
+        near = get_close_matches(name, there, n=1)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"{self.folder} has no {kind} called {name!r}; it has {_listed(there)}.{meant}")
+
+    def _only(self, there: Sequence[str], kind: str, argument: str) -> str:
+        if len(there) == 1:
+            return there[0]
+        raise InputError(f"{self.folder} has {len(there)} {kind}: {_listed(there)}. Name one as `{argument}`.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return ", ".join(names[:MOST_SHOWN]) + more if names else "none"
+
+
+# Files of scores as mt-metrics-eval has them: `SYSTEM SCORE` in each line, those of a system in order of segments.
+
+
+NO_SCORE = "None"
+NOT_IN_FILE_NAMES = "/\\\0"
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a text file in UTF-8, without what ends them; a byte order mark is left out.
+
+    Raises:
+        InputError: it cannot be read, or is not UTF-8, which names the line.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"Cannot read {path} ({error.strerror}).") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError(f"{path}, line {line}: this is not UTF-8. Save the file in UTF-8.") from error
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_scores(path: Path) -> dict[str, Floats]:
+    """Return the scores of each system in a file, (scores,), NaN where there is none, which is `None` in the file.
+
+    Args:
+        path: the file; tabs or spaces stand between the fields.
+
+    Raises:
+        InputError: it cannot be read, has no scores, or a line is something else than a system and its score; it
+            names the line.
+    """
+    scores: dict[str, list[float]] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        fields = line.split()
+        if len(fields) != 2:
+            raise InputError(
+                f"{path}, line {number}: {len(fields)} fields; expected the name of a system and its score."
+            )
+        system, text = fields
+        scores.setdefault(system, []).append(_score(text, f"{path}, line {number}"))
+    if not scores:
+        raise InputError(f"{path} is empty; expected the name of a system and its score in each line.")
+    return {system: np.array(values, dtype=np.float64) for system, values in scores.items()}
+
+
+def _score(text: str, place: str) -> float:
+    if text == NO_SCORE:
+        return math.nan
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        raise InputError(
+            f"{place}: the score {shown!r} is none; expected a number, or {NO_SCORE} where there is no score."
+        )
+    return score
+
+
+def check_names(language_pair: str, systems: Iterable[str], metrics: Iterable[str]) -> None:
+    """Check that files of scores can be written for these names.
+
+    Raises:
+        InputError: a name of a system is empty or has spaces, or another cannot name a file.
+    """
+    for system in systems:
+        if system.split() != [system]:
+            raise InputError(
+                f"{language_pair}: the system {system!r} cannot stand in a file of scores, for its name is empty "
+                "or has spaces. Give it another name."
+            )
+    for kind, name in (("language pair", language_pair), *(("metric", metric) for metric in metrics)):
+        if name in ("", ".", "..") or {*name} & {*NOT_IN_FILE_NAMES}:
+            raise InputError(f"The {kind} {name!r} cannot name a file. Give it another name.")
+
+
+def score_files(metric: str, systems: Sequence[str], levels: Mapping[str, Floats | None]) -> dict[str, str]:
+    """Return the files of a metric by name, with their content, which mt-metrics-eval reads.
+
+    Args:
+        metric: its name, with the reference at its end, such as BLEU-refB.
+        systems: their names, as `check_names` wants them.
+        levels: the scores by level, `sys` as (systems,) and `seg` as (systems, segments), NaN where there is none;
+            None where a level has no scores.
+    """
+    return {
+        f"{metric}.{level}.score": _lines(systems, scores) for level, scores in levels.items() if scores is not None
+    }
+
+
+def _lines(systems: Sequence[str], scores: Floats) -> str:
+    rows = zip(systems, scores.reshape(len(systems), -1).tolist(), strict=True)
+    return "".join(
+        f"{system}\t{NO_SCORE if math.isnan(score) else repr(score)}\n" for system, row in rows for score in row
+    )
+
+
+_log = logging.getLogger(__name__)
+
+
+def read_eval_set(
+    eval_set: EvalSet,
+    language_pair: str,
+    *,
+    gold: str | None = None,
+    reference: str | None = None,
+    metrics: Sequence[str] = (),
+    with_texts: bool = False,
+) -> JudgedSystems:
+    """Read a language pair.
+
+    Its systems are all that people judged or that have outputs, less the references in use. Another reference, which
+    is a person's translation, counts as a system.
+
+    Args:
+        eval_set: the folder.
+        language_pair: such as he-en.
+        gold: the judgements, such as mqm; None where there is one kind.
+        reference: the reference in use, several as `refA.refB` or `all`, or none as `src`. None for the only one that
+            metrics, or else texts, have.
+        metrics: the scores to read, each METRIC-REFERENCE; none for all that have this reference, of which those that
+            lack a judged system are left out, with a warning in the log.
+        with_texts: whether to read outputs and references, those of systems that nobody judged too.
+
+    Raises:
+        InputError: something of this is not there, with what is; or a file is damaged, with its line.
+    """
+    gold = eval_set.gold(language_pair, gold)
+    reference = eval_set.reference(language_pair, reference)
+    in_use = eval_set.references_in(language_pair, reference)
+    chosen = eval_set.chosen_metrics(language_pair, metrics, reference)
+
+    people = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{gold}")
+    systems = sorted((people.systems | {*(eval_set.outputs(language_pair) if with_texts else ())}) - in_use)
+    segments = _Segments()
+    human_segment = people.segment_scores(systems, segments)
+    human_system = people.system_scores(systems, human_segment)
+    is_judged = ~np.isnan(human_system)
+    if human_segment is not None:
+        is_judged |= ~np.isnan(human_segment).all(axis=1)
+    texts = _texts(eval_set, language_pair, systems, sorted(in_use), segments) if with_texts else None
+
+    scores = {}
+    judged = [system for system, has_any in zip(systems, is_judged, strict=True) if has_any]
+    for name in chosen:
+        files = _Scores(eval_set.folder / "metric-scores" / language_pair / name)
+        if (lacking := files.lacking(judged)) and not metrics:
+            _log.warning("%s is left out: %s", name, lacking)
+            continue
+        if lacking:
+            raise InputError(lacking)
+        segment = files.segment_scores(systems, segments)
+        scores[name] = MetricScores(files.system_scores(systems, segment), segment, base_name=name.rpartition("-")[0])
+    if chosen and not scores:
+        raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that people judged.")
+    return JudgedSystems(
+        language_pair,
+        tuple(systems),
+        human_system,
+        human_segment,
+        scores,
+        gold=gold,
+        reference=reference,
+        segments=tuple(str(number) for number in range(1, segments.count + 1)),
+        people=frozenset(systems) & frozenset(eval_set.references(language_pair)),
+        texts=texts,
+    )
+
+
+class _Segments:
+    """How many segments there are: as many as the first file has that is asked."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._origin = ""
+
+    def check(self, count: int, what: str) -> None:
+        if not self._origin:
+            self.count, self._origin = count, what
+        elif count != self.count:
+            raise InputError(
+                f"{what} has {count} lines, and {self._origin} has {self.count}; expected one for each segment."
+            )
+
+
+class _Scores:
+    """The files of one gold or metric, at either level."""
+
+    def __init__(self, stem: Path) -> None:
+        paths = {level: stem.with_name(f"{stem.name}.{level}.score") for level in ("seg", "sys")}
+        self._paths = {level: path for level, path in paths.items() if path.exists()}
+        self._scores = {level: read_scores(path) for level, path in self._paths.items()}
+
+    @property
+    def systems(self) -> set[str]:
+        return {system for scores in self._scores.values() for system in scores}
+
+    def lacking(self, judged: Sequence[str]) -> str:
+        """Say which system that people judged has no line; nothing where each has one."""
+        for level, scores in self._scores.items():
+            for system in judged:
+                if system not in scores:
+                    return (
+                        f"{self._paths[level]} has no line of the system {system}, which people judged. Add its "
+                        "scores; or, where this is the reference that the metric took, name it as `reference`."
+                    )
+        return ""
+
+    def segment_scores(self, systems: Sequence[str], segments: _Segments) -> Floats | None:
+        """Return the scores of segments, (systems, segments), NaN for a system without any; None without a file."""
+        if "seg" not in self._scores:
+            return None
+        for system, values in self._scores["seg"].items():
+            segments.check(len(values), f"the system {system} in {self._paths['seg']}")
+        missing = np.full(segments.count, np.nan)
+        return np.array([self._scores["seg"].get(system, missing) for system in systems])
+
+    def system_scores(self, systems: Sequence[str], segment_scores: Floats | None) -> Floats:
+        """Return the scores of systems, (systems,), NaN where there is none: their own, or else means of segments."""
+        if "sys" not in self._scores:
+            return np.full(len(systems), np.nan) if segment_scores is None else mean_by_system(segment_scores)
+        for system, values in self._scores["sys"].items():
+            if len(values) > 1:
+                raise InputError(f"{self._paths['sys']} has {len(values)} lines of the system {system}; expected one.")
+        return np.array([self._scores["sys"].get(system, [np.nan])[0] for system in systems])
+
+
+def _texts(
+    eval_set: EvalSet, language_pair: str, systems: Sequence[str], references: Sequence[str], segments: _Segments
+) -> SystemTexts:
+    if not references:
+        raise InputError(f"{language_pair}: there is no reference to score the outputs against. Name a `reference`.")
+
+    def lines(path: Path) -> list[str]:
+        texts = read_lines(path)
+        segments.check(len(texts), str(path))
+        return texts
+
+    folder = eval_set.folder
+    of_references = [lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
+    outputs = tuple(tuple(lines(folder / "system-outputs" / language_pair / f"{name}.txt")) for name in systems)
+    of_segment = tuple(zip(*of_references, strict=True))
+    return SystemTexts(outputs, tuple(of_segment for _ in systems))

@@ -1,0 +1,392 @@
+"""Correlates the scores of every layer with people's, as bert-score's `tune_layers.py` does, and tests the best."""
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.errors import InputError, UnknownLayerError
+from bertscore_onnx.evaluation.correlation import correlate_pairs
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.scoring.inputs import Reference
+
+# Pearson's r in bootstrap resamples, of many metrics at a time: weighted sums, which are matrix products.
+
+
+Floats = NDArray[np.float64]
+
+SLICE = 1 << 14
+"""Segments whose products are in memory at a time."""
+
+LEAST_VARIANCE = 1e-12
+"""Relative to that of all segments; less than this is a resample of equal scores, but for rounding."""
+
+
+def resampled_pearson(
+    human: Floats, metrics: NDArray[np.floating], rng: np.random.Generator, num_resamples: int
+) -> Floats:
+    """Draw segments with replacement, the same for all metrics, and correlate each metric with people in them.
+
+    Args:
+        human: (segments,), not constant.
+        metrics: (metrics, segments).
+        rng: draws the segments.
+        num_resamples: how many times.
+
+    Returns:
+        Pearson's r, (resamples, metrics); NaN where a side is constant in a resample.
+    """
+    num_metrics, num_segments = metrics.shape
+    human = _standardised(human.reshape(1, -1))[0]
+    centre = metrics.mean(axis=1, dtype=np.float64, keepdims=True)
+    scale = _scale(metrics.std(axis=1, dtype=np.float64, keepdims=True))
+    correlations = []
+    for indices in bootstrap_indices(rng, num_segments, num_resamples):
+        counts = _counts(indices, num_segments) / num_segments  # (rows, segments)
+        sums = np.zeros((len(indices), 2 + 3 * num_metrics))
+        for start in range(0, num_segments, SLICE):
+            some = slice(start, start + SLICE)
+            people, metric = human[some], (metrics[:, some] - centre) / scale
+            moments = np.concatenate([[people, people**2], metric, metric**2, metric * people])
+            sums += counts[:, some] @ moments.T
+        correlations.append(_pearson_of(sums, num_metrics))
+    return np.concatenate(correlations)
+
+
+def _pearson_of(sums: Floats, num_metrics: int) -> Floats:
+    """Return Pearson's r from means of products, (resamples, metrics)."""
+    people, people_squared = sums[:, :1], sums[:, 1:2]
+    metric, squared, product = (sums[:, 2 + i * num_metrics : 2 + (i + 1) * num_metrics] for i in range(3))
+    variances = np.stack(np.broadcast_arrays(people_squared - people**2, squared - metric**2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = (product - people * metric) / np.sqrt(variances.prod(axis=0))
+    return np.where((variances > LEAST_VARIANCE).all(axis=0), np.clip(r, -1, 1), np.nan)
+
+
+def _counts(indices: NDArray[np.int64], num_segments: int) -> Floats:
+    """Return how often each segment was drawn in each resample, (resamples, segments)."""
+    rows = len(indices)
+    places = indices + num_segments * np.arange(rows)[:, None]
+    return np.bincount(places.ravel(), minlength=rows * num_segments).reshape(rows, num_segments).astype(np.float64)
+
+
+def _standardised(scores: Floats) -> Floats:
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    standardised: Floats = centred / _scale(centred.std(axis=1, keepdims=True))
+    return standardised
+
+
+def _scale(deviations: Floats) -> Floats:
+    """Return standard deviations to divide by: 1 where the scores are constant."""
+    return np.where(deviations > 0, deviations, 1.0)
+
+
+# What tuning found: how each layer of a model correlates with people, and which is best.
+
+
+LEVEL = 0.05
+"""A layer is significantly worse than the best where its p is below this."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCorrelation:
+    """How P, R or F at one layer correlates with people: Pearson's r, the mean over language pairs."""
+
+    pearson: float | None
+    """None where the scores are constant in a language pair, and so have no correlation."""
+
+    low: float | None
+    """The lower end of the 95 % interval by bootstrap; None where no resample has a value."""
+
+    high: float | None
+    """The upper end."""
+
+    language_pairs: Mapping[str, float | None]
+    """Pearson's r in each language pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerResult:
+    """One layer."""
+
+    layer: int
+    """Its number; 0 is the embeddings."""
+
+    precision: LayerCorrelation
+    recall: LayerCorrelation
+    f1: LayerCorrelation
+
+    p: float | None
+    """The p-value of F's distance to the best layer, two-sided; None for that layer itself, and without a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguagePair:
+    """The judgements of one language pair."""
+
+    name: str
+
+    n: int
+    """How many rows people judged."""
+
+    reason: str = ""
+    """Why it has no correlation, and is left out; empty where it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTuning:
+    """How each layer correlates with people."""
+
+    signature: str
+    """How the scores were made."""
+
+    num_resamples: int
+    seed: int
+
+    language_pairs: tuple[LanguagePair, ...]
+
+    layers: tuple[LayerResult, ...]
+    """Every layer, from 0."""
+
+    best_layer: int
+    """The layer with the highest correlation of F; the first of equals."""
+
+    export_command: str
+    """What exports the model at that layer."""
+
+    @property
+    def not_worse(self) -> tuple[int, ...]:
+        """The other layers whose F is not significantly worse than the best layer's: p is 0.05 or more."""
+        return tuple(result.layer for result in self.layers if result.p is not None and result.p >= LEVEL)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as what JSON has."""
+        return {
+            "signature": self.signature,
+            "resamples": self.num_resamples,
+            "seed": self.seed,
+            "best_layer": self.best_layer,
+            "not_worse": list(self.not_worse),
+            "language_pairs": {
+                pair.name: {"n": pair.n, "left_out": pair.reason or None} for pair in self.language_pairs
+            },
+            "layers": [asdict(result) for result in self.layers],
+            "export": self.export_command,
+        }
+
+    def to_json(self) -> str:
+        """Return all of it as one JSON object."""
+        return json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False)
+
+
+ROUNDING = 1e-12
+"""Differences of correlations that are equal but for rounding."""
+
+
+def tune_layers(
+    scorer: BERTScorer,
+    candidates: Sequence[str],
+    references: Sequence[Reference],
+    human: ArrayLike,
+    language_pairs: Sequence[str] | None = None,
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = SEED,
+    verbose: bool | None = False,
+) -> LayerTuning:
+    """Correlate P, R and F at every layer with people, and find the best layer by F.
+
+    The correlation is Pearson's r within each language pair, and then the mean over these. Segments are drawn with
+    replacement within each language pair, the same for all layers: that gives the intervals and a paired test of each
+    layer against the best, p = (#{|Δ* - Δ| >= |Δ|} + 1) / (resamples + 1) of the differences Δ between their means.
+
+    Each text is encoded once for all layers. Of the scores, 12 bytes are kept for each row and layer.
+
+    Args:
+        scorer: a scorer of every layer, `BERTScorer(…, all_layers=True)`.
+        candidates: the texts that people judged, one for each row.
+        references: for each row one reference, or a list of several, of which the best counts.
+        human: what people said, (rows,), higher is better; NaN where nobody judged, which leaves the row out.
+        language_pairs: the language pair of each row, or any other group; None where all rows are one.
+        num_resamples: how many times segments are drawn.
+        seed: of these draws.
+        verbose: show a progress bar on standard error; None for one on a terminal, where it takes longer.
+
+    Returns:
+        The correlations. A language pair with fewer than two judgements, or with equal ones alone, is left out of all
+        means, and says why.
+
+    Raises:
+        UnknownLayerError: the scorer has one layer.
+        InputError: the rows do not fit together, no language pair has a correlation, or no layer has one.
+    """
+    manifest = scorer.manifest
+    if not manifest.all_layers:
+        raise UnknownLayerError(
+            f"The bundle {scorer.bundle.path} holds layer {manifest.num_layers} only, and layers are compared here. "
+            f"Export all of them: `{export_command(manifest)}`, and pass all_layers=True."
+        )
+    if num_resamples < 1 or seed < 0:
+        raise InputError(f"num_resamples is {num_resamples} and seed {seed}; expected at least 1, and at least 0.")
+    people = np.asarray(human, dtype=np.float64)
+    names = ["all"] * len(candidates) if language_pairs is None else list(language_pairs)
+    _check_rows(len(candidates), references=len(references), human=people.shape, language_pairs=len(names))
+    if np.isinf(people).any():
+        raise InputError(f"human is infinite in row {np.isinf(people).argmax()} (counted from 0); expected a number.")
+    pairs, used = _language_pairs(names, people)
+    scores = _scores(scorer, candidates, references, np.concatenate([*used.values()]), verbose)
+    judged = [(people[rows], scores[:, :, rows]) for rows in used.values()]
+    by_pair = dict(zip(used, (_correlations(*one) for one in judged), strict=True))
+    mean = np.mean([*by_pair.values()], axis=0)  # (3, layers)
+    resampled = _resampled_means(judged, num_resamples, seed)
+    has_value = np.isfinite(resampled[:, np.isfinite(mean)]).all(axis=1)
+    layers, best = _results(by_pair, mean, resampled[has_value])
+    return LayerTuning(scorer.hash, num_resamples, seed, pairs, layers, best, export_command(manifest, best))
+
+
+def export_command(manifest: Manifest, num_layers: int | None = None) -> str:
+    """Return the command that exports the model of a bundle at another layer, or with all of them.
+
+    The model is named where a hub or the catalogue has it; else FOLDER stands for where its weights are.
+    """
+    model_id = shlex.quote(manifest.model_id)
+    is_known = manifest.revision is not None or catalogue.find(manifest.model_id) is not None
+    words = ["bertscore-onnx export --model", model_id if is_known else f"FOLDER --name {model_id}"]
+    if manifest.revision is not None:
+        words.append(f"--revision {shlex.quote(manifest.revision)}")
+    words.append("--all-layers" if num_layers is None else f"--num-layers {num_layers}")
+    if manifest.tokenizer_mode != "slow":
+        words.append(f"--tokenizer-mode {manifest.tokenizer_mode}")
+    if manifest.precision != "fp32":
+        words.append(f"--precision {manifest.precision}")
+    return " ".join(words)
+
+
+def _check_rows(expected: int, **found: int | tuple[int, ...]) -> None:
+    for name, size in found.items():
+        if size not in (expected, (expected,)):
+            raise InputError(f"There are {expected} candidates, and {name} is {size} long; expected one for each.")
+
+
+def _language_pairs(
+    names: Sequence[str], people: Floats
+) -> tuple[tuple[LanguagePair, ...], dict[str, NDArray[np.int64]]]:
+    """Return all language pairs, and the judged rows of those that have a correlation."""
+    rows_of = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(people)) for name in dict.fromkeys(names)}
+    pairs = tuple(LanguagePair(name, len(rows), _unusable(people[rows])) for name, rows in rows_of.items())
+    used = {pair.name: rows_of[pair.name] for pair in pairs if not pair.reason}
+    if not used:
+        reasons = "; ".join(f"{pair.name}: {pair.reason}" for pair in pairs) or "there are no rows"
+        raise InputError(f"No language pair has judgements to correlate with: {reasons}.")
+    return pairs, used
+
+
+def _unusable(human: Floats) -> str:
+    """Say why judgements have no correlation with anything; nothing where they may have."""
+    return correlate_pairs(human, np.arange(len(human), dtype=np.float64)).reason
+
+
+def _scores(
+    scorer: BERTScorer,
+    candidates: Sequence[str],
+    references: Sequence[Reference],
+    rows: NDArray[np.int64],
+    verbose: bool | None,
+) -> NDArray[np.float32]:
+    """Return P, R and F of some rows, (3, layers, all rows); rows of equal references are scored side by side."""
+    order = sorted(rows.tolist(), key=lambda row: str(references[row]))
+    scores = np.full((3, len(scorer.manifest.layers), len(candidates)), np.nan, dtype=np.float32)
+    stream = scorer.stream([(candidates[row], references[row]) for row in order], verbose=verbose)
+    for row, score in zip(order, stream, strict=True):
+        scores[:, :, row] = score
+    return scores
+
+
+def _correlations(human: Floats, scores: NDArray[np.float32]) -> Floats:
+    """Return Pearson's r of P, R and F at each layer, (3, layers); NaN where scores are constant."""
+    found = [[correlate_pairs(human, one.astype(np.float64)).value for one in layers] for layers in scores]
+    return np.array(found, dtype=np.float64)
+
+
+def _resampled_means(judged: Sequence[tuple[Floats, NDArray[np.float32]]], num_resamples: int, seed: int) -> Floats:
+    """Return the means over language pairs in each resample, (resamples, 3, layers)."""
+    rng = np.random.default_rng(seed)
+    total = np.zeros((num_resamples, *judged[0][1].shape[:2]))
+    for human, scores in judged:
+        metrics = scores.reshape(-1, len(human))  # (3 * layers, segments)
+        total += resampled_pearson(human, metrics, rng, num_resamples).reshape(total.shape)
+    return total / len(judged)
+
+
+def _results(by_pair: Mapping[str, Floats], mean: Floats, resampled: Floats) -> tuple[tuple[LayerResult, ...], int]:
+    """Return what was found of each layer, and which is best.
+
+    Args:
+        by_pair: Pearson's r in each language pair, (3, layers).
+        mean: over language pairs, (3, layers).
+        resampled: these means in the resamples that have a value, (resamples, 3, layers).
+    """
+    f1 = mean[2]
+    if np.isnan(f1).all():
+        raise InputError("F is the same in all rows at every layer, so that none correlates. Give other rows.")
+    best = int(np.nanargmax(f1))
+    p = _p_values(f1, resampled[:, 2], best)
+    low, high = np.quantile(resampled, [0.025, 0.975], axis=0) if len(resampled) else np.full((2, *mean.shape), np.nan)
+
+    def correlation(score: int, layer: int) -> LayerCorrelation:
+        at = score, layer
+        each = {name: _or_none(values[at]) for name, values in by_pair.items()}
+        return LayerCorrelation(_or_none(mean[at]), _or_none(low[at]), _or_none(high[at]), each)
+
+    layers = [
+        LayerResult(layer, correlation(0, layer), correlation(1, layer), correlation(2, layer), _or_none(p[layer]))
+        for layer in range(len(f1))
+    ]
+    return tuple(layers), best
+
+
+def _p_values(mean: Floats, resampled: Floats, best: int) -> Floats:
+    """Return the p-value of each layer's distance to the best, (layers,); NaN for that one, and without a value."""
+    distance = mean[best] - mean
+    resampled_distance = resampled[:, [best]] - resampled
+    exceeding = (np.abs(resampled_distance - distance) >= np.abs(distance) - ROUNDING).sum(axis=0)
+    p = (exceeding + 1) / (len(resampled) + 1)
+    is_tested = np.isfinite(mean) & (np.arange(len(mean)) != best) & (len(resampled) > 0)
+    return np.where(is_tested, p, np.nan)
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+# Which language pairs a layer is tuned on: BERTScore sees texts of the target language alone.
+
+
+def pairs_into_one_language(names: Iterable[str]) -> list[str]:
+    """Return the language pairs into the language that more than half of them share; all where there is none.
+
+    Candidates and references are of the target language, so that pairs such as cs-en and de-en ask the same of a
+    model, and en-ru something else. bert-score's `tune_layers.py` takes the pairs into English.
+
+    Args:
+        names: such as `cs-en`; the target is what follows the last hyphen.
+
+    Returns:
+        Their names, each once, in order.
+    """
+    distinct = list(dict.fromkeys(names))
+    targets = Counter(_target(name) for name in distinct)
+    shared, count = targets.most_common(1)[0] if targets else ("", 0)
+    return [name for name in distinct if _target(name) == shared] if 2 * count > len(distinct) else distinct
+
+
+def _target(name: str) -> str:
+    return name.rpartition("-")[2]

@@ -1,0 +1,325 @@
+"""What drawings have in common: rows that share a scale, and the numbers below them."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.evaluation.comparison import MetricResult
+from bertscore_onnx.evaluation.report.wording import count, fixed, plural, score, signed
+
+# A scale from numbers to places on a drawing, with round numbers as its ticks.
+
+
+MARGIN = 0.04
+"""The share of the range that is left empty at each end, so that a mark at the end is whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The numbers from `low` to `high`, which is larger, from left to right or from bottom to top."""
+
+    low: float
+    high: float
+
+    def share(self, value: float) -> float:
+        """Return where a number lies: 0 at the low end, 1 at the high one."""
+        return (value - self.low) / (self.high - self.low)
+
+    def shares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return where each of some numbers lies."""
+        return (values - self.low) / (self.high - self.low)
+
+    def percent(self, value: float) -> str:
+        """Return where a number lies, as a coordinate of SVG."""
+        return f"{100 * self.share(value):.2f}%"
+
+    def ticks(self, most: int = 6) -> list[tuple[float, str]]:
+        """Return round numbers within the scale, at most as many as asked for, with their texts."""
+        exponent = math.floor(math.log10((self.high - self.low) / most))
+        for power in (exponent, exponent + 1):
+            for factor in (1, 2, 5):
+                step = factor * 10.0**power
+                first, last = math.ceil(self.low / step), math.floor(self.high / step)
+                if last - first < most:
+                    places = [min(max(one * step, self.low), self.high) for one in range(first, last + 1)]
+                    return [(place, fixed(place, max(0, -power))) for place in places]
+        return []
+
+
+def scale_over(values: Iterable[float]) -> Scale:
+    """Return a scale on which all these finite numbers have a place, also where they are one number."""
+    numbers = [float(value) for value in values]
+    low, high = min(numbers), max(numbers)
+    if high - low <= 1e-6 * max(abs(low), abs(high)):
+        half = abs(low) / 10 or 0.5
+        return Scale(low - half, high + half)
+    margin = MARGIN * (high - low)
+    return Scale(low - margin, high + margin)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The inside of an `<svg>`, and what it shows in words."""
+
+    body: str
+    """SVG elements; safe to put into a page, as no text of a user is in it."""
+
+    text: str
+    """The same for those who cannot see it; still to be escaped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """One row of a chart."""
+
+    name: str
+    note: str
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Rows below each other."""
+
+    strips: tuple[Strip, ...]
+
+    axis: str
+    """SVG elements of the row below them: the numbers of the scale."""
+
+
+def grid(scale: Scale) -> str:
+    """Return a line over the height of a strip for each tick."""
+    places = [scale.percent(value) for value, _ in scale.ticks()]
+    return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in places)
+
+
+def axis(scale: Scale) -> str:
+    """Return the number of each tick."""
+    return "".join(
+        f'<text x="{scale.percent(value)}" y="14" text-anchor="middle">{text}</text>' for value, text in scale.ticks()
+    )
+
+
+# How the segment scores of each system are distributed.
+
+
+NUM_BINS = 60
+HEIGHT = 100
+"""Of the highest bin of all rows, in the units of the drawing."""
+
+
+def distributions(metric: MetricResult) -> Chart:
+    """Draw a histogram for each system, with the baseline's behind it, and one for unrelated pairs where known."""
+    rows = [(one.name, scores, "area") for one, scores in zip(metric.systems, metric.segment_scores, strict=True)]
+    if metric.unrelated is not None and len(metric.unrelated):
+        rows.append(("Unrelated pairs", metric.unrelated, "area unrelated"))
+    scale = scale_over(end for _, scores, _ in rows for end in (scores.min(), scores.max()))
+    shares = [_shares(scores, scale) for _, scores, _ in rows]
+    highest = max(float(one.max()) for one in shares)
+    outlines = [_outline(one / highest) for one in shares]
+    strips = []
+    for row, (name, scores, style) in enumerate(rows):
+        low, middle, high = (float(value) for value in np.quantile(scores, [0.25, 0.5, 0.75]))
+        text = f"Median {score(middle, metric)}, middle half {score(low, metric)} to {score(high, metric)}"
+        behind = f'<path class="outline" d="{outlines[0]}"/>' if 0 < row < len(metric.systems) else ""
+        x = scale.percent(middle)
+        body = (
+            f'{grid(scale)}<svg width="100%" height="100%" viewBox="0 0 {NUM_BINS} {HEIGHT}" '
+            f'preserveAspectRatio="none"><path class="{style}" d="{outlines[row]}"/>{behind}</svg>'
+            f'<line class="middle" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
+        )
+        strips.append(Strip(name, "", Drawing(body, text)))
+    return Chart(tuple(strips), axis(scale))
+
+
+def _shares(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
+    """Return the share of the scores in each bin, (NUM_BINS,)."""
+    counts, _ = np.histogram(scores, NUM_BINS, (scale.low, scale.high))
+    shares: NDArray[np.float64] = counts / len(scores)
+    return shares
+
+
+def _outline(heights: NDArray[np.float64]) -> str:
+    """Return the path round bins of these heights, at most 1 each."""
+    tops = [round(HEIGHT * (1 - float(height))) for height in heights]
+    steps = "".join(f"V{top}H{place}" for place, top in enumerate(tops, start=1))
+    return f"M0 {HEIGHT}{steps}V{HEIGHT}"
+
+
+# The score of each system with its 95 % interval.
+
+
+def intervals(metric: MetricResult) -> Chart:
+    """Draw a line from end to end of each interval, a dot at the score, and the baseline's score through all rows."""
+    ends = [end for one in metric.systems for end in (one.mean - one.ci, one.score, one.mean + one.ci)]
+    scale = scale_over(ends)
+    baseline = metric.systems[0].score
+    strips = []
+    for one in metric.systems:
+        low, high = one.mean - one.ci, one.mean + one.ci
+        text = f"Score {score(one.score, metric)}, 95 % interval {score(low, metric)} to {score(high, metric)}"
+        strips.append(Strip(one.name, "", Drawing(_row(scale, baseline, low, one.score, high), text)))
+    return Chart(tuple(strips), axis(scale))
+
+
+def _row(scale: Scale, baseline: float, low: float, middle: float, high: float) -> str:
+    x1, x, x2, zero = (scale.percent(value) for value in (low, middle, high, baseline))
+    return (
+        f'{grid(scale)}<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
+        f'<line class="bar" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/><circle class="dot" cx="{x}" cy="50%" r="3"/>'
+    )
+
+
+# Where a system differs from the baseline: the mean difference of the segment scores by length of the reference.
+
+
+NUM_BUCKETS = 5
+NORMAL_95 = 1.96
+"""Standard errors on each side of a mean that make a 95 % interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """Of the segments of one bucket."""
+
+    mean: float
+
+    half_width: float
+    """Of the 95 % interval; 0 where there is one segment."""
+
+    num_segments: int
+
+
+def length_differences(metric: MetricResult, systems: Sequence[int], lengths: Sequence[int]) -> list[Chart]:
+    """Draw a bar from zero to the mean difference of each bucket, with its 95 % interval; one scale serves all systems.
+
+    The intervals are mean ± 1.96 standard errors; a bucket of one segment has none.
+
+    Args:
+        metric: what was found.
+        systems: the rows of those that are compared with the baseline.
+        lengths: of the reference of each segment, (segments,).
+
+    Returns:
+        A chart for each of these systems.
+    """
+    characters = np.asarray(lengths)
+    buckets = length_buckets(characters)
+    names = [_range(int(characters[bucket].min()), int(characters[bucket].max())) for bucket in buckets]
+    differences = [metric.segment_scores[row] - metric.segment_scores[0] for row in systems]
+    found = [[_mean_difference(system[bucket]) for bucket in buckets] for system in differences]
+    scale = scale_over([0, *(one.mean + sign * one.half_width for row in found for one in row for sign in (-1, 1))])
+    return [
+        Chart(tuple(_strip(metric, scale, *one) for one in zip(names, row, strict=True)), axis(scale)) for row in found
+    ]
+
+
+def length_buckets(lengths: NDArray[np.int_]) -> list[NDArray[np.int_]]:
+    """Return the segments by length, in at most `NUM_BUCKETS` parts of about the same size; equal lengths are together.
+
+    Args:
+        lengths: (segments,), at least one.
+
+    Returns:
+        The segments of each part, from the shortest on; none is empty.
+    """
+    edges = np.unique(np.quantile(lengths, np.arange(1, NUM_BUCKETS) / NUM_BUCKETS, method="lower"))
+    bucket_of = np.searchsorted(edges, lengths, side="left")
+    return [np.flatnonzero(bucket_of == bucket) for bucket in np.unique(bucket_of)]
+
+
+def _range(low: int, high: int) -> str:
+    return count(low) if low == high else f"{count(low)}–{count(high)}"
+
+
+def _mean_difference(differences: NDArray[np.float64]) -> MeanDifference:
+    number, mean = len(differences), float(differences.mean())
+    half_width = NORMAL_95 * float(differences.std(ddof=1)) / math.sqrt(number) if number > 1 else 0.0
+    return MeanDifference(mean, half_width, number)
+
+
+def _strip(metric: MetricResult, scale: Scale, name: str, found: MeanDifference) -> Strip:
+    low, high = found.mean - found.half_width, found.mean + found.half_width
+    text = f"Mean difference {signed(found.mean, metric)}"
+    if found.num_segments > 1:
+        text += f", 95 % interval {signed(low, metric)} to {signed(high, metric)}"
+    style = "better" if (found.mean < 0) == metric.lower_is_better else "worse"
+    if low <= 0 <= high:
+        style += " unsure"
+    left, right = sorted([scale.share(0), scale.share(found.mean)])
+    zero, x1, x2 = (scale.percent(value) for value in (0, low, high))
+    body = (
+        f'{grid(scale)}<rect class="{style}" x="{100 * left:.2f}%" width="{100 * (right - left):.2f}%" '
+        f'y="28%" height="44%"/><line class="whisker" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>'
+        f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
+    )
+    return Strip(name, plural(found.num_segments, "segment"), Drawing(body, text))
+
+
+# The segment scores of a system against the baseline's: a dot for each segment.
+
+
+SIDE = 200
+"""Of the square; dots lie on whole units, so that segments with about the same scores share one."""
+
+LEFT, TOP = 38, 6
+"""Where the square begins; the numbers stand left of it and below."""
+
+SPARSE = 300
+"""Segments up to which dots are larger."""
+
+CLASSES = ((1, "few"), (2, "some"), (5, "many"))
+"""From how many segments on a dot has a style."""
+
+
+def scatter(baseline: NDArray[np.float64], system: NDArray[np.float64], *, lower_is_better: bool) -> Drawing:
+    """Draw the baseline's score from left to right and the system's from bottom to top.
+
+    Args:
+        baseline, system: scores of the same segments, (segments,), at least one.
+        lower_is_better: whether the system is better below the diagonal.
+    """
+    scale = scale_over([*_ends(baseline), *_ends(system)])
+    x, y = (np.rint(SIDE * scale.shares(scores)).astype(int) for scores in (baseline, system))
+    cells, counts = np.unique(np.stack([x + LEFT, TOP + SIDE - y], axis=1), axis=0, return_counts=True)
+    limits = [start for start, _ in CLASSES] + [len(baseline) + 1]
+    dots = [
+        f'<path class="dots {style}" d="{_dots(chosen)}"/>'
+        for (start, style), end in zip(CLASSES, limits[1:], strict=True)
+        if len(chosen := cells[(counts >= start) & (counts < end)])
+    ]
+    right, bottom = LEFT + SIDE, TOP + SIDE
+    better_corner = f"{right} {bottom}" if lower_is_better else f"{LEFT} {TOP}"
+    ticks = [
+        f'<line class="grid" x1="{LEFT + at}" x2="{LEFT + at}" y1="{TOP}" y2="{bottom}"/>'
+        f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{bottom - at}" y2="{bottom - at}"/>'
+        f'<text x="{LEFT + at}" y="{bottom + 15}" text-anchor="middle">{text}</text>'
+        f'<text x="{LEFT - 5}" y="{bottom - at + 4}" text-anchor="end">{text}</text>'
+        for value, text in scale.ticks(5)
+        for at in [round(SIDE * scale.share(value), 1)]
+    ]
+    size = ' class="sparse"' if len(baseline) <= SPARSE else ""
+    body = (
+        f'<path class="better-half" d="M{LEFT} {bottom}L{right} {TOP}L{better_corner}Z"/>{"".join(ticks)}'
+        f'<line class="zero" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{TOP}"/><g{size}>{"".join(dots)}</g>'
+    )
+    better = (system < baseline) if lower_is_better else (system > baseline)
+    tied = system == baseline
+    text = (
+        f"{len(baseline)} segments: the system is better on {better.sum()}, the baseline on "
+        f"{(~better & ~tied).sum()}, neither on {tied.sum()}"
+    )
+    return Drawing(body, text)
+
+
+def _ends(scores: NDArray[np.float64]) -> tuple[float, float]:
+    return float(scores.min()), float(scores.max())
+
+
+def _dots(cells: NDArray[np.int_]) -> str:
+    """Return the path that has a point at each of these places, (dots, 2), each told from the one before."""
+    steps = np.diff(cells, axis=0, prepend=[[0, 0]])
+    return "".join(f"m{dx}{dy}h0" if dy < 0 else f"m{dx} {dy}h0" for dx, dy in steps.tolist())

@@ -1,0 +1,497 @@
+"""Paired tests of corpus scores: bootstrap and approximate randomization, as in sacreBLEU's `significance.py`.
+
+Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004; Riezler and Maxwell, "On some
+pitfalls in automatic evaluation and significance testing for MT", 2005. All metrics that are tested with the same
+seed, numbers of resamples and segments share their resamples.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bertscore_onnx.errors import InputError
+
+# Scores of whole corpora, of resamples of them, and of systems that swapped segments: means, and functions of sums.
+
+
+ALL = slice(None)
+"""All systems."""
+
+ROUNDING = 1e-12
+"""Relative to the scores; sums of 100,000 segments differ by less when they are added in another order."""
+
+EXACT = 1 << 24
+"""Up to here every whole number is a float32, so that sums of whole numbers are exact in any order."""
+
+
+class SegmentMeans:
+    """A metric whose corpus score is the mean over segments, such as BERTScore: resampling is one matrix product."""
+
+    def __init__(self, scores: ArrayLike, *, lower_is_better: bool = False) -> None:
+        """Take the matrix of scores.
+
+        Args:
+            scores: finite segment scores, (systems, segments).
+            lower_is_better: true for an error rate.
+
+        Raises:
+            InputError: the scores are no such matrix.
+        """
+        self._scores = checked_scores(scores)
+        self.shape = (len(self._scores), self._scores.shape[1])
+        self.lower_is_better = lower_is_better
+        self.rounding = ROUNDING * float(np.abs(self._scores).max())
+
+    def observed(self) -> NDArray[np.float64]:
+        """Return the mean of each system, (systems,)."""
+        means: NDArray[np.float64] = self._scores.sum(axis=1) / self.shape[1]
+        return means
+
+    def resampled(self, indices: NDArray[np.int64], systems: slice = ALL) -> NDArray[np.float64]:
+        """Return the means of some systems on resamples.
+
+        Args:
+            indices: the segments of each resample, (resamples, segments).
+            systems: the rows of the systems.
+
+        Returns:
+            Means, (resamples, systems).
+        """
+        means: NDArray[np.float64] = _counts(indices) @ self._scores[systems].T / self.shape[1]
+        return means
+
+    def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the second system's mean less the first's, after they swapped the segments that are not kept.
+
+        What is kept counts for a system, and what is swapped against it: 2 (kept₂ - kept₁) - (all₂ - all₁).
+
+        Args:
+            kept: which segments are not swapped, (swaps, segments).
+            pairs: the rows of two systems each, (pairs, 2).
+
+        Returns:
+            Differences, (swaps, pairs); those that are closer than `rounding` may be equal.
+        """
+        kept_sums = kept.astype(np.float64) @ self._scores.T  # (swaps, systems)
+        all_sums = self._scores.sum(axis=1)
+        first, second = pairs.T
+        of_kept = kept_sums[:, second] - kept_sums[:, first]  # (swaps, pairs)
+        differences: NDArray[np.float64] = (2 * of_kept - (all_sums[second] - all_sums[first])) / self.shape[1]
+        return differences
+
+
+class SummedStatistics:
+    """A metric that is a function of statistics summed over the segments, such as BLEU: the function is run again."""
+
+    def __init__(
+        self,
+        statistics: NDArray[np.float64],
+        score: Callable[[NDArray[np.floating]], float],
+        *,
+        lower_is_better: bool = False,
+    ) -> None:
+        """Take the statistics and the function.
+
+        Args:
+            statistics: what each segment adds, (systems, segments, statistics).
+            score: from the sums, (statistics,), to the corpus score.
+            lower_is_better: true for an error rate such as TER.
+
+        Raises:
+            InputError: the statistics have another shape, or are not finite.
+        """
+        if statistics.ndim != 3 or 0 in statistics.shape or not np.isfinite(statistics).all():
+            raise InputError(
+                f"The statistics have the shape {statistics.shape}, or are not all finite. Give numbers for each "
+                "system and segment: (systems, segments, statistics)."
+            )
+        num_systems, num_segments, _ = statistics.shape
+        self.shape = (num_systems, num_segments)
+        self.lower_is_better = lower_is_better
+        self._score = score
+        self._statistics = statistics
+        is_whole = (statistics == np.rint(statistics)).all()
+        self._is_exact = is_whole and np.abs(statistics).max() * num_segments <= EXACT
+        self.rounding = 0.0  # sums of whole numbers have none; with others a tie falls as in sacreBLEU
+
+    def observed(self) -> NDArray[np.float64]:
+        """Return the corpus score of each system, (systems,)."""
+        return self._scores(reduce(np.add, self._statistics.transpose(1, 0, 2)))  # added in this order, as in sacreBLEU
+
+    def resampled(self, indices: NDArray[np.int64], systems: slice = ALL) -> NDArray[np.float64]:
+        """Return the scores of some systems on resamples, as `SegmentMeans` does.
+
+        Sums are in float32, as in sacreBLEU (`significance.py:_paired_bs_test`): with more bits a difference that is
+        close to the observed one may fall on its other side, and p be another.
+        """
+        if self._is_exact:  # one matrix product has the same sums
+            sums = self._sums(_counts(indices))[:, systems].astype(np.float32)
+        else:
+            statistics = self._statistics[systems].astype(np.float32)
+            sums = np.array([[one[row].sum(axis=0) for one in statistics] for row in indices])
+        return np.array([self._scores(row) for row in sums])
+
+    def gathered(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of all systems on gathered segments, in float64.
+
+        Args:
+            indices: some segments in each row, in any number, (rows, gathered).
+
+        Returns:
+            Scores, (rows, systems).
+        """
+        return np.stack([self._scores(self._statistics[:, segments].sum(axis=1)) for segments in indices])
+
+    def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the differences after swapping, (swaps, pairs), with `kept` and `pairs` as for `SegmentMeans`."""
+        kept_sums = self._sums(kept)
+        swapped_sums = self._sums(~kept)
+        return np.stack(
+            [
+                self._scores(kept_sums[:, second] + swapped_sums[:, first])
+                - self._scores(kept_sums[:, first] + swapped_sums[:, second])
+                for first, second in pairs
+            ],
+            axis=1,
+        )
+
+    def _sums(self, chosen: NDArray[np.bool_] | NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum the statistics of segments as often as chosen, (rows, segments); (rows, systems, statistics)."""
+        times = chosen.astype(np.float64)
+        return np.stack([times @ statistics for statistics in self._statistics], axis=1)  # each alone, as in sacreBLEU
+
+    def _scores(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Score each row of sums, (rows, statistics)."""
+        return np.array([self._score(row) for row in sums], dtype=np.float64)
+
+
+CorpusScores = SegmentMeans | SummedStatistics
+"""What the paired tests take: both answer the same questions."""
+
+
+def _counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Count how often each segment is in each resample, (resamples, segments)."""
+    rows, num_segments = indices.shape
+    cells = indices + np.arange(rows)[:, None] * num_segments
+    return np.bincount(cells.ravel(), minlength=cells.size).reshape(rows, num_segments).astype(np.float64)
+
+
+def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
+    """Return segment scores as a matrix of finite float64, (systems, segments).
+
+    Raises:
+        InputError: they are no such matrix.
+    """
+    try:
+        matrix = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The scores are no matrix of numbers, a row for each system: {error}.") from error
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise InputError(
+            f"The scores have the shape {matrix.shape}. Give a row for each system and a column for each segment."
+        )
+    missing = np.argwhere(~np.isfinite(matrix))
+    if len(missing):
+        system, segment = missing[0]
+        raise InputError(
+            f"System {system} has the score {matrix[system, segment]} for segment {segment}, both counted from 0. "
+            "Leave out the segments that have no score for some system."
+        )
+    return matrix
+
+
+# Holm's correction for several tests: Holm, "A simple sequentially rejective multiple test procedure", 1979.
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Adjust p-values so that the chance of even one false rejection stays below the level.
+
+    The i-th smallest of m is multiplied by m - i + 1, and none is below a smaller one before it, nor above 1 (as R's
+    `p.adjust`). Equal p-values get equal results.
+
+    Args:
+        p: the p-values of tests that belong together, (tests,), each in [0, 1].
+
+    Returns:
+        Adjusted p-values, (tests,), in the order given.
+
+    Raises:
+        InputError: `p` is not one row of numbers in [0, 1].
+    """
+    values = np.asarray(p, dtype=np.float64)
+    if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
+        raise InputError("Holm's correction takes one row of p-values, each from 0 to 1; these are not: check them.")
+    order = np.argsort(values)
+    scaled = values[order] * np.arange(len(values), 0, -1)
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1)
+    return adjusted
+
+
+# The confidence interval of a corpus score, from its resamples: sacreBLEU's `significance.py:estimate_ci`.
+
+
+CUT = 40
+"""One of this many resamples is left out at each end: 2.5 %."""
+
+
+def confidence_interval(resampled: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean of the resamples and the half-width of the 95 % interval about it.
+
+    The scores are sorted, and n // 40 left out at each end; the half-width is half the distance between the lowest
+    and the highest of the rest.
+
+    Args:
+        resampled: corpus scores, (resamples, …), at least one.
+
+    Returns:
+        Mean and half-width, each (…).
+
+    Raises:
+        InputError: there is no resample.
+    """
+    ordered = np.sort(np.asarray(resampled, dtype=np.float64), axis=0)
+    if ordered.ndim == 0 or len(ordered) == 0:
+        raise InputError("There are no resamples to take an interval of. Give at least one score.")
+    cut = len(ordered) // CUT
+    return ordered.mean(axis=0), (ordered[len(ordered) - 1 - cut] - ordered[cut]) / 2
+
+
+# The random draws of the paired tests, a block at a time: for one seed, those of sacreBLEU (`significance.py`). A
+# generator of numpy goes on where it stopped, so that blocks hold the same numbers as one draw of all of them.
+
+
+SEED = 12345
+"""The seed where none is given, as in sacreBLEU."""
+
+NUM_RESAMPLES = 1000
+"""The bootstrap resamples where no number is given, as in sacreBLEU."""
+
+NUM_SWAPS = 10_000
+"""The trials of approximate randomization where no number is given, as in sacreBLEU."""
+
+BLOCK_CELLS = 1 << 20
+"""Draws in memory at a time: 8 MB of indices."""
+
+DRAWN_BITS = 32
+"""numpy draws booleans 32 at a time and drops what is left of the last; blocks of 32 rows leave nothing."""
+
+
+def bootstrap_indices(rng: np.random.Generator, num_segments: int, num_resamples: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the segments of each resample, drawn with replacement, in blocks of (rows, num_segments)."""
+    rows = max(1, BLOCK_CELLS // num_segments)
+    for start in range(0, num_resamples, rows):
+        yield rng.choice(num_segments, size=(min(rows, num_resamples - start), num_segments), replace=True)
+
+
+def kept_segments(rng: np.random.Generator, num_segments: int, num_swaps: int) -> Iterator[NDArray[np.bool_]]:
+    """Yield which segments two systems keep, while they swap the others, in blocks of (rows, num_segments)."""
+    rows = max(1, BLOCK_CELLS // num_segments // DRAWN_BITS) * DRAWN_BITS
+    for start in range(0, num_swaps, rows):
+        yield rng.integers(2, size=(min(rows, num_swaps - start), num_segments), dtype=bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedTestResult:
+    """The systems' scores with their intervals, and the difference of each pair with its p-value."""
+
+    score: NDArray[np.float64]
+    """The corpus score of each system, (systems,)."""
+
+    mean: NDArray[np.float64]
+    """The mean of the system's resamples, (systems,)."""
+
+    half_width: NDArray[np.float64]
+    """Half the width of the 95 % interval about that mean, (systems,)."""
+
+    pairs: NDArray[np.int64]
+    """The systems compared, by row: the baseline, and the other; (pairs, 2)."""
+
+    delta: NDArray[np.float64]
+    """The other system's score less the baseline's, (pairs,)."""
+
+    p: NDArray[np.float64]
+    """The p-value of the difference, two-sided, (pairs,)."""
+
+    p_holm: NDArray[np.float64]
+    """The same, corrected for all the pairs of this test, (pairs,)."""
+
+    wins: NDArray[np.float64]
+    """The share of resamples in which the other system is ahead of the baseline; a tie is no win; (pairs,)."""
+
+
+def paired_bootstrap(
+    scores: ArrayLike | CorpusScores,
+    *,
+    all_pairs: bool = False,
+    centred: bool = False,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = SEED,
+) -> PairedTestResult:
+    """Test whether systems differ, on resamples of the segments that are the same for all systems.
+
+    p = (#{ |Δ*| - mean(|Δ*|) > |Δ| } + 1) / (n + 1), as in sacreBLEU (`_paired_bs_test`). A difference equal to the
+    observed one is not counted. Where two systems are equally good this p is too small: hardly above .43, and below .05
+    in 11 of 100 comparisons. `centred` takes (#{ |Δ* - mean(Δ*)| > |Δ| } + 1) / (n + 1), which is uniform then.
+
+    Args:
+        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better;
+            or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is the baseline.
+        all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        centred: whether to centre the differences with their signs.
+        num_resamples: n, at least 1.
+        seed: of the resamples, 0 or more.
+
+    Raises:
+        InputError: fewer than two systems, no segment, a score that is not finite, or an option out of its range.
+    """
+    metric = _metric(scores)
+    check_draws(num_resamples, seed)
+    pairs = _pairs(metric, all_pairs)
+    score = metric.observed()
+    delta = score[pairs[:, 1]] - score[pairs[:, 0]]
+    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
+    differences = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]  # (resamples, pairs)
+    if centred:
+        spread = np.abs(differences - differences.mean(axis=0))
+    else:
+        spread = np.abs(differences) - np.abs(differences).mean(axis=0)
+    p = _p_value((spread > np.abs(delta)).sum(axis=0), num_resamples)
+    mean, half_width = confidence_interval(resampled)
+    return PairedTestResult(
+        score, mean, half_width, pairs, delta, p, holm(p), _wins(differences, metric.lower_is_better)
+    )
+
+
+def approximate_randomization(
+    scores: ArrayLike | CorpusScores,
+    *,
+    all_pairs: bool = False,
+    num_swaps: int = NUM_SWAPS,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = SEED,
+) -> PairedTestResult:
+    """Test whether systems differ, by swapping the outputs of two systems for segments chosen at random.
+
+    p = (#{ |Δ*| > |Δ| } + 1) / (n + 1), as in sacreBLEU (`_paired_ar_test`): a difference equal to the observed one is
+    not counted. Intervals and wins come from bootstrap resamples, drawn after the swaps; only the interval of the
+    first system comes from those of `paired_bootstrap`, as it does there.
+
+    Args:
+        scores: as for `paired_bootstrap`.
+        all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        num_swaps: n, at least 1.
+        num_resamples: the resamples of the intervals and the wins, at least 1.
+        seed: of the swaps and the resamples, 0 or more.
+
+    Raises:
+        InputError: fewer than two systems, no segment, a score that is not finite, or an option out of its range.
+    """
+    metric = _metric(scores)
+    check_draws(num_swaps, seed)
+    check_draws(num_resamples, seed)
+    pairs = _pairs(metric, all_pairs)
+    score = metric.observed()
+    delta = score[pairs[:, 1]] - score[pairs[:, 0]]
+    rng = np.random.default_rng(seed)
+    threshold = np.abs(delta) + metric.rounding  # differences that are equal but for rounding are not counted
+    exceeding = np.zeros(len(pairs), dtype=np.int64)
+    for kept in kept_segments(rng, metric.shape[1], num_swaps):
+        exceeding += (np.abs(metric.differences(kept, pairs)) > threshold).sum(axis=0)
+    p = _p_value(exceeding, num_swaps)
+    resampled = _resampled(metric, rng, num_resamples)
+    differences = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]
+    wins = _wins(differences, metric.lower_is_better)
+    resampled[:, :1] = _resampled(metric, np.random.default_rng(seed), num_resamples, slice(1))
+    mean, half_width = confidence_interval(resampled)
+    return PairedTestResult(score, mean, half_width, pairs, delta, p, holm(p), wins)
+
+
+def _metric(scores: ArrayLike | CorpusScores) -> CorpusScores:
+    """Return the metric of at least two systems, and at least one segment."""
+    metric = scores if isinstance(scores, CorpusScores) else SegmentMeans(scores)
+    if metric.shape[0] < 2:
+        raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
+    return metric
+
+
+def check_draws(number: int, seed: int) -> None:
+    """Raise InputError where fewer than one resample or swap is to be drawn, or the seed is below 0."""
+    if number < 1:
+        raise InputError(f"{number} resamples or swaps were asked for. Draw at least one.")
+    if seed < 0:
+        raise InputError(f"The seed is {seed}. Give 0 or a positive number.")
+
+
+def _pairs(metric: CorpusScores, all_pairs: bool) -> NDArray[np.int64]:
+    """Return the rows of the systems to compare, (pairs, 2): the baseline with each other, or all pairs."""
+    pairs = combinations(range(metric.shape[0]), 2)
+    return np.array([pair for pair in pairs if all_pairs or pair[0] == 0])
+
+
+def _resampled(
+    metric: CorpusScores, rng: np.random.Generator, num_resamples: int, systems: slice = ALL
+) -> NDArray[np.float64]:
+    """Return the corpus scores of all resamples, (resamples, systems)."""
+    blocks = bootstrap_indices(rng, metric.shape[1], num_resamples)
+    return np.concatenate([metric.resampled(indices, systems) for indices in blocks])
+
+
+def _p_value(exceeding: NDArray[np.int64], num_draws: int) -> NDArray[np.float64]:
+    """Return the share of draws that exceed the observed difference, which is counted as one more of them."""
+    p: NDArray[np.float64] = (exceeding + 1) / (num_draws + 1)
+    return p
+
+
+def _wins(differences: NDArray[np.float64], lower_is_better: bool) -> NDArray[np.float64]:
+    """Return the share of resamples in which the second system of each pair is better, (pairs,)."""
+    better = differences < 0 if lower_is_better else differences > 0
+    share: NDArray[np.float64] = better.mean(axis=0)
+    return share
+
+
+# Segment by segment: how often a system wins, loses or ties against the baseline.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentOutcomes:
+    """How many segments each system won, lost and tied against the baseline; together all of them."""
+
+    won: NDArray[np.int64]
+    """Segments on which the system is better, (systems,)."""
+
+    lost: NDArray[np.int64]
+    """Segments on which the baseline is better, (systems,)."""
+
+    tied: NDArray[np.int64]
+    """Segments on which neither is, (systems,); all of them for the baseline itself."""
+
+
+def segment_outcomes(
+    scores: ArrayLike, *, baseline: int = 0, tolerance: float = 0.0, lower_is_better: bool = False
+) -> SegmentOutcomes:
+    """Count the segments that each system wins, loses and ties against the baseline.
+
+    Args:
+        scores: finite segment scores, (systems, segments).
+        baseline: the row of the system that the others are compared with.
+        tolerance: scores that differ by no more than this tie; by default only equal ones do.
+        lower_is_better: true for an error rate such as TER.
+
+    Raises:
+        InputError: the scores are no such matrix, there is no such baseline, or the tolerance is negative.
+    """
+    matrix = checked_scores(scores)
+    if not 0 <= baseline < len(matrix):
+        raise InputError(f"The baseline is row {baseline}, and there are {len(matrix)} systems. Count them from 0.")
+    if not tolerance >= 0:
+        raise InputError(f"The tolerance is {tolerance}. Give 0 or a positive number.")
+    better = matrix - matrix[baseline]  # (systems, segments)
+    if lower_is_better:
+        better = -better
+    won, lost = (better > tolerance).sum(axis=1), (better < -tolerance).sum(axis=1)
+    return SegmentOutcomes(won, lost, matrix.shape[1] - won - lost)

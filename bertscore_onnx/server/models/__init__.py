@@ -1,1 +1,0 @@
-"""The models that a server offers, and what one request chooses of them."""

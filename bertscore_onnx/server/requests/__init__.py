@@ -1,1 +1,0 @@
-"""A request from its bytes to its answer."""

@@ -1,0 +1,304 @@
+"""Two texts as HTML, each token shaded by the similarity of its best match."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import zip_longest
+
+from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity, best_match
+
+LOW = 1 / 3
+"""A shade below which a token has a dotted line instead of a solid one, for eyes and paper without colour."""
+
+MATCH_STYLE = """\
+.match { --ink: #1f2937; --soft: #5b6472; --shade: 37 99 235; color: var(--ink); line-height: 1.6; margin: .75em 0; }
+.match dt { color: var(--soft); font-size: .85em; }
+.match dd { margin: .2em 0 .6em; display: flex; flex-wrap: wrap; gap: .3em; }
+.match span { padding: 0 .3em; border-radius: .25em; border-bottom: 2px solid rgb(var(--shade));
+  background: rgb(var(--shade) / calc(var(--of) * .5)); overflow-wrap: anywhere; }
+.match .low { border-bottom-style: dotted; }
+.match .zero { border-bottom-color: transparent; background: none; color: var(--soft); font-style: italic; }
+.match small { margin-inline-start: .3em; font-size: .7em; opacity: .85; }
+@media (prefers-color-scheme: dark) { .match { --ink: #e5e7eb; --soft: #9ca3af; --shade: 96 165 250; } }
+@media print { .match span { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
+"""
+"""The style of what `match_html` writes, to stand in the page's `<style>`."""
+
+
+def match_html(found: TokenSimilarity) -> str:
+    """Return both texts as a fragment of HTML, without script, style sheet or anything from elsewhere.
+
+    Each token of the texts is shaded by the similarity of its best match, as `shades` says, and names it in its
+    `title`. Where tokens weigh different amounts each has its weight beside it; one that weighs 0 is in italics.
+    """
+    has_weights = found.has_weights
+    return (
+        f'<dl class="match"><dt>Candidate, precision {found.score.P:.3f}</dt>'
+        f'<dd dir="auto">{_tokens(found.candidate_matches, has_weights)}</dd>'
+        f"<dt>Reference, recall {found.score.R:.3f}</dt>"
+        f'<dd dir="auto">{_tokens(found.reference_matches, has_weights)}</dd></dl>'
+    )
+
+
+def _tokens(matches: Sequence[TokenMatch], has_weights: bool) -> str:
+    """Return the tokens of one text, without the special ones."""
+    return " ".join(_token(match, has_weights) for match in matches if not match.is_special)
+
+
+def _token(match: TokenMatch, has_weights: bool) -> str:
+    kind = ' class="zero"' if match.weight == 0 else ' class="low"' if match.shade < LOW else ""
+    title = f"{match.text} → {match.other}: {match.similarity:.3f}"
+    weight = ""
+    if has_weights:
+        title += f", weight {match.weight:.2f}"
+        weight = f"<small>{match.weight:.2f}</small>"
+    return f'<span{kind} style="--of:{match.shade:.2f}" title="{escape(title)}">{escape(match.text)}{weight}</span>'
+
+
+# One page of HTML with the matches of a candidate and its best reference: no script, and nothing from elsewhere.
+
+
+MAX_CELLS = 40_000
+"""Cells of the matrix beyond which a page leaves it out: browsers take seconds for more."""
+
+_STYLE = """\
+:root { color-scheme: light dark; --ground: #fff; --ink: #1f2937; --soft: #5b6472; --line: #d5d9e0; --heat: 37 99 235; }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #14161a; --ink: #e5e7eb; --soft: #9ca3af; --line: #3a404a; --heat: 96 165 250; }
+}
+body { margin: 0 auto; padding: 1rem; max-width: 64rem; background: var(--ground); color: var(--ink);
+  font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
+h2 { font-size: 1.1rem; margin: 1.5rem 0 .25rem; }
+p { margin: .25rem 0; }
+.soft { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; }
+.wide { overflow: auto; max-height: 85vh; }
+table { border-collapse: separate; border-spacing: 2px; font-variant-numeric: tabular-nums; font-size: .85rem; }
+th { padding: .2rem .4rem; font-weight: 600; white-space: nowrap; text-align: start; background: var(--ground); }
+.matrix thead th { position: sticky; top: 0; z-index: 1; text-align: center; }
+.matrix tbody th { position: sticky; left: 0; }
+th small { display: block; font-weight: 400; color: var(--soft); }
+td { padding: .3rem .4rem; text-align: center; border: 2px solid transparent; border-radius: .25rem; }
+.matrix td { background: rgb(var(--heat) / calc(var(--of, 0) * .5)); }
+td.p { border-color: var(--ink); font-weight: 700; }
+td.r { text-decoration: underline; text-decoration-thickness: 2px; text-underline-offset: 3px; }
+.none { font-style: italic; font-weight: 400; color: var(--soft); }
+td.text { min-width: 10rem; text-align: start; }
+tr.best td { font-weight: 700; }
+@media print { .wide { max-height: none; } td { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
+"""
+
+
+def match_page(matches: Sequence[TokenSimilarity], candidate: str, references: Sequence[str], signature: str) -> str:
+    """Return a whole page: scores, both texts with their tokens shaded, and the matrix of similarities.
+
+    Args:
+        matches: those with each reference, as `token_similarities` gives them; the best is shown.
+        candidate, references: the texts.
+        signature: how the scores were made.
+    """
+    best = best_match(matches)
+    found = matches[best]
+    title = f"Which tokens match: F {found.score.F:.3f}"
+    parts = [
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{title}</title>\n<style>\n{_STYLE}{MATCH_STYLE}</style></head>\n<body><h1>{title}</h1>",
+        f"<p>Candidate: <bdi>{escape(candidate)}</bdi></p>",
+        _references(matches, references, best),
+        match_html(found),
+        '<p class="soft">The stronger its shade, the more similar is the best match of a token, which its tooltip '
+        f"names. A dotted line marks the least similar ones.{_ABOUT_WEIGHTS if found.has_weights else ''}</p>",
+        _matrix(found),
+        f'<p class="soft">{escape(signature)}</p></body></html>\n',
+    ]
+    return "\n".join(parts)
+
+
+_ABOUT_WEIGHTS = " The number beside a token is its weight; those in italics weigh nothing."
+
+
+def _references(matches: Sequence[TokenSimilarity], references: Sequence[str], best: int) -> str:
+    """Return the reference, or a table of several with their scores."""
+    if len(references) == 1:
+        return f"<p>Reference: <bdi>{escape(references[0])}</bdi></p>"
+    is_best = ' class="best"'
+    rows = "".join(
+        f"<tr{is_best if place == best else ''}><td>{place + 1}</td>"
+        + "".join(f"<td>{value:.3f}</td>" for value in found.score)
+        + f'<td class="text" dir="auto">{escape(reference)}</td></tr>'
+        for place, (found, reference) in enumerate(zip(matches, references, strict=True))
+    )
+    return (
+        f"<p>Of {len(references)} references number {best + 1} has the best F, and is shown.</p>"
+        '<div class="wide"><table class="references"><thead><tr><th></th><th>P</th><th>R</th><th>F</th>'
+        f"<th>Reference</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _matrix(found: TokenSimilarity) -> str:
+    """Return the table of all similarities."""
+    heading = "<h2>All similarities</h2>"
+    rows, columns = found.similarity.shape
+    if rows * columns > MAX_CELLS:
+        return f'{heading}<p class="soft">Left out: there are {rows:,} × {columns:,}.</p>'
+    candidates, references = found.candidate_matches, found.reference_matches
+    similarities, shades, has_weights = found.similarity.tolist(), found.shades.tolist(), found.has_weights
+    top = "".join(_heading(match, "col", has_weights) for match in references)
+    body = []
+    for row, candidate in enumerate(candidates):
+        cells = []
+        for column, reference in enumerate(references):
+            marks = [name for name, at in (("p", candidate.position == column), ("r", reference.position == row)) if at]
+            kind = f' class="{" ".join(marks)}"' if marks else ""
+            cells.append(f'<td{kind} style="--of:{shades[row][column]:.2f}">{similarities[row][column]:.3f}</td>')
+        body.append(f"<tr>{_heading(candidate, 'row', has_weights)}{''.join(cells)}</tr>\n")
+    return (
+        f'{heading}<p class="soft">Cosine similarities of the tokens of the candidate (rows) and of the reference '
+        "(columns), not rescaled. A frame marks the best match of each row: their mean is the precision. An underline "
+        "marks the best of each column: their mean is the recall. Tokens in italics weigh nothing, but may be "
+        "matches.</p>"
+        f'<div class="wide" tabindex="0"><table class="matrix"><thead><tr><td></td>{top}</tr></thead>\n'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _heading(match: TokenMatch, scope: str, has_weights: bool) -> str:
+    kind = "" if match.weight else ' class="none"'
+    weight = f"<small>{match.weight:.2f}</small>" if has_weights else ""
+    return f'<th scope="{scope}"{kind} dir="auto">{escape(match.text)}{weight}</th>'
+
+
+# Two texts as lines for a terminal: each token, its best match and the similarity, within a width.
+
+
+SHADES = (231, 195, 153, 117, 75, 33, 26, 19)
+"""Colours of a terminal's palette of 256 for similarities from the least shade to the darkest: white to dark blue."""
+
+NUM_LIGHT = 6
+"""How many of the shades take black letters."""
+
+MAX_TOKEN = 20
+"""The most columns of a token; what is longer is cut."""
+
+MIN_TOKEN = 6
+
+BAR = 5
+"""The longest bar."""
+
+_GAP, _BETWEEN = "  ", "    "
+_FAINT, _RESET = "\x1b[2m", "\x1b[0m"
+
+
+def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-8", colour: bool = False) -> str:
+    """Return a picture of the matches as lines, the last without an end.
+
+    First come P, R and F; then, with colour, both texts, each token shaded by the similarity of its best match; then a
+    table of the tokens of each text, the two side by side where there is room: token, best match, similarity, a bar
+    as long as `shades` says, and with idf the weight. Special tokens have no row.
+
+    Args:
+        found: what to show.
+        width: the most columns of a line; 40 at least.
+        encoding: what the lines must be expressed in; characters that it lacks are escaped.
+        colour: whether to use escape sequences for 256 colours.
+    """
+    canvas = _Canvas(max(width, 40), encoding)
+    texts = {
+        name: [match for match in matches if not match.is_special]
+        for name, matches in (("candidate", found.candidate_matches), ("reference", found.reference_matches))
+    }
+    score = found.score
+    lines = [f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}", ""]
+    if colour:
+        for name, matches in texts.items():
+            lines += [f"{_FAINT}{name}{_RESET}", *_shaded(matches, canvas), ""]
+    tables = [_table(name, matches, found, canvas) for name, matches in texts.items()]
+    return "\n".join([*lines, *_side_by_side(tables, canvas)])
+
+
+@dataclass(frozen=True)
+class _Canvas:
+    """What lines are written on."""
+
+    width: int
+    encoding: str
+
+    def written(self, text: str) -> str:
+        """Return a text with what the encoding lacks escaped."""
+        return text.encode(self.encoding, "backslashreplace").decode(self.encoding)
+
+    def has(self, text: str) -> bool:
+        """Return whether the encoding has all of a text."""
+        return self.written(text) == text
+
+    def fitted(self, text: str, size: int) -> str:
+        """Return a text in exactly that many columns, cut or filled up with spaces."""
+        written = self.written(text)
+        if columns(written) > size:
+            mark = "…" if self.has("…") else "..."
+            while columns(written) > size - len(mark):
+                written = written[:-1]
+            written += mark
+        return written + " " * (size - columns(written))
+
+    def bar(self, share: float) -> str:
+        """Return a bar of a length from 0 to `BAR`."""
+        return ("█" if self.has("█") else "#") * round(share * BAR)
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes: wide characters take two, combining ones none."""
+    return sum(
+        0 if unicodedata.category(one) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(one) in "WF" else 1
+        for one in text
+    )
+
+
+def _table(name: str, matches: Sequence[TokenMatch], found: TokenSimilarity, canvas: _Canvas) -> list[str]:
+    """Return one text's tokens, one a line, all lines of one width."""
+    numbers = ["similarity".ljust(BAR + 7)] + [
+        f"{match.similarity:6.3f} {canvas.bar(match.shade):{BAR}}" for match in matches
+    ]
+    if found.has_weights:
+        weights = ["weight", *(f"{match.weight:6.2f}" for match in matches)]
+        numbers = [_GAP.join(pair) for pair in zip(numbers, weights, strict=True)]
+    tokens = [name, *(match.text for match in matches)]
+    others = ["best match", *(match.other for match in matches)]
+    room = (canvas.width - len(numbers[0]) - 2 * len(_GAP)) // 2
+    sizes = [
+        min(max(columns(canvas.written(cell)) for cell in cells), MAX_TOKEN, max(room, MIN_TOKEN))
+        for cells in (tokens, others)
+    ]
+    return [
+        _GAP.join((canvas.fitted(token, sizes[0]), canvas.fitted(other, sizes[1]), number))
+        for token, other, number in zip(tokens, others, numbers, strict=True)
+    ]
+
+
+def _side_by_side(tables: Sequence[Sequence[str]], canvas: _Canvas) -> Iterator[str]:
+    """Yield the lines of two tables, side by side where there is room, else one below the other."""
+    left, right = tables
+    if columns(left[0]) + len(_BETWEEN) + columns(right[0]) > canvas.width:
+        yield from (line.rstrip() for line in (*left, "", *right))
+        return
+    nothing = " " * columns(left[0])
+    for one, other in zip_longest(left, right, fillvalue=None):
+        yield f"{one or nothing}{_BETWEEN}{other or ''}".rstrip()
+
+
+def _shaded(matches: Sequence[TokenMatch], canvas: _Canvas) -> Iterator[str]:
+    """Yield a text's tokens, each on a ground as dark as its match is similar."""
+    line, used = "", 0
+    for match in matches:
+        text = f" {canvas.fitted(match.text, min(columns(canvas.written(match.text)), MAX_TOKEN))} "
+        if used and used + 1 + columns(text) > canvas.width:
+            yield line
+            line, used = "", 0
+        place = min(int(match.shade * len(SHADES)), len(SHADES) - 1)
+        ink = 16 if place < NUM_LIGHT else 231
+        style = "\x1b[2;3m" if match.weight == 0 else f"\x1b[38;5;{ink};48;5;{SHADES[place]}m"
+        line += f"{' ' if used else ''}{style}{text}{_RESET}"
+        used += columns(text) + bool(used)
+    yield line

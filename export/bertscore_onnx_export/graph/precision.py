@@ -1,0 +1,260 @@
+"""fp16: a graph computes in half precision, but for what half precision cannot hold."""
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx.helper import make_node, make_tensor_value_info
+from onnx.numpy_helper import from_array, to_array
+from onnxruntime.transformers.fusion_options import FusionOptions
+from onnxruntime.transformers.optimizer import optimize_model
+
+from bertscore_onnx.bundle.manifest import GRAPH_FILE
+from bertscore_onnx.errors import UnsupportedFamilyError
+from bertscore_onnx_export.graph.nodes import CONTRIB, load_graph, replace_graph
+from bertscore_onnx_export.graph.write import NORMS, OUTPUT
+
+_LARGEST = float(np.finfo(np.float16).max)
+_EXACT = {"CumSum", "Cos", "Log", "Range", "Sin"}
+"""What these compute, and what leads to them, are positions: past 2,048 fp16 skips whole numbers, and the angles of
+far positions are off by a radian long before."""
+
+_SHAPE_ONLY = {"Shape", "Size"}
+_FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
+
+
+def convert_to_fp16(folder: Path) -> None:
+    """Rewrite the graph of a folder to compute in fp16.
+
+    Its inputs are integers and its output stays fp32, as do the norms of the vectors, whose floor is 0 in fp16, and
+    all that is computed of positions.
+    """
+    model = load_graph(folder)
+    _hoist_constants(model.graph)
+    _Fp16Conversion(model).run()
+    replace_graph(model, folder)
+
+
+def _hoist_constants(graph: GraphProto) -> None:
+    """Turn constant nodes into initializers, so that all constants are of one kind."""
+    constants = [node for node in graph.node if node.op_type == "Constant" and node.attribute[0].name == "value"]
+    for node in constants:
+        graph.initializer.append(TensorProto())
+        graph.initializer[-1].CopyFrom(node.attribute[0].t)
+        graph.initializer[-1].name = node.output[0]
+        graph.node.remove(node)
+
+
+class _Fp16Conversion:
+    """One pass over the nodes of a graph."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self.graph: GraphProto = model.graph
+        self.types = _value_types(model)
+        self.constants = {tensor.name: tensor for tensor in self.graph.initializer}
+        self.single = _values_to_keep(self.graph)
+        """Values that stay in fp32."""
+
+        self.nodes: list[NodeProto] = []
+        self.copies: dict[tuple[str, int], str] = {}
+        """By value and precision, the name of its copy in that precision."""
+
+        self.new_constants: list[TensorProto] = []
+
+    def run(self) -> None:
+        for node in self.graph.node:
+            kind = _FLOAT if node.output[0] in self.single else _HALF
+            if node.op_type not in _SHAPE_ONLY:
+                node.input[:] = [self._as(name, kind) for name in node.input]
+            if kind == _HALF:
+                _attributes_to_fp16(node)
+            self.nodes.append(node)
+        used = {name for node in self.nodes for name in node.input}
+        replaced = {name for name, _ in self.copies} - used
+        kept = [tensor for tensor in self.graph.initializer if tensor.name not in replaced]
+        del self.graph.node[:], self.graph.initializer[:], self.graph.value_info[:]
+        self.graph.node.extend(self.nodes)
+        self.graph.initializer.extend([*kept, *self.new_constants])
+
+    def _as(self, name: str, kind: int) -> str:
+        """Return the name of a value in a precision; one that is not a float keeps its own."""
+        here = _FLOAT if name in self.single or name in self.constants else _HALF
+        if not name or self.types.get(name, _FLOAT) != _FLOAT or here == kind:
+            return name
+        if (name, kind) not in self.copies:
+            copy = self.copies[name, kind] = f"{name}_{'fp16' if kind == _HALF else 'fp32'}"
+            if name in self.constants:
+                self.new_constants.append(_fp16_tensor(self.constants[name], copy))
+            else:
+                self.nodes.append(make_node("Cast", [name], [copy], to=kind))
+        return self.copies[name, kind]
+
+
+def _value_types(model: ModelProto) -> dict[str, int]:
+    """Return the element types of the values of a graph, as far as ONNX's own operators say them.
+
+    ONNX Runtime's, which are not inferred, give fp32 here.
+    """
+    bare = ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
+    bare.graph.node.extend(model.graph.node)
+    bare.graph.input.extend(model.graph.input)
+    bare.graph.input.extend(
+        make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in model.graph.initializer
+    )  # without their data, which may be too large to be passed on
+    inferred = onnx.shape_inference.infer_shapes(bare).graph
+    return {value.name: value.type.tensor_type.elem_type for value in (*inferred.input, *inferred.value_info)}
+
+
+def _values_to_keep(graph: GraphProto) -> set[str]:
+    """Return the values that stay in fp32: the norms at the end, and positions with all that leads to them."""
+    kept: set[str] = set()
+    for node in reversed(graph.node):
+        to_integer = node.op_type == "Cast" and node.attribute[0].i in {TensorProto.INT32, TensorProto.INT64}
+        if node.op_type in _EXACT or to_integer or kept & {*node.output}:
+            kept.update(node.output)
+            if node.op_type not in _SHAPE_ONLY:
+                kept.update(node.input)
+    return kept | {OUTPUT, *NORMS}
+
+
+def _attributes_to_fp16(node: NodeProto) -> None:
+    for attribute in node.attribute:
+        if node.op_type == "Cast" and attribute.i == _FLOAT:
+            attribute.i = _HALF
+        if attribute.type == AttributeProto.TENSOR and attribute.t.data_type == _FLOAT:
+            attribute.t.CopyFrom(_fp16_tensor(attribute.t, attribute.t.name))
+        for inner in attribute.g.node:  # a branch of a condition
+            _attributes_to_fp16(inner)
+        for output in attribute.g.output:
+            if output.type.tensor_type.elem_type == _FLOAT:
+                output.type.tensor_type.elem_type = _HALF
+
+
+def _fp16_tensor(tensor: TensorProto, name: str) -> TensorProto:
+    """Return a copy in fp16; the masks' largest negative number becomes fp16's own, and not infinity."""
+    array = to_array(tensor)
+    clipped = np.where(np.isfinite(array), np.clip(array, -_LARGEST, _LARGEST), array)
+    return from_array(clipped.astype(np.float16), name)
+
+
+# int8: products with weights are computed in 8-bit integers, each token with a scale of its own. A product X W
+# becomes (A B) s t, where A is X / s rounded to 8 bits, with a scale s for each row of X, which is a token, and B is
+# W / t rounded to 7 bits, with a scale t for each column of W. The usual dynamic quantization has one scale for a
+# whole batch instead: there a score depends on the other texts of its batch, and vectors move further (MiniLM at
+# layer 4: 1 - cos is 0.008 on average, and 0.002 here).
+
+
+WEIGHT_LIMIT = 63
+"""The largest weight. CPUs without VNNI add pairs of products in 16 bits and cut off what does not fit; 2 * 255 * 63
+does, so that every CPU computes the same. An eighth bit of the weights bought nothing measurable."""
+
+_STEP, _ZERO, _FLOOR = "int8_step", "int8_zero", "int8_smallest_scale"
+_CONSTANTS = {
+    _STEP: np.float32(1 / 127),  # of a row that was divided by its largest absolute value
+    _ZERO: np.uint8(128),
+    _FLOOR: np.float32(1e-30),  # a row may be all zeros
+}
+
+
+def quantize_to_int8(folder: Path) -> None:
+    """Rewrite the graph of a folder so that its products with constant matrices are computed in int8.
+
+    Raises:
+        UnsupportedFamilyError: there is no such product.
+    """
+    model = load_graph(folder)
+    if not _quantize_products(model.graph):
+        raise UnsupportedFamilyError("Nothing in the graph can be computed in int8. Export it with --precision fp32.")
+    replace_graph(model, folder)
+
+
+def _quantize_products(graph: GraphProto) -> int:
+    """Replace the products of a graph; return how many there were."""
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    nodes: list[NodeProto] = []
+    matrices: dict[str, list[TensorProto]] = {}
+    rows: set[str] = set()
+    products = 0
+    for node in graph.node:
+        weight = tensors.get(node.input[1]) if node.op_type == "MatMul" else None
+        if weight is None or len(weight.dims) != 2 or weight.data_type != TensorProto.FLOAT:
+            nodes.append(node)
+            continue
+        if weight.name not in matrices:  # layers may share it
+            matrices[weight.name] = _quantized_matrix(weight)
+        if node.input[0] not in rows:  # query, key and value share it
+            rows.add(node.input[0])
+            nodes += _quantize_rows(node.input[0])
+        nodes += _integer_product(node)
+        products += 1
+    used = {name for node in nodes for name in node.input}
+    kept = [tensor for tensor in graph.initializer if tensor.name not in matrices or tensor.name in used]
+    constants = [from_array(np.array(value), name) for name, value in _CONSTANTS.items()]
+    del graph.node[:], graph.initializer[:]
+    graph.node.extend(nodes)
+    graph.initializer.extend([*kept, *constants, *(tensor for pair in matrices.values() for tensor in pair)])
+    return products
+
+
+def _quantized_matrix(weight: TensorProto) -> list[TensorProto]:
+    matrix: NDArray[np.float32] = to_array(weight)  # (rows, columns)
+    scales = np.abs(matrix).max(axis=0) / WEIGHT_LIMIT  # (columns,)
+    whole = np.rint(matrix / np.where(scales > 0, scales, 1)).astype(np.int8)
+    return [from_array(whole, f"{weight.name}_int8"), from_array(scales, f"{weight.name}_scale")]
+
+
+def _quantize_rows(value: str) -> list[NodeProto]:
+    return [
+        make_node("Abs", [value], [f"{value}_abs"]),
+        make_node("ReduceMax", [f"{value}_abs"], [f"{value}_largest"], axes=[-1], keepdims=1),
+        make_node("Max", [f"{value}_largest", _FLOOR], [f"{value}_scale"]),
+        make_node("Div", [value, f"{value}_scale"], [f"{value}_scaled"]),
+        make_node("QuantizeLinear", [f"{value}_scaled", _STEP, _ZERO], [f"{value}_int8"]),
+    ]
+
+
+def _integer_product(node: NodeProto) -> list[NodeProto]:
+    value, weight = node.input
+    unscaled = f"{node.output[0]}_unscaled"
+    inputs = [f"{value}_int8", f"{weight}_int8", _STEP, f"{weight}_scale", _ZERO]
+    return [
+        make_node("MatMulIntegerToFloat", inputs, [unscaled], node.name, domain=CONTRIB),
+        make_node("Mul", [unscaled, f"{value}_scale"], node.output),
+    ]
+
+
+# Joins the operators of a graph into ONNX Runtime's larger ones: attention, normalisation and activation. On a GPU
+# they are faster, and they sum in fp32 where a chain of small operators would overflow fp16.
+
+
+_FAMILY = "bert"
+"""Which of ONNX Runtime's sets of patterns is tried; the others find no more in the encoders of the families here."""
+
+
+def fuse(folder: Path, config: Any) -> None:
+    """Rewrite the graph of a folder with fused operators where they fit; the graph stays in fp32.
+
+    Args:
+        folder: the folder.
+        config: the model's configuration, which says what a graph does not always: how many heads there are.
+    """
+    heads = getattr(config, "num_attention_heads", 0)  # 0: to be found in the graph
+    options = FusionOptions(_FAMILY)
+    options.enable_embed_layer_norm = False  # it would take its inputs as int32
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints that it cannot infer some shapes
+        fused = optimize_model(
+            str(folder / GRAPH_FILE),
+            _FAMILY,
+            heads,
+            config.hidden_size,
+            opt_level=0,
+            optimization_options=options,
+            use_gpu=True,
+        )
+        fused.topological_sort()
+    replace_graph(fused.model, folder)

@@ -1,0 +1,309 @@
+"""How each slow tokenizer of transformers is converted: one table, and a function for each kind."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from sentencepiece import SentencePieceProcessor
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import GPT2Tokenizer, PreTrainedTokenizer, RobertaTokenizer
+
+from bertscore_onnx.errors import ExportError
+from bertscore_onnx.text.normalizers import (
+    BYTE_CHARACTERS,
+    BasicTokenize,
+    CleanQuotes,
+    Moses,
+    Normalizer,
+    PrefixSpace,
+    SeparateDialogue,
+    SeparateWords,
+    UnknownWords,
+)
+from bertscore_onnx.text.spec import SentencePieceSpec
+
+# What a conversion makes of a slow tokenizer.
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A tokenizer without its special tokens, which the tokenizer spec handles for all kinds alike."""
+
+    tokenizer: Tokenizer
+    """What becomes `tokenizer.json`: it maps a prepared segment of text to ids, or only names them (SentencePiece)."""
+
+    pre_tokenizers: list[Normalizer] = field(default_factory=list)
+    """What happens first to a segment between special tokens."""
+
+    normalizers: list[Normalizer] = field(default_factory=list)
+    """What happens to a whole text first."""
+
+    sentencepiece: SentencePieceSpec | None = None
+    """How texts are encoded with `spiece.model`, where not by `tokenizer.json`."""
+
+    sentencepiece_model: bytes = b""
+    """What becomes `spiece.model`."""
+
+    vocab_size: int | None = None
+    """How many ids the model has, where `tokenizer.json` has further ones, which are unknown to it."""
+
+
+SlowConversion = Callable[[PreTrainedTokenizer], Converted]
+"""Reads a slow tokenizer's own tables."""
+
+
+def without_holes(vocab: Mapping[str, int]) -> dict[str, int]:
+    """Name the ids that a vocabulary skips, or the `tokenizers` package complains; no word begins with a space."""
+    taken = set(vocab.values())
+    return {f" {index}": index for index in range(max(taken, default=0)) if index not in taken} | dict(vocab)
+
+
+# Plain bytes: ByT5.
+
+
+def byt5(slow: PreTrainedTokenizer) -> Converted:
+    """Give each byte of the UTF-8 its own id, by a byte-level BPE that merges nothing."""
+    vocab = {written: byte + slow.offset for byte, written in BYTE_CHARACTERS.items()}
+    tokenizer = Tokenizer(models.BPE(without_holes(vocab), []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return Converted(tokenizer)
+
+
+# Byte-level BPE: GPT-2's, as RoBERTa, BART, DeBERTa and others use it.
+
+
+def byte_bpe(slow: PreTrainedTokenizer) -> Converted:
+    """Put the space before the first word by hand; byte-level BPE's own option adds it after special tokens too."""
+    merges = [pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2]
+    tokenizer = Tokenizer(models.BPE(without_holes(slow.encoder), merges, unk_token=str(slow.unk_token)))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    prefix = takes_prefix_space(slow) or slow.add_prefix_space
+    return Converted(tokenizer, normalizers=[PrefixSpace()] if prefix else [])
+
+
+def takes_prefix_space(tokenizer: PreTrainedTokenizer) -> bool:
+    """Tell whether bert-score asks this tokenizer for a space before the first word."""
+    return isinstance(tokenizer, GPT2Tokenizer | RobertaTokenizer)
+
+
+# SentencePiece: XLM-RoBERTa, ALBERT, T5 and many others.
+
+
+def sentencepiece(slow: PreTrainedTokenizer) -> Converted:
+    """Copy the model file, which the runtime encodes with; `tokenizer.json` names the ids."""
+    return _from_library(slow, slow.sp_model)
+
+
+def cleaned_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
+    """Do the same for ALBERT and XLNet, which clean texts first and take commas off numbers."""
+    cleaning = CleanQuotes(
+        collapse_space=slow.remove_space, strip_accents=not slow.keep_accents, lowercase=slow.do_lower_case
+    )
+    return _from_library(slow, slow.sp_model, [cleaning], split_number_comma=True)
+
+
+def deberta_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
+    """Do the same for DeBERTa v2 and v3, which may take punctuation apart first."""
+    return _from_library(slow, slow._tokenizer.spm, split_punctuation=slow.split_by_punct)
+
+
+def t5_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
+    """Do the same for T5 and mT5, in what transformers calls the legacy way, which is the default.
+
+    Raises:
+        ExportError: the tokenizer goes the other way.
+    """
+    if not slow.legacy:
+        raise ExportError(
+            "T5 tokenizers with `legacy=False` are not reproduced in the slow mode. Export with "
+            "`--tokenizer-mode fast`, or set `legacy` to true in tokenizer_config.json."
+        )
+    return sentencepiece(slow)
+
+
+def _from_library(
+    slow: PreTrainedTokenizer,
+    processor: SentencePieceProcessor,
+    pre_tokenizers: Sequence[Normalizer] = (),
+    *,
+    split_number_comma: bool = False,
+    split_punctuation: bool = False,
+) -> Converted:
+    ids = slow.convert_tokens_to_ids([processor.id_to_piece(piece) for piece in range(processor.get_piece_size())])
+    vocab: dict[str, int] = {}
+    for index in range(max(ids) + 1):
+        vocab.setdefault(slow.convert_ids_to_tokens(index), index)
+    return Converted(
+        Tokenizer(models.WordLevel(without_holes(vocab), str(slow.unk_token))),
+        list(pre_tokenizers),
+        sentencepiece=SentencePieceSpec(
+            id_runs=_runs(ids), split_number_comma=split_number_comma, split_punctuation=split_punctuation
+        ),
+        sentencepiece_model=processor.serialized_model_proto(),
+    )
+
+
+def _runs(ids: list[int]) -> list[tuple[int, int]]:
+    """Return where runs of consecutive ids begin, and their first ids."""
+    return [(0, ids[0])] + [(place, two) for place, (one, two) in enumerate(pairwise(ids), 1) if two != one + 1]
+
+
+# BPE within words whose last piece is marked: BERTweet, small BlenderBot and XLM.
+
+
+_END = "</w>"
+
+
+def bertweet(slow: PreTrainedTokenizer) -> Converted:
+    """Split at white space.
+
+    Raises:
+        ExportError: the tokenizer also rewrites tweets, which is off by default.
+    """
+    if slow.normalization:
+        raise ExportError(
+            "BERTweet's rewriting of tweets is not reproduced. Set `normalization` to false in tokenizer_config.json, "
+            "and rewrite the texts themselves before they are scored."
+        )
+    tokenizer, vocab_size = _word_bpe(slow, _with_continuation)
+    return Converted(tokenizer, [SeparateWords()], vocab_size=vocab_size)
+
+
+def blenderbot_small(slow: PreTrainedTokenizer) -> Converted:
+    """Split at white space, marks and apostrophes."""
+    tokenizer, vocab_size = _word_bpe(slow, _with_continuation)
+    return Converted(tokenizer, [SeparateDialogue()], vocab_size=vocab_size)
+
+
+def xlm(slow: PreTrainedTokenizer) -> Converted:
+    """Split as Moses does for English, which is what a text of no stated language gets."""
+    tokenizer, vocab_size = _word_bpe(slow, str)
+    moses = Moses(lowercase_and_strip_accents=slow.do_lowercase_and_remove_accent)
+    return Converted(tokenizer, [moses], vocab_size=vocab_size)
+
+
+def _with_continuation(symbol: str) -> str:
+    """Return the vocabulary's name of a symbol where it is the earlier pieces of a word that are marked."""
+    return symbol.removesuffix(_END) if symbol.endswith(_END) else symbol + "@@"
+
+
+def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple[Tokenizer, int]:
+    """Build the BPE over its symbols, some of which the vocabulary may lack.
+
+    Args:
+        slow: has `encoder`, the vocabulary, and `bpe_ranks`, the merges.
+        name_of: the vocabulary's name of a symbol.
+
+    Returns:
+        A tokenizer of words with a space between, and its first id that the vocabulary lacks.
+    """
+    merges = [pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2]
+    symbols = dict.fromkeys(symbol for first, second in merges for symbol in (first, second, first + second))
+    single = {one for name in slow.encoder for one in name}
+    symbols |= dict.fromkeys(symbol for one in sorted(single) for symbol in (one, one + _END))
+    vocab_size = max(slow.encoder.values()) + 1
+    vocab = {str(slow.unk_token): slow.convert_tokens_to_ids(slow.unk_token)}
+    unlisted = itertools.count(vocab_size)
+    for symbol in symbols:
+        listed = slow.encoder.get(name_of(symbol))
+        vocab[symbol] = next(unlisted) if listed is None else listed
+    if len(set(vocab.values())) < len(vocab):
+        raise ExportError("Two pieces of the vocabulary have the same id; it cannot be reproduced in the slow mode.")
+    tokenizer = Tokenizer(
+        models.BPE(without_holes(vocab), merges, unk_token=str(slow.unk_token), end_of_word_suffix=_END)
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(" ")
+    return tokenizer, vocab_size
+
+
+# WordPiece: BERT and its kin.
+
+
+def wordpiece(slow: PreTrainedTokenizer) -> Converted:
+    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a pre-tokenizer.
+
+    Raises:
+        ExportError: a word of `never_split` is longer than WordPiece takes.
+    """
+    pieces = slow.wordpiece_tokenizer
+    vocab, longest = without_holes(slow.vocab), pieces.max_input_chars_per_word
+    tokenizer = Tokenizer(models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    if not slow.do_basic_tokenize:
+        return Converted(tokenizer)
+    basic = slow.basic_tokenizer
+    accents = basic.strip_accents is not False if basic.do_lower_case else bool(basic.strip_accents)
+    basic_tokenize = BasicTokenize(
+        lowercase=basic.do_lower_case,
+        strip_accents=accents,
+        split_chinese=basic.tokenize_chinese_chars,
+        never_split=sorted({*slow.all_special_tokens, *basic.never_split}, key=str),
+    )
+    unknown = sorted({*basic.never_split} - slow.vocab.keys(), key=str)
+    if too_long := [word for word in basic.never_split if word in slow.vocab and len(word) > longest]:
+        raise ExportError(
+            f"A word of `never_split`, {too_long[0][:20]!r}…, has more than the {longest} characters that WordPiece "
+            "takes. Remove it from tokenizer_config.json, or export with `--tokenizer-mode fast`."
+        )
+    return Converted(tokenizer, [basic_tokenize, *([UnknownWords(unknown, pieces.unk_token)] if unknown else [])])
+
+
+CONVERSIONS: Mapping[str, SlowConversion] = {
+    "AlbertTokenizer": cleaned_sentencepiece,
+    "BartTokenizer": byte_bpe,
+    "BertTokenizer": wordpiece,
+    "BertweetTokenizer": bertweet,
+    "BigBirdTokenizer": sentencepiece,
+    "BlenderbotSmallTokenizer": blenderbot_small,
+    "BlenderbotTokenizer": byte_bpe,
+    "ByT5Tokenizer": byt5,
+    "CamembertTokenizer": sentencepiece,
+    "ConvBertTokenizer": wordpiece,
+    "DebertaTokenizer": byte_bpe,
+    "DebertaV2Tokenizer": deberta_sentencepiece,
+    "DistilBertTokenizer": wordpiece,
+    "ElectraTokenizer": wordpiece,
+    "GPT2Tokenizer": byte_bpe,
+    "LEDTokenizer": byte_bpe,
+    "LongformerTokenizer": byte_bpe,
+    "MBart50Tokenizer": sentencepiece,
+    "MBartTokenizer": sentencepiece,
+    "MPNetTokenizer": wordpiece,
+    "PegasusTokenizer": sentencepiece,
+    "ProphetNetTokenizer": wordpiece,
+    "RobertaTokenizer": byte_bpe,
+    "SqueezeBertTokenizer": wordpiece,
+    "T5Tokenizer": t5_sentencepiece,
+    "XLMProphetNetTokenizer": sentencepiece,
+    "XLMRobertaTokenizer": sentencepiece,
+    "XLMTokenizer": xlm,
+    "XLNetTokenizer": cleaned_sentencepiece,
+}
+"""By the class of the slow tokenizer, which says more than a model's type: BERTweet is of the type `roberta`."""
+
+
+def convert(slow: PreTrainedTokenizer) -> Converted:
+    """Convert a slow tokenizer.
+
+    Raises:
+        ExportError: there is no way to, or its files do not fit together.
+    """
+    for ancestor in type(slow).__mro__:
+        if ancestor.__name__ in CONVERSIONS:
+            return _converted(slow, CONVERSIONS[ancestor.__name__])
+    raise ExportError(
+        f"The slow tokenizer {type(slow).__name__} cannot be converted by this version. Export with "
+        "`--tokenizer-mode fast` if it has a fast one."
+    )
+
+
+def _converted(slow: PreTrainedTokenizer, conversion: SlowConversion) -> Converted:
+    try:
+        return conversion(slow)
+    except Exception as error:
+        if type(error) is not Exception:  # the `tokenizers` package raises nothing narrower; all else is a bug here
+            raise
+        raise ExportError(
+            f"The vocabulary files of {slow.name_or_path} do not fit together: {error}. Download or save them again."
+        ) from error
