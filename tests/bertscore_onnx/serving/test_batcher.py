@@ -243,11 +243,11 @@ def test_a_full_queue_admits_nothing_and_says_when_to_try_again(make_batcher, fa
         batcher.submit(["b"], ["x"])
     assert 0 < caught.value.retry_after < GUARD
     with pytest.raises(QueueFullError, match="2 requests are waiting"):
-        batcher.check_room()
+        batcher.check_capacity()
     assert batcher.stats().rejected == 2
     fake.gate.set()
     wait(waiting, GUARD)
-    batcher.check_room()
+    batcher.check_capacity()
     assert batcher.submit(["b"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
