@@ -5,6 +5,8 @@ from typing import Annotated, Generic, TypeVar
 import msgspec
 from msgspec import Meta
 
+from bertscore_onnx.scores import Scores
+
 P = TypeVar("P")
 
 _ModelName = Annotated[str | None, Meta(description="A served model; may be left out where there is only one.")]
@@ -65,6 +67,11 @@ class MatchBody(PairBody, frozen=True, forbid_unknown_fields=True):
     rescale: _Rescale = None
     idf: _Idf = None
 
+    @property
+    def pairs(self) -> list[PairBody]:
+        """The pair, as `ScoreBody` has its pairs."""
+        return [self]
+
 
 class ScoreValue(msgspec.Struct, frozen=True):
     """The score of one candidate."""
@@ -75,6 +82,12 @@ class ScoreValue(msgspec.Struct, frozen=True):
     best_reference: Annotated[
         int, Meta(description="The position from 0 of the reference with the best F1; the first of equals.")
     ]
+
+
+def score_values(scores: Scores) -> list[ScoreValue]:
+    """Return the answer for each candidate."""
+    columns = [column.tolist() for column in (*scores, scores.best_reference)]
+    return [ScoreValue(*row) for row in zip(*columns, strict=True)]
 
 
 class ScoreAnswer(msgspec.Struct, frozen=True):

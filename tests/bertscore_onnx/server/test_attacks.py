@@ -11,7 +11,7 @@ import pytest
 from bertscore_onnx.server import admission, stream
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
-from tests.support.http_server import FakeBatcher, error_of, load_scorer, serving, wait_until
+from tests.support.http_server import CPU, FakeBatcher, error_of, serving, wait_until
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
 LINE = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
@@ -117,7 +117,7 @@ def test_a_stream_whose_client_goes_away_is_cancelled_while_it_is_scored(models,
 
 
 def test_tokens_are_counted_before_similarities_are_computed(client, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.server.endpoints.MAX_TOKENS", 4)
+    monkeypatch.setattr("bertscore_onnx.server.endpoints.MAX_MATCH_TOKENS", 4)
     monkeypatch.setattr("bertscore_onnx.server.endpoints.token_similarity", pytest.fail)
     response = client.post("/v1/match", json={"candidate": "the cat sat on the mat", "reference": "a"})
     assert (response.status_code, error_of(response)["code"]) == (422, "too_long")
@@ -204,15 +204,15 @@ def test_a_body_that_turns_into_nonsense_ends_its_request(models, caplog, kind):
 
 def test_no_more_than_a_queue_is_tokenised_at_a_time(rescaled_bundle, monkeypatch):
     limits = Limits(max_queue=1)
-    with Models.load([str(rescaled_bundle)], {}, limits, load_scorer) as models, serving(models, limits) as client:
-        batcher = models.model(None).slot(None).batcher
+    with Models.load([str(rescaled_bundle)], {}, limits, CPU) as models, serving(models, limits) as client:
+        batcher = models.select().batcher
         entered, gate = threading.Event(), threading.Event()
         tokenise = batcher.tokenise
 
-        def slowly(pairs):
+        def slowly(pairs, **options):
             entered.set()
             assert gate.wait(20)
-            return tokenise(pairs)
+            return tokenise(pairs, **options)
 
         monkeypatch.setattr(batcher, "tokenise", slowly)
         statuses = []

@@ -8,7 +8,7 @@ from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.schemas import MatchAnswer
 from bertscore_onnx.similarity import TokenNames, token_similarity
-from tests.support.http_server import error_of, load_scorer, serving
+from tests.support.http_server import CPU, error_of, serving
 
 PAIR = {"candidate": "the cat sat", "reference": "a dog sat on it"}
 
@@ -91,7 +91,7 @@ def test_equal_and_empty_texts_have_similarities_too(client):
 
 @pytest.mark.slow
 def test_texts_of_many_tokens_are_refused(minilm_bundle):
-    with Models.load([str(minilm_bundle)], {}, Limits(), load_scorer) as models, serving(models) as client:
+    with Models.load([str(minilm_bundle)], {}, Limits(), CPU) as models, serving(models) as client:
         response = client.post("/v1/match", json={"candidate": "cat " * 126, "reference": "cat"})
         assert (response.status_code, len(response.json()["candidate"])) == (200, 128)
         response = client.post("/v1/match", json={"candidate": "cat", "reference": "cat " * 127})

@@ -5,7 +5,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.schemas import ModelList, ScoreAnswer
-from tests.support.http_server import IDF_SENTENCES, error_of, load_scorer, serving
+from tests.support.http_server import CPU, IDF_SENTENCES, error_of, serving
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
 REFERENCES = [["a cat sits on a mat.", "the cat sat"], ["the dog runs"], ["the tree is blue!", "a house", "red house"]]
@@ -47,12 +47,12 @@ def test_weighted_scores_are_those_of_a_weighing_scorer(client, rescaled_bundle)
 def test_a_request_of_many_tokens_is_scored_in_pieces(rescaled_bundle):
     limits = Limits(max_batch_tokens=30)
     with (
-        Models.load([str(rescaled_bundle)], {}, limits, load_scorer) as models,
+        Models.load([str(rescaled_bundle)], {}, limits, CPU) as models,
         serving(models, limits) as client,
         BERTScorer(rescaled_bundle, device="cpu") as scorer,
     ):
         assert_equal(post(client), scorer)
-        stats = models.model(None).slot(None).batcher.stats()
+        stats = models.select().batcher.stats()
     assert (stats.submitted, stats.completed) == (1, 1)
     assert stats.batches > 1
 
@@ -81,7 +81,7 @@ def test_models_lists_what_a_request_may_ask_for(client):
 
 def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
     with (
-        Models.load([f"one={tiny_bundle}", f"two={rescaled_bundle}"], {}, Limits(), load_scorer) as models,
+        Models.load([f"one={tiny_bundle}", f"two={rescaled_bundle}"], {}, Limits(), CPU) as models,
         serving(models) as client,
     ):
         assert post(client, model="two", rescale="en").status_code == 200
@@ -93,12 +93,9 @@ def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
 
 
 def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
-    def load_window_scorer(bundle):
-        return BERTScorer(bundle.path, device="cpu", long_text="window")
-
     cand, ref = "the cat sat on the mat " * 20, "a dog ran " * 40  # the model takes 32 tokens
     with (
-        Models.load([str(tiny_bundle)], {}, Limits(), load_window_scorer) as models,
+        Models.load([str(tiny_bundle)], {}, Limits(), {**CPU, "long_text": "window"}) as models,
         serving(models) as client,
         BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer,
     ):
@@ -108,12 +105,9 @@ def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
 
 
 def test_a_maximum_length_is_that_of_the_scorer(tiny_bundle):
-    def load_short_scorer(bundle):
-        return BERTScorer(bundle.path, device="cpu", max_length=8)
-
     cand, ref = "the cat sat on the mat and ran", "a dog ran on the red mat and sat"
     with (
-        Models.load([str(tiny_bundle)], {}, Limits(), load_short_scorer) as models,
+        Models.load([str(tiny_bundle)], {}, Limits(), {**CPU, "max_length": 8}) as models,
         serving(models) as client,
         BERTScorer(tiny_bundle, device="cpu", max_length=8) as scorer,
     ):

@@ -1,15 +1,10 @@
 import asyncio
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx.errors import QueueFullError
-from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx.server.work import cut, in_order, score_chunk
-
-PAIRS = collect_pairs(["a"], ["b"])
+from bertscore_onnx.server.stream import cut, in_order
 
 
 @given(st.lists(st.integers(0, 12)), st.integers(1, 10))
@@ -75,39 +70,3 @@ def test_an_api_error_of_the_chunks_comes_after_their_results():
     emitted, _, error = run_in_order(7, slow_at_first, ApiError(408, "read_timeout", "Late."))
     assert emitted == [*range(7)]
     assert error.status == 408
-
-
-class _Selection:
-    """Finds the queue full some times, and then raises."""
-
-    def __init__(self, times):
-        self.times = times
-        self.calls = 0
-
-    async def score(self, pairs, deadline, client):
-        self.calls += 1
-        if self.calls <= self.times:
-            raise QueueFullError("Full.", retry_after=0.01)
-        raise InterruptedError
-
-
-def test_a_full_queue_refuses_who_has_no_time():
-    selection = _Selection(times=100)
-
-    async def run():
-        await score_chunk(selection, PAIRS, asyncio.get_running_loop().time() + 0.005)
-
-    with pytest.raises(QueueFullError):
-        asyncio.run(run())
-    assert selection.calls == 1
-
-
-def test_a_full_queue_is_waited_for():
-    selection = _Selection(times=3)
-
-    async def run():
-        await score_chunk(selection, PAIRS, asyncio.get_running_loop().time() + 20)
-
-    with pytest.raises(InterruptedError):
-        asyncio.run(run())
-    assert selection.calls == 4

@@ -201,9 +201,9 @@ def test_429_before_the_body_is_read_where_too_many_are_in_progress(models, fake
 def test_429_before_the_body_is_read_where_no_batcher_has_room(models, monkeypatch):
     unread = head(100).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     error = QueueFullError("Full.", retry_after=2.2)
-    first, second = (FakeBatcher(slot.batcher, error) for _, _, slot in models.slots())
-    for (_, _, slot), fake in zip(models.slots(), (first, second), strict=True):
-        monkeypatch.setattr(slot, "batcher", fake)
+    first, second = (FakeBatcher(model.batcher, error) for model in models)
+    for model, fake in zip(models, (first, second), strict=True):
+        monkeypatch.setattr(model, "batcher", fake)
     with serving(models) as client:
         first.is_full = True
         assert client.post("/v1/score", json=BODY).status_code == 429
