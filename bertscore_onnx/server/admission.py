@@ -1,17 +1,22 @@
-"""Admission: whether a request is let in, decided once, before any of its body is read.
+"""Admission: whether a request is let in, decided once before its body is read; its slot; and reading the body.
 
 A request that is let in has a slot until it is over. A slot that waits for its client can be cancelled.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, TypeVar
 
-from bertscore_onnx.server.errors import draining, too_busy
+from starlette.requests import Request
+
+from bertscore_onnx.server.errors import ApiError, ClientGoneError, draining, too_busy
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.work import WorkerQueues
+
+T = TypeVar("T")
 
 PATIENCE = 2.0
 """Seconds that a request may have waited for its client in all, while others find no free slot."""
@@ -160,3 +165,123 @@ class Slot:
         if self._waiting_since is not None:
             self._waited += now - self._waiting_since
         self._waiting_since = now if self._waits and not self._num_working else None
+
+
+class RequestBody:
+    """The body of one request. Reading raises 408, 413, 429 or ClientGoneError; the slot counts the bytes."""
+
+    def __init__(self, request: Request, limits: Limits) -> None:
+        """Prepare to read the body; 415 if it is compressed."""
+        self._receive = request.receive
+        self._slot: Slot = request.scope["slot"]
+        self._declared = request.headers.get("content-length", "")
+        self._limits = limits
+        self._is_complete = False
+        self._next_message: asyncio.Future[Any] | None = None
+        self._taken = asyncio.Event()
+        encoding = request.headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":
+            raise ApiError(415, "unsupported_media_type", f"The body is encoded with {encoding!r}; send it as it is.")
+
+    async def whole(self) -> bytes:
+        """Read all of it."""
+        counted = int(self._declared[:20]) if self._declared.isdecimal() else 0
+        if counted > self._limits.max_body:
+            raise self._too_large("The body")
+        self._slot.acquire_bytes(counted)
+        until = self._read_deadline()
+        content = bytearray()
+        while not self._is_complete:
+            content += await self._read(until)
+            if len(content) > self._limits.max_body:
+                raise self._too_large("The body")
+            if len(content) > counted:
+                self._slot.acquire_bytes(len(content) - counted)
+                counted = len(content)
+        return bytes(content)
+
+    async def lines(self) -> AsyncIterator[list[bytes]]:
+        """Read it line by line; yield the complete lines that have arrived, without their ends, as soon as possible.
+
+        The slot counts the bytes of these lines, including one for each end; the caller releases them.
+        """
+        rest = bytearray()
+        until = self._read_deadline()
+        while not self._is_complete:
+            chunk = await self._read(until)
+            self._slot.acquire_bytes(len(chunk))
+            head, end, tail = chunk.rpartition(b"\n")
+            rest += head
+            if end:
+                yield bytes(rest).split(b"\n")
+                rest.clear()
+                until = self._read_deadline()
+            rest += tail
+            if len(rest) > self._limits.max_body:
+                raise self._too_large("A line")
+        if rest:
+            self._slot.acquire_bytes(1)
+            yield [bytes(rest)]
+
+    async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine, and cancel it and raise ClientGoneError if the client closes its connection."""
+        working = asyncio.ensure_future(work)
+        gone = asyncio.ensure_future(self._until_gone())
+        try:
+            await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise ClientGoneError
+            return working.result()
+        finally:
+            gone.cancel()
+            working.cancel()
+            await asyncio.wait({working, gone})  # whose errors, if any, do not matter any more
+            _ = working.cancelled() or working.exception()
+
+    async def _until_gone(self) -> None:
+        """Wait for the end of the connection, receiving one message of the body ahead of `whole` and `lines`."""
+        while (await self._message())["type"] != "http.disconnect":
+            while self._next_message is not None and self._next_message.done():
+                if self._is_complete:  # it is no part of the body
+                    self._next_message = None
+                else:
+                    self._taken.clear()
+                    await self._taken.wait()
+
+    async def _read(self, until: float) -> bytes:
+        """Return the next chunk."""
+        try:
+            async with self._slot.waiting_for_client(until):
+                message = await self._message()
+        except TimeoutError as error:
+            raise ApiError(
+                408,
+                "read_timeout",
+                f"The body did not arrive in time: within {self._limits.read_timeout:g} seconds, or sooner if other "
+                "requests need the slot.",
+                headers={"Connection": "close"},
+            ) from error
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        self._next_message = None
+        self._taken.set()
+        self._is_complete = not message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        return chunk
+
+    async def _message(self) -> Any:
+        """Return the next message, which is the same one until `_read` takes it."""
+        if self._next_message is None:
+            self._next_message = asyncio.ensure_future(self._receive())
+        return await asyncio.shield(self._next_message)
+
+    def _read_deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self._limits.read_timeout
+
+    def _too_large(self, what: str) -> ApiError:
+        return ApiError(
+            413,
+            "too_large",
+            f"{what} has more than the {self._limits.max_body:,} bytes allowed. Send fewer or shorter texts, or many "
+            "pairs as a stream of lines, application/x-ndjson.",
+        )

@@ -5,6 +5,7 @@ import base64
 import hashlib
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from email.message import Message
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -19,28 +20,37 @@ from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.matching.weights import Rescaling
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.server import schemas
-from bertscore_onnx.server.admission import Admission
+from bertscore_onnx.server.admission import Admission, RequestBody
+from bertscore_onnx.server.answers import (
+    Health,
+    MatchAnswer,
+    ModelList,
+    ScoreAnswer,
+    ScoreValue,
+    StreamEnd,
+    score_values,
+)
 from bertscore_onnx.server.errors import ApiError, ErrorBody, json_response
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import CONTENT_TYPE, Metrics
 from bertscore_onnx.server.models import Model, Models
 from bertscore_onnx.server.request_log import RequestLog, log_of
 from bertscore_onnx.server.requests import (
-    JSON,
-    NDJSON,
-    OCTETS,
-    RequestBody,
+    MatchBody,
+    PairBody,
+    ScoreBody,
     check_tokens,
     decode_match_body,
     decode_score_body,
-    media_type,
     to_pairs,
 )
-from bertscore_onnx.server.schemas import Health, MatchAnswer, MatchBody, ModelList, ScoreAnswer, ScoreBody
 from bertscore_onnx.server.stream import ScoreStream
 from bertscore_onnx.server.work import WorkerQueues
 from bertscore_onnx.similarity import token_similarity
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+OCTETS = "application/octet-stream"
 
 MAX_MATCH_TOKENS = 128
 """Tokens of either text of a match: the answer grows with their product."""
@@ -85,8 +95,8 @@ class ScoringEndpoints:
         self, request: Request, work: Callable[[bytes, RequestLog], Coroutine[Any, Any, msgspec.Struct]]
     ) -> Response:
         """Read a body and answer it, unless the client goes away."""
-        log = log_of(request)
         body = RequestBody(request, self._limits)
+        log = log_of(request)
         with log.stage("read"):
             content = await body.whole()
         with log.stage("score"):
@@ -99,7 +109,7 @@ class ScoringEndpoints:
         log.model = model.name
         scores = await model.score(pairs, rescaling, until, log.client)
         log.pairs = len(pairs.candidates)
-        return ScoreAnswer(model.signature(rescaling), model.name, schemas.score_values(scores))
+        return ScoreAnswer(model.signature(rescaling), model.name, score_values(scores))
 
     async def _match(self, content: bytes, log: RequestLog) -> MatchAnswer:
         loop = asyncio.get_running_loop()
@@ -107,7 +117,7 @@ class ScoringEndpoints:
         prepare = partial(self._prepare, content, decode_match_body, self._check_match)
         model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
-        [score] = schemas.score_values(await model.score(pairs, rescaling, until, log.client))
+        [score] = score_values(await model.score(pairs, rescaling, until, log.client))
         log.pairs = 1
         candidate, *references = pairs.texts
         texts = candidate, references[score.best_reference]
@@ -158,6 +168,21 @@ class ScoringEndpoints:
         check_tokens(int(pairs.num_tokens[0]), self._limits.max_batch_tokens)
 
 
+def media_type(request: Request, *allowed: str) -> str:
+    """Return the media type of a request's body; 415 if it is not allowed, or not in UTF-8."""
+    header = Message()
+    header["content-type"] = sent = request.headers.get("content-type", "")
+    found = header.get_content_type()
+    charset = str(header.get_param("charset", "utf-8"))
+    if found not in allowed or charset.lower() not in ("utf-8", "us-ascii"):
+        raise ApiError(
+            415,
+            "unsupported_media_type",
+            f"The body is of the type {sent!r}; expected {' or '.join(allowed)} in UTF-8.",
+        )
+    return found
+
+
 def _rounded(values: NDArray[np.float32]) -> Any:
     return values.astype(np.float64).round(4).tolist()
 
@@ -195,15 +220,15 @@ class StatusEndpoints:
 
 
 _STRUCTS = (
-    schemas.PairBody,
-    schemas.ScoreBody,
-    schemas.ScoreValue,
-    schemas.ScoreAnswer,
-    schemas.StreamEnd,
-    schemas.MatchBody,
-    schemas.MatchAnswer,
-    schemas.ModelList,
-    schemas.Health,
+    PairBody,
+    ScoreBody,
+    ScoreValue,
+    ScoreAnswer,
+    StreamEnd,
+    MatchBody,
+    MatchAnswer,
+    ModelList,
+    Health,
     ErrorBody,
 )
 

@@ -19,9 +19,9 @@ from bertscore_onnx.matching.weights import Idf, Rescaling
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs
+from bertscore_onnx.server.answers import ModelInfo
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.schemas import ModelInfo
 from bertscore_onnx.serving import MicroBatcher
 from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.similarity import TokenNames
@@ -42,13 +42,13 @@ class Model(Closeable):
 
     def __init__(
         self,
+        *,
         name: str,
         idf: str | None,
-        shared: Shared[BERTScorer],
         weights: Idf,
+        shared: Shared[BERTScorer],
         token_names: TokenNames,
         limits: Limits,
-        *,
         allow_fp32_baseline: bool,
     ) -> None:
         """Create a scorer of the shared model with these idf weights, and start the batcher."""
@@ -150,8 +150,9 @@ class Models(Closeable):
         A model is named by its name, or by the path of a bundle; `NAME=` before it sets the name that requests use. An
         existing path may contain a `=` itself. All scorers have the same `settings`, which are those of `BERTScorer`.
         """
+        loaded = cls()
         with ExitStack() as on_failure:
-            loaded = on_failure.enter_context(cls())
+            on_failure.enter_context(loaded)
             for spec in models:
                 loaded._load(spec, idf_tables, limits, dict(settings or {}))
             on_failure.pop_all()
@@ -167,15 +168,18 @@ class Models(Closeable):
             raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
         shared = Shared(partial(BERTScorer, bundle.path, **settings))
         self._shared.append(shared)
-        slots = self._models[name] = {}
-        allow_fp32_baseline = settings.get("allow_fp32_baseline", False)
-        token_names = TokenNames(bundle)
-        tables: dict[str | None, CountDocuments] = {None: lambda bundle: False, **idf_tables}
-        for idf, count in tables.items():
+        make = partial(
+            Model,
+            name=name,
+            shared=shared,
+            token_names=TokenNames(bundle),
+            limits=limits,
+            allow_fp32_baseline=settings.get("allow_fp32_baseline", False),
+        )
+        by_idf = self._models[name] = {None: make(idf=None, weights=False)}
+        for idf, count in idf_tables.items():
             try:
-                slots[idf] = Model(
-                    name, idf, shared, count(bundle), token_names, limits, allow_fp32_baseline=allow_fp32_baseline
-                )
+                by_idf[idf] = make(idf=idf, weights=count(bundle))
             except IdfError as error:
                 raise IdfError(f"The idf table {idf!r} does not fit the model {name!r}. {error}") from error
 

@@ -1,161 +1,74 @@
-"""The bodies of requests: read with bounds on bytes and time, decoded, and checked pair by pair."""
+"""The bodies of requests: their schemas, which the OpenAPI document shows, and how they are decoded and checked."""
 
-import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from email.message import Message
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 import numpy as np
-from starlette.requests import Request
+from msgspec import Meta
 
 from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
-from bertscore_onnx.server.admission import Slot
-from bertscore_onnx.server.errors import ApiError, ClientGoneError
-from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.schemas import MatchBody, PairBody, ScoreBody, ScoreEnvelope
+from bertscore_onnx.server.errors import ApiError
 
-JSON = "application/json"
-NDJSON = "application/x-ndjson"
-OCTETS = "application/octet-stream"
+_ModelName = Annotated[str | None, Meta(description="A served model; may be left out where there is only one.")]
+_Rescale = Annotated[
+    str | bool | None,
+    Meta(
+        description="The language whose baseline to rescale with, one of the model's `rescale`; false or null for raw "
+        "scores. The similarities of tokens stay as they are.",
+        examples=["en"],
+    ),
+]
+_Idf = Annotated[
+    str | None, Meta(description="The idf table to weigh tokens with, one of the model's `idf`; null for none.")
+]
+B = TypeVar("B")
+
+
+class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A candidate and its reference, or several of which the best counts: `reference` or `references`, not both."""
+
+    candidate: Annotated[str, Meta(description="The text to score.")]
+    reference: Annotated[str | None, Meta(description="The one text to compare it with.")] = None
+    references: Annotated[
+        Annotated[list[str], Meta(min_length=1)] | None,
+        Meta(description="The texts to compare it with, of which the one with the best F1 counts."),
+    ] = None
+
+    @property
+    def all_references(self) -> list[str]:
+        """The references, whichever way they were given."""
+        return self.references or [self.reference or ""]
+
+
+class ScoreEnvelope(msgspec.Struct, Generic[B], frozen=True, forbid_unknown_fields=True):
+    """Pairs, decoded or not yet, and how to score them."""
+
+    pairs: Annotated[list[B], Meta(description="What to score, each by itself.")]
+    model: _ModelName = None
+    rescale: _Rescale = None
+    idf: _Idf = None
+
+
+class ScoreBody(ScoreEnvelope[PairBody], frozen=True, forbid_unknown_fields=True):
+    """Pairs, and how to score them."""
+
+
+class MatchBody(PairBody, frozen=True, forbid_unknown_fields=True):
+    """One pair, and how to score it."""
+
+    model: _ModelName = None
+    rescale: _Rescale = None
+    idf: _Idf = None
+
+    @property
+    def pairs(self) -> list[PairBody]:
+        """The pair, as `ScoreBody` has its pairs."""
+        return [self]
+
 
 T = TypeVar("T")
 P = TypeVar("P", bound=PairBody)
-
-
-def media_type(request: Request, *allowed: str) -> str:
-    """Return the media type of a request's body; 415 if it is not allowed, or not in UTF-8."""
-    header = Message()
-    header["content-type"] = sent = request.headers.get("content-type", "")
-    found = header.get_content_type()
-    charset = str(header.get_param("charset", "utf-8"))
-    if found not in allowed or charset.lower() not in ("utf-8", "us-ascii"):
-        raise ApiError(
-            415,
-            "unsupported_media_type",
-            f"The body is of the type {sent!r}; expected {' or '.join(allowed)} in UTF-8.",
-        )
-    return found
-
-
-class RequestBody:
-    """The body of one request. Reading raises 408, 413, 429 or ClientGoneError; the slot counts the bytes."""
-
-    def __init__(self, request: Request, limits: Limits) -> None:
-        """Prepare to read the body; 415 if it is compressed."""
-        self._receive = request.receive
-        self._slot: Slot = request.scope["slot"]
-        self._declared = request.headers.get("content-length", "")
-        self._limits = limits
-        self._is_complete = False
-        self._next_message: asyncio.Future[Any] | None = None
-        self._taken = asyncio.Event()
-        encoding = request.headers.get("content-encoding", "identity")
-        if encoding.lower() != "identity":
-            raise ApiError(415, "unsupported_media_type", f"The body is encoded with {encoding!r}; send it as it is.")
-
-    async def whole(self) -> bytes:
-        """Read all of it."""
-        counted = int(self._declared[:20]) if self._declared.isdecimal() else 0
-        if counted > self._limits.max_body:
-            raise self._too_large("The body")
-        self._slot.acquire_bytes(counted)
-        until = self._read_deadline()
-        content = bytearray()
-        while not self._is_complete:
-            content += await self._read(until)
-            if len(content) > self._limits.max_body:
-                raise self._too_large("The body")
-            if len(content) > counted:
-                self._slot.acquire_bytes(len(content) - counted)
-                counted = len(content)
-        return bytes(content)
-
-    async def lines(self) -> AsyncIterator[list[bytes]]:
-        """Read it line by line; yield the complete lines that have arrived, without their ends, as soon as possible.
-
-        The slot counts the bytes of these lines, including one for each end; the caller releases them.
-        """
-        rest = bytearray()
-        until = self._read_deadline()
-        while not self._is_complete:
-            chunk = await self._read(until)
-            self._slot.acquire_bytes(len(chunk))
-            head, end, tail = chunk.rpartition(b"\n")
-            rest += head
-            if end:
-                yield bytes(rest).split(b"\n")
-                rest.clear()
-                until = self._read_deadline()
-            rest += tail
-            if len(rest) > self._limits.max_body:
-                raise self._too_large("A line")
-        if rest:
-            self._slot.acquire_bytes(1)
-            yield [bytes(rest)]
-
-    async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine, and cancel it and raise ClientGoneError if the client closes its connection."""
-        working = asyncio.ensure_future(work)
-        gone = asyncio.ensure_future(self._until_gone())
-        try:
-            await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                raise ClientGoneError
-            return working.result()
-        finally:
-            gone.cancel()
-            working.cancel()
-            await asyncio.wait({working, gone})  # whose errors, if any, do not matter any more
-            _ = working.cancelled() or working.exception()
-
-    async def _until_gone(self) -> None:
-        """Wait for the end of the connection, receiving one message of the body ahead of `whole` and `lines`."""
-        while (await self._message())["type"] != "http.disconnect":
-            while self._next_message is not None and self._next_message.done():
-                if self._is_complete:  # it is no part of the body
-                    self._next_message = None
-                else:
-                    self._taken.clear()
-                    await self._taken.wait()
-
-    async def _read(self, until: float) -> bytes:
-        """Return the next chunk."""
-        try:
-            async with self._slot.waiting_for_client(until):
-                message = await self._message()
-        except TimeoutError as error:
-            raise ApiError(
-                408,
-                "read_timeout",
-                f"The body did not arrive in time: within {self._limits.read_timeout:g} seconds, or sooner if other "
-                "requests need the slot.",
-                headers={"Connection": "close"},
-            ) from error
-        if message["type"] == "http.disconnect":
-            raise ClientGoneError
-        self._next_message = None
-        self._taken.set()
-        self._is_complete = not message.get("more_body", False)
-        chunk: bytes = message.get("body", b"")
-        return chunk
-
-    async def _message(self) -> Any:
-        """Return the next message, which is the same one until `_read` takes it."""
-        if self._next_message is None:
-            self._next_message = asyncio.ensure_future(self._receive())
-        return await asyncio.shield(self._next_message)
-
-    def _read_deadline(self) -> float:
-        return asyncio.get_running_loop().time() + self._limits.read_timeout
-
-    def _too_large(self, what: str) -> ApiError:
-        return ApiError(
-            413,
-            "too_large",
-            f"{what} has more than the {self._limits.max_body:,} bytes allowed. Send fewer or shorter texts, or many "
-            "pairs as a stream of lines, application/x-ndjson.",
-        )
 
 
 def decode_score_body(content: bytes, max_pairs: int) -> ScoreBody:

@@ -23,13 +23,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.server.admission import Slot
+from bertscore_onnx.server.admission import RequestBody, Slot
+from bertscore_onnx.server.answers import ScoreValue, StreamEnd, score_values
 from bertscore_onnx.server.errors import ApiError, ClientGoneError, api_error_of, unexpected
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.request_log import log_of
-from bertscore_onnx.server.requests import RequestBody, check_tokens, decode_line, to_pairs
-from bertscore_onnx.server.schemas import PairBody, ScoreValue, StreamEnd, score_values
+from bertscore_onnx.server.requests import PairBody, check_tokens, decode_line, to_pairs
 from bertscore_onnx.server.work import WorkerQueues
 
 MAX_WRONG_LINES = 1000

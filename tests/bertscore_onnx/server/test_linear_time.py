@@ -12,9 +12,9 @@ import pytest
 
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.server.answers import ScoreAnswer, score_values
 from bertscore_onnx.server.errors import ApiError
-from bertscore_onnx.server.requests import decode_line, decode_score_body, to_pairs
-from bertscore_onnx.server.schemas import PairBody, ScoreAnswer, score_values
+from bertscore_onnx.server.requests import PairBody, decode_line, decode_score_body, to_pairs
 from bertscore_onnx.server.stream import cut
 from bertscore_onnx.serving.queue import Request, join_batch, schedule, split_scores
 from tests.support.fake_scorer import FakeScorer

@@ -184,9 +184,10 @@ def test_an_idle_batcher_gives_memory_back_once(make_batcher, fake, until, monke
 
 
 @pytest.mark.parametrize(("cands", "refs", "error"), [("text", ["x"], InputTypeError), (["a", "b"], ["x"], InputError)])
-def test_wrong_input_is_refused_in_the_caller(make_batcher, cands, refs, error):
+def test_wrong_input_is_refused_in_the_caller(make_batcher, fake, cands, refs, error):
     with pytest.raises(error):
         make_batcher().submit(cands, refs)
+    assert fake.batches == []
 
 
 @pytest.mark.parametrize(
