@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.stream import cut, in_order
+from bertscore_onnx.server.stream import MAX_WRONG_LINES, cut, in_order
 from tests.support.http_server import error_of, serving, wait_until
 from tests.support.raw_http import connected, head, received
 
