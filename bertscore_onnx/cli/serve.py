@@ -13,9 +13,8 @@ from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.server.limits import Limits
 
 if TYPE_CHECKING:
-    from bertscore_onnx.bundle.bundle import Bundle
-    from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.server.models import CountDocuments
+    from bertscore_onnx.settings import ScorerSettings
 
 
 _DEFAULTS = Limits()
@@ -140,26 +139,16 @@ def serve(
     )
     keys = None if api_key_file is None else ApiKeys.read(api_key_file)
 
-    def load(bundle: "Bundle") -> "BERTScorer":
-        from bertscore_onnx.scorer import BERTScorer
-
-        return BERTScorer(
-            bundle.path,
-            device=device,
-            nthreads=nthreads,
-            long_text=long_text,
-            max_length=max_length,
-            optimize_for=optimize_for,
-        )
-
-    with Models.load(
-        model,
-        _idf_tables(idf or [], long_text, max_length),
-        limits,
-        load,
-        precision=precision,
-        allow_fp32_baseline=allow_fp32_baseline,
-    ) as models:
+    settings: ScorerSettings = {
+        "device": device,
+        "nthreads": nthreads,
+        "precision": precision,
+        "long_text": long_text,
+        "max_length": max_length,
+        "allow_fp32_baseline": allow_fp32_baseline,
+        "optimize_for": optimize_for,
+    }
+    with Models.load(model, _idf_tables(idf or [], long_text, max_length), limits, settings) as models:
         app = create_app(models, limits, keys=keys, any_host=keys is not None or not _is_loopback(host))
         run(app, models, limits, host=host, port=port)
 

@@ -13,7 +13,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import OutOfMemoryError
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.serving import MicroBatcher
-from bertscore_onnx.serving.request import is_finite
+from bertscore_onnx.serving.worker import is_finite
 from harness.results import Figure
 from reliability.bounds import at_least, at_most, none_of
 from reliability.settings import Settings

@@ -66,7 +66,7 @@ def test_every_package_of_the_wheel_is_typed(wheel):
     assert {f"{package}/py.typed" for package in packages} <= {*names}
 
 
-@pytest.mark.parametrize("file", ["page/index.html", "page/style.css", "page/script.js", "endpoints/openapi.json"])
+@pytest.mark.parametrize("file", ["page/index.html", "page/style.css", "page/script.js", "openapi.json"])
 def test_the_data_of_the_server_is_in_the_wheel(wheel, file):
     assert f"bertscore_onnx/server/{file}" in zipfile.ZipFile(wheel).namelist()
 

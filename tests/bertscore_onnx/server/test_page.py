@@ -9,7 +9,7 @@ from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.middleware import ApiKeys
 from bertscore_onnx.server.models import Models
 from tests.support.browser import chromium, contrast, luminance, prefer
-from tests.support.http_server import load_scorer, serving
+from tests.support.http_server import CPU, serving
 
 KEY = "correct-horse-battery"
 
@@ -124,7 +124,7 @@ def test_several_references_and_an_idf_table_are_shown(client, browser, opened):
 @pytest.mark.browser
 def test_a_model_can_be_chosen_where_there_are_several(rescaled_bundle, tiny_bundle, browser, opened):
     served = [f"one={rescaled_bundle}", f"two={tiny_bundle}"]
-    with Models.load(served, {}, Limits(), load_scorer) as models, serving(models) as client:
+    with Models.load(served, {}, Limits(), CPU) as models, serving(models) as client:
         wait = opened(client)
         assert browser.find_element("id", "rescale-field").is_displayed()
         browser.find_element("css selector", "#model option[value=two]").click()
@@ -195,7 +195,7 @@ def test_the_page_asks_for_a_key_where_one_is_needed(models, browser, opened):
 
 @pytest.mark.browser
 def test_the_page_tells_what_the_server_refuses(minilm_bundle, browser, opened):
-    with Models.load([str(minilm_bundle)], {}, Limits(), load_scorer) as models, serving(models) as client:
+    with Models.load([str(minilm_bundle)], {}, Limits(), CPU) as models, serving(models) as client:
         wait = opened(client)
         write(browser, candidate="cat " * 130)
         browser.find_element("id", "go").click()

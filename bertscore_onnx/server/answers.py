@@ -1,24 +1,12 @@
-"""The JSON bodies of requests and answers; the OpenAPI document has its descriptions from here."""
+"""The JSON bodies of answers; the OpenAPI document shows their descriptions."""
 
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-P = TypeVar("P")
+from bertscore_onnx.scores import Scores
 
-_ModelName = Annotated[str | None, Meta(description="A served model; may be left out where there is only one.")]
-_Rescale = Annotated[
-    str | bool | None,
-    Meta(
-        description="The language whose baseline to rescale with, one of the model's `rescale`; false or null for raw "
-        "scores. The similarities of tokens stay as they are.",
-        examples=["en"],
-    ),
-]
-_Idf = Annotated[
-    str | None, Meta(description="The idf table to weigh tokens with, one of the model's `idf`; null for none.")
-]
 _Signature = Annotated[
     str,
     Meta(
@@ -27,43 +15,6 @@ _Signature = Annotated[
     ),
 ]
 _UsedModel = Annotated[str, Meta(description="The model's name.", examples=["all-MiniLM-L6-v2"])]
-
-
-class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A candidate and its reference, or several of which the best counts: `reference` or `references`, not both."""
-
-    candidate: Annotated[str, Meta(description="The text to score.")]
-    reference: Annotated[str | None, Meta(description="The one text to compare it with.")] = None
-    references: Annotated[
-        Annotated[list[str], Meta(min_length=1)] | None,
-        Meta(description="The texts to compare it with, of which the one with the best F1 counts."),
-    ] = None
-
-    @property
-    def all_references(self) -> list[str]:
-        """The references, whichever way they were given."""
-        return self.references or [self.reference or ""]
-
-
-class ScoreEnvelope(msgspec.Struct, Generic[P], frozen=True, forbid_unknown_fields=True):
-    """Pairs, decoded or not yet, and how to score them."""
-
-    pairs: Annotated[list[P], Meta(description="What to score, each by itself.")]
-    model: _ModelName = None
-    rescale: _Rescale = None
-    idf: _Idf = None
-
-
-class ScoreBody(ScoreEnvelope[PairBody], frozen=True, forbid_unknown_fields=True):
-    """Pairs, and how to score them."""
-
-
-class MatchBody(PairBody, frozen=True, forbid_unknown_fields=True):
-    """One pair, and how to score it."""
-
-    model: _ModelName = None
-    rescale: _Rescale = None
-    idf: _Idf = None
 
 
 class ScoreValue(msgspec.Struct, frozen=True):
@@ -75,6 +26,12 @@ class ScoreValue(msgspec.Struct, frozen=True):
     best_reference: Annotated[
         int, Meta(description="The position from 0 of the reference with the best F1; the first of equals.")
     ]
+
+
+def score_values(scores: Scores) -> list[ScoreValue]:
+    """Return the answer for each candidate."""
+    columns = [column.tolist() for column in (*scores, scores.best_reference)]
+    return [ScoreValue(*row) for row in zip(*columns, strict=True)]
 
 
 class ScoreAnswer(msgspec.Struct, frozen=True):

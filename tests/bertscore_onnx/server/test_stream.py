@@ -1,14 +1,24 @@
+"""Streams of lines, and how they are cut into chunks that are scored in order."""
+
+import asyncio
 import json
-import socket
 import threading
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.stream import MAX_WRONG_LINES, cut, in_order
 from tests.support.http_server import error_of, serving, wait_until
+from tests.support.raw_http import connected, head, received
 
-TYPE = {"Content-Type": "application/x-ndjson"}
+KIND = "application/x-ndjson"
+TYPE = {"Content-Type": KIND}
+
 PAIR = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
 
 
@@ -64,19 +74,12 @@ def test_an_empty_stream_has_an_end(client):
 
 
 def test_an_answer_does_not_wait_for_the_next_line(client):
-    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=10) as connection:
-        connection.sendall(
-            b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n"
-        )
+    with connected(client, head(KIND, "Transfer-Encoding: chunked", length=None)) as connection:
         for _ in range(3):
             connection.sendall(b"%x\r\n%s\r\n" % (len(PAIR), PAIR))
-            answer = b""
-            while b"best_reference" not in answer:
-                answer += connection.recv(65536)
+            answer = received(connection, until=b"best_reference")
         connection.sendall(b"0\r\n\r\n")
-        while b'"done":true' not in answer:
-            answer += connection.recv(65536)
+        assert b'"done":true' in answer or received(connection, until=b'"done":true')
 
 
 def test_no_more_is_read_than_can_be_scored(models, fake_batcher):
@@ -126,16 +129,10 @@ def test_what_goes_wrong_before_the_first_answer_has_its_own_status(models):
 
 
 def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(client):
-    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=10) as connection:
-        connection.sendall(
-            b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
-            b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(PAIR)
-        )
+    with connected(client, head(KIND, "Expect: 100-continue", length=len(PAIR))) as connection:
         assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")
         connection.sendall(PAIR)
-        answer = b""
-        while b'"done":true' not in answer:
-            answer += connection.recv(65536)
+        assert b'"done":true' in received(connection, until=b'"done":true')
 
 
 @pytest.mark.parametrize(
@@ -155,3 +152,83 @@ def test_wrong_settings_are_refused_before_the_body_is_read(client, query, code)
 
 def test_an_idf_table_can_be_chosen(client):
     assert "idf:no|" not in stream(client, PAIR, "?idf=zoo")[-1]["signature"]
+
+
+@given(st.lists(st.integers(0, 12)), st.integers(1, 10))
+def test_cuts_are_consecutive_and_as_long_as_may_be(sizes, max_size):
+    slices = list(cut(sizes, max_size))
+    assert [size for chunk in slices for size in sizes[chunk]] == sizes
+    assert all(sum(sizes[chunk]) <= max_size or chunk.stop - chunk.start == 1 for chunk in slices)
+    assert all(sum(sizes[one.start : other.start + 1]) > max_size for one, other in pairwise(slices))
+
+
+async def numbers(count, taken, error=None):
+    for number in range(count):
+        taken.append(number)
+        yield number
+    if error:
+        raise error
+
+
+def run_in_order(count, work, error=None):
+    taken, emitted, ahead = [], [], []
+
+    async def emit(result):
+        await asyncio.sleep(0)
+        emitted.append(result)
+        ahead.append(len(taken) - len(emitted))
+
+    async def run():
+        await in_order(numbers(count, taken, error), work, emit)
+
+    try:
+        asyncio.run(run())
+    except Exception as raised:
+        return emitted, max(ahead, default=0), raised
+    return emitted, max(ahead, default=0), None
+
+
+async def slow_at_first(number):
+    await asyncio.sleep(0.01 if number % 3 == 0 else 0)
+    return number
+
+
+def test_results_come_in_order_and_little_is_taken_ahead():
+    emitted, ahead, error = run_in_order(50, slow_at_first)
+    assert emitted == [*range(50)]
+    assert ahead <= 3
+    assert error is None
+
+
+def test_an_error_of_work_comes_at_its_place():
+    async def work(number):
+        if number == 5:
+            raise ValueError(number)
+        return await slow_at_first(number)
+
+    emitted, _, error = run_in_order(50, work)
+    assert len(emitted) <= 5
+    assert isinstance(error, ValueError)
+
+
+def test_an_api_error_of_the_chunks_comes_after_their_results():
+    emitted, _, error = run_in_order(7, slow_at_first, ApiError(408, "read_timeout", "Late."))
+    assert emitted == [*range(7)]
+    assert error.status == 408
+
+
+def test_a_stream_of_wrong_lines_ends(client):
+    response = client.post("/v1/score", content=PAIR + b"{\n" * 100_000, headers=TYPE)
+    *answers, end = [json.loads(line) for line in response.text.splitlines()]
+    assert "f1" in answers[0]
+    assert len(answers) == 1 + MAX_WRONG_LINES + 1
+    assert (end["error"]["code"], "line" in end["error"]) == ("too_many_errors", False)
+
+
+def test_a_stream_whose_client_goes_away_is_cancelled_while_it_is_scored(models, fake_batcher):
+    batcher = fake_batcher()
+    with serving(models) as client:
+        with connected(client, head(KIND, length=10_000) + PAIR):
+            wait_until(lambda: batcher.calls)
+        assert batcher.cancelled.wait(10)
+        wait_until(lambda: not client.app.state.admission.active)

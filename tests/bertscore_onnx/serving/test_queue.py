@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bertscore_onnx.scores import Scores, best_of_references
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx.serving.request import Request, join_pieces, split_scores
+from bertscore_onnx.serving.queue import Request, join_batch, split_scores
 from tests.support.fake_scorer import FakeScorer
 
 
@@ -22,14 +22,14 @@ def test_pieces_cover_a_request_once_and_keep_to_their_tokens(references, rooms)
     answer, total, texts = None, request.tokens_left, set()
     for room in [*rooms, *[0] * 30]:
         at_least_one = room == 0
-        if not request.has_more or (piece := request.take(room, texts, at_least_one=at_least_one)) is None:
+        if not request.has_more or (piece := request.next_sub_batch(room, texts, at_least_one=at_least_one)) is None:
             continue
         assert piece.cost <= max(room, 0) or (at_least_one and piece.stop == piece.start + 1)
         total -= piece.tokens
-        scores, _ = scorer.score_pairs(join_pieces([piece]))
+        scores, _ = scorer.score_pairs(join_batch([piece]))
         [part] = split_scores(scores, [piece])
         assert answer is None
-        answer = request.join(piece, part)
+        answer = request.add_scores(piece, part)
     assert (total, request.tokens_left) == (0, 0)
     counts = np.array([*map(len, references)], dtype=np.int64)
     single = collect_pairs(np.repeat(candidates, counts).tolist(), ["r" * one for some in references for one in some])

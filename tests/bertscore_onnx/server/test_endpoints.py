@@ -1,14 +1,21 @@
+"""Scores and matches over HTTP are those of a scorer."""
+
 import msgspec
+import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.resolver import resolve_bundle
+from bertscore_onnx.server.answers import MatchAnswer, ModelList, ScoreAnswer
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
-from bertscore_onnx.server.schemas import ModelList, ScoreAnswer
-from tests.support.http_server import IDF_SENTENCES, error_of, load_scorer, serving
+from bertscore_onnx.similarity import TokenNames, token_similarity
+from tests.support.http_server import CPU, IDF_SENTENCES, error_of, serving
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
+
 REFERENCES = [["a cat sits on a mat.", "the cat sat"], ["the dog runs"], ["the tree is blue!", "a house", "red house"]]
+
 PAIRS = [{"candidate": one, "references": many} for one, many in zip(CANDIDATES, REFERENCES, strict=True)]
 
 
@@ -47,12 +54,12 @@ def test_weighted_scores_are_those_of_a_weighing_scorer(client, rescaled_bundle)
 def test_a_request_of_many_tokens_is_scored_in_pieces(rescaled_bundle):
     limits = Limits(max_batch_tokens=30)
     with (
-        Models.load([str(rescaled_bundle)], {}, limits, load_scorer) as models,
+        Models.load([str(rescaled_bundle)], {}, limits, CPU) as models,
         serving(models, limits) as client,
         BERTScorer(rescaled_bundle, device="cpu") as scorer,
     ):
         assert_equal(post(client), scorer)
-        stats = models.model(None).slot(None).batcher.stats()
+        stats = models.select().batcher.stats()
     assert (stats.submitted, stats.completed) == (1, 1)
     assert stats.batches > 1
 
@@ -81,7 +88,7 @@ def test_models_lists_what_a_request_may_ask_for(client):
 
 def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
     with (
-        Models.load([f"one={tiny_bundle}", f"two={rescaled_bundle}"], {}, Limits(), load_scorer) as models,
+        Models.load([f"one={tiny_bundle}", f"two={rescaled_bundle}"], {}, Limits(), CPU) as models,
         serving(models) as client,
     ):
         assert post(client, model="two", rescale="en").status_code == 200
@@ -93,12 +100,9 @@ def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
 
 
 def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
-    def load_window_scorer(bundle):
-        return BERTScorer(bundle.path, device="cpu", long_text="window")
-
     cand, ref = "the cat sat on the mat " * 20, "a dog ran " * 40  # the model takes 32 tokens
     with (
-        Models.load([str(tiny_bundle)], {}, Limits(), load_window_scorer) as models,
+        Models.load([str(tiny_bundle)], {}, Limits(), {**CPU, "long_text": "window"}) as models,
         serving(models) as client,
         BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer,
     ):
@@ -108,12 +112,9 @@ def test_long_texts_are_scored_as_a_whole_where_the_scorer_does(tiny_bundle):
 
 
 def test_a_maximum_length_is_that_of_the_scorer(tiny_bundle):
-    def load_short_scorer(bundle):
-        return BERTScorer(bundle.path, device="cpu", max_length=8)
-
     cand, ref = "the cat sat on the mat and ran", "a dog ran on the red mat and sat"
     with (
-        Models.load([str(tiny_bundle)], {}, Limits(), load_short_scorer) as models,
+        Models.load([str(tiny_bundle)], {}, Limits(), {**CPU, "max_length": 8}) as models,
         serving(models) as client,
         BERTScorer(tiny_bundle, device="cpu", max_length=8) as scorer,
     ):
@@ -163,3 +164,111 @@ def test_a_candidate_with_too_many_tokens_of_references_is_refused(models):
 def test_json_bodies_have_their_settings_in_the_body(client):
     response = client.post("/v1/score?rescale=en", json={"pairs": PAIRS})
     assert (response.status_code, error_of(response)["code"]) == (422, "invalid")
+
+
+PAIR = {"candidate": "the cat sat", "reference": "a dog sat on it"}
+
+
+def test_the_similarities_explain_the_score(rescaled_bundle):
+    with BERTScorer(rescaled_bundle, device="cpu") as scorer:
+        found = token_similarity(scorer, TokenNames(resolve_bundle(str(rescaled_bundle))), *PAIR.values())
+        scores = scorer.score([PAIR["candidate"]], [PAIR["reference"]])
+    assert found.candidate == ["[CLS]", "the", "cat", "sat", "[SEP]"]
+    assert found.reference == ["[CLS]", "a", "dog", "sat", "on", "it", "[SEP]"]
+    assert found.candidate_weights.tolist() == [0, 1, 1, 1, 0]
+    best = found.similarity.max(axis=1), found.similarity.max(axis=0)
+    weights = found.candidate_weights, found.reference_weights
+    means = [np.average(one, weights=other) for one, other in zip(best, weights, strict=True)]
+    assert means == pytest.approx([float(scores.P[0]), float(scores.R[0])], abs=1e-6)
+
+
+def test_a_pair_is_answered_with_its_similarities(client):
+    response = client.post("/v1/match", json={**PAIR, "rescale": "en"})
+    answer = msgspec.json.decode(response.content, type=MatchAnswer)
+    [score] = client.post("/v1/score", json={"pairs": [PAIR], "rescale": "en"}).json()["scores"]
+    assert msgspec.to_builtins(answer.score) == score
+    assert np.shape(answer.similarity) == (len(answer.candidate), len(answer.reference)) == (5, 7)
+    assert "|rescale:en|" in answer.signature
+    assert np.abs(answer.similarity).max() <= 1
+
+
+def test_matches_and_special_tokens_are_named(client):
+    answer = client.post("/v1/match", json=PAIR).json()
+    assert answer["candidate_matches"] == np.argmax(answer["similarity"], axis=1).tolist()
+    assert answer["reference_matches"] == np.argmax(answer["similarity"], axis=0).tolist()
+    assert answer["candidate_special"] == [True, False, False, False, True]
+    assert answer["reference_special"] == [True, *[False] * 5, True]
+
+
+def test_of_several_references_the_best_one_is_shown(client):
+    texts = ["a dog", "the cat sat on it", "it"]
+    answer = client.post("/v1/match", json={"candidate": "the cat sat", "references": texts}).json()
+    [score] = client.post("/v1/score", json={"pairs": [{"candidate": "the cat sat", "references": texts}]}).json()[
+        "scores"
+    ]
+    assert answer["score"] == score
+    assert score["best_reference"] == 1
+    assert answer["reference"] == ["[CLS]", "the", "cat", "sat", "on", "it", "[SEP]"]
+
+
+def test_an_idf_table_weighs_the_tokens(client):
+    answer = client.post("/v1/match", json={**PAIR, "idf": "zoo"}).json()
+    [score] = client.post("/v1/score", json={"pairs": [PAIR], "idf": "zoo"}).json()["scores"]
+    assert answer["score"] == score
+    assert len({*answer["candidate_weights"]}) > 2
+    best = np.max(answer["similarity"], axis=1)
+    assert np.average(best, weights=answer["candidate_weights"]) == pytest.approx(score["precision"], abs=2e-4)
+    response = client.post("/v1/match", json={**PAIR, "idf": "none"})
+    assert (response.status_code, error_of(response)["code"]) == (422, "unknown_idf")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"candidate": "a"}, "invalid"),
+        ({**PAIR, "references": ["a"]}, "invalid"),
+        ({"candidate": "a", "references": []}, "invalid"),
+        ({"candidate": "a", "references": ["a"] * 10_001}, "too_many_pairs"),
+        ({"candidate": "a", "references": ["cat " * 100] * 1000}, "too_long"),
+    ],
+)
+def test_references_that_cannot_be_shown_are_refused(client, body, code):
+    response = client.post("/v1/match", json=body)
+    assert (response.status_code, error_of(response)["code"]) == (422, code)
+
+
+def test_equal_and_empty_texts_have_similarities_too(client):
+    equal = client.post("/v1/match", json={"candidate": "a cat", "reference": "a cat"}).json()
+    assert np.diag(equal["similarity"]) == pytest.approx(np.ones(4), abs=1e-4)
+    empty = client.post("/v1/match", json={"candidate": "", "reference": "a cat"}).json()
+    assert empty["candidate"] == ["[CLS]", "[SEP]"]
+    assert empty["score"]["f1"] == 0
+
+
+@pytest.mark.slow
+def test_texts_of_many_tokens_are_refused(minilm_bundle):
+    with Models.load([str(minilm_bundle)], {}, Limits(), CPU) as models, serving(models) as client:
+        response = client.post("/v1/match", json={"candidate": "cat " * 126, "reference": "cat"})
+        assert (response.status_code, len(response.json()["candidate"])) == (200, 128)
+        response = client.post("/v1/match", json={"candidate": "cat", "reference": "cat " * 127})
+        assert (response.status_code, error_of(response)["code"]) == (422, "too_long")
+        pieces = client.post("/v1/match", json={"candidate": "unhappinesses 😀", "reference": "cat"}).json()[
+            "candidate"
+        ]
+        assert pieces[0] == "[CLS]"
+        assert "".join(pieces[1:-2]).replace("##", "") == "unhappinesses"
+
+
+def test_tokens_are_counted_before_similarities_are_computed(client, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.server.endpoints.MAX_MATCH_TOKENS", 4)
+    monkeypatch.setattr("bertscore_onnx.server.endpoints.token_similarity", pytest.fail)
+    response = client.post("/v1/match", json={"candidate": "the cat sat on the mat", "reference": "a"})
+    assert (response.status_code, error_of(response)["code"]) == (422, "too_long")
+
+
+def test_true_tokens_are_counted(models):
+    with serving(models, Limits(max_batch_tokens=40)) as client:
+        response = client.post("/v1/score", json={"pairs": [{"candidate": "." * 30, "reference": "!" * 30}]})
+        assert (response.status_code, error_of(response)["code"]) == (422, "too_long")
+        response = client.post("/v1/score", json={"pairs": [{"candidate": "the cat sat", "reference": "cat " * 20}]})
+        assert response.status_code == 200
