@@ -211,16 +211,12 @@ def test_openvino_is_named_among_the_devices(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-c", "a", "-r", "b"], "Invalid value for --model, --lang: name a model, or a language"),
         (["-m", "x", "-c", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -, can be only one"),
         (["-m", "x", "-c", "a", "-r", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -,"),
-        (["-m", "x", "-c", "a", "-r", "b", "--baseline-path", "f"], "it has no effect without --rescale-with-baseline"),
-        (["-m", "x", "-c", "a", "-r", "b", "--allow-fp32-baseline"], "--allow-fp32-baseline: it has no effect without"),
         (
             ["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-s"],
-            "--seg-level, --output, --output-format: a pair is printed with",
+            "--seg-level, --output, --output-format: pairs have the scores",
         ),
-        (["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-l", "2"], "--num-layers: it has no effect with --all-l"),
         (["-m", "x", "-c", "a"], "Invalid value for --ref: give the references, -r FILE. a is read as text"),
         (["-m", "x", "-r", "a"], "Missing option '-c' / '--cand'"),
         (["-m", "x", "-c", "a", "-r", "b", "-b", "0"], "Invalid value for '-b' / '--batch-size'"),

@@ -133,12 +133,11 @@ def test_different_numbers_of_rows_and_lines_are_refused(run, table, write, tiny
         (["-c", "a.jsonl", "--reference-format", "text"], "--reference-format: it has no effect without -r"),
         (["-c", "a.jsonl", "--input-format", "xlsx"], "'--input-format'"),
         (["-c", "a.jsonl", "--with-texts"], "--with-texts: it has no effect without pairs"),
-        (["-c", "a.jsonl", "--json", "--output-format", "tsv"], "--json: it is --output-format json"),
-        (["-c", "a.jsonl", "-o", "b.parquet"], "--output: .parquet says no format that is written"),
-        (["-c", "a.jsonl", "-o", "b.tsv.gz"], "--output: .gz says no format that is written"),
-        (["-c", "a.jsonl", "-o", "b.tsv", "--all-layers"], "a pair is printed with the scores of one layer"),
-        (["-c", "a.jsonl", "--output-format", "jsonl", "--all-layers"], "a pair is printed with the scores of one"),
-        (["-c", "a.jsonl", "-q", "-v"], "--verbose: it has no effect with --quiet"),
+        (["-c", "a.jsonl", "--json", "--output-format", "tsv"], "--json: it means --output-format json"),
+        (["-c", "a.jsonl", "-o", "b.parquet"], "--output: Cannot write .parquet."),
+        (["-c", "a.jsonl", "-o", "b.tsv.gz"], "--output: Cannot write .gz."),
+        (["-c", "a.jsonl", "-o", "b.tsv", "--all-layers"], "pairs have the scores of one layer"),
+        (["-c", "a.jsonl", "--output-format", "jsonl", "--all-layers"], "pairs have the scores of one layer"),
     ],
 )
 def test_options_that_do_not_fit_together_are_wrong_usage(run, options, told):

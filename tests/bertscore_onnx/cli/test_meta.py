@@ -246,17 +246,17 @@ def test_what_a_set_does_not_have_is_told_with_what_it_has(run, eval_set, option
         (
             "lang_pair system segment human BLEU",
             [("a", "A", "1", "1", "")],
-            "line 2: the column 'BLEU' holds no score, and 'human' a judgement",
+            "line 2: the column 'BLEU' holds no score, but 'human' a judgement",
         ),
         (
             "lang_pair system segment human BLEU",
             [("a", "A", "1", "1", "1"), ("a", "B", "1", "1", "1"), ("a", "A", "1", "2", "1")],
-            "line 4: the system 'A' is there a second time for segment '1'; the first is",
+            "line 4: the system 'A' occurs a second time for segment '1'; the first is",
         ),
         (
             "lang_pair system human BLEU",
             [("a", "A", "1", "1"), ("a", "A", "1", "1")],
-            "line 3: the system 'A' is there a second time for it, and no column of segments is there",
+            "line 3: the system 'A' occurs a second time for it, without a column of segments",
         ),
         ("lang_pair system segment human BLEU", [("a", "A", "1", "", "1")], "people judged none of the 1 systems"),
     ],
@@ -308,7 +308,7 @@ def test_scores_of_one_name_are_told(run, table):
     path = table(rows, header="lang_pair system segment human bleu candidate reference")
     result = run("meta", path, "--score", "bleu", "--metric", "bleu")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "there are scores called 'bleu' already" in result.stderr
+    assert "scores called 'bleu' exist already" in result.stderr
 
 
 def test_a_source_that_is_not_there_is_told(run, tmp_path):
