@@ -1,7 +1,7 @@
 """`bertscore-onnx meta`: measures how well metrics agree with human judgements."""
 
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.options import check_effects, shared_options
+from bertscore_onnx.cli.options import check_effects, option_name, shared_options
 
 
 @shared_options("model_type", "num_layers", "device", "nthreads", needs_model=False)
@@ -29,7 +29,7 @@ def meta(options: MetaOptions) -> None:
     readers = {name: [other for other, (_, reads) in TASKS.items() if name in reads] for name in options.given}
     check_effects(
         *(
-            (f"--{name.replace('_', '-')}", bool(tasks) and task not in tasks, f"on --task {task}")
+            (option_name(name), bool(tasks) and task not in tasks, f"on --task {task}")
             for name, tasks in readers.items()
         ),
         ("--bleu-smooth", options.bleu_smooth != "exp" and "bleu" not in metrics, "without --metric bleu"),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.cli.judgements import Table, read_table
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.cli.meta_table import references_of_rows, systems_of_table, texts_of_rows
-from bertscore_onnx.cli.options import check_effects
+from bertscore_onnx.cli.options import check_effects, option_name
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.auc import auc_of_labels
@@ -112,7 +112,7 @@ def read_systems(
 
 def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
     of_tables = [name for name in options.given if name in ("score", "input_format") or name.endswith("_column")]
-    check_effects(*((f"--{name.replace('_', '-')}", True, "on a folder") for name in of_tables))
+    check_effects(*((option_name(name), True, "on a folder") for name in of_tables))
     eval_set = EvalSet(options.source)
     chosen = options.language_pair or [
         name for name in eval_set.language_pairs if options.gold in (None, *eval_set.golds(name))
@@ -148,7 +148,7 @@ def _metrics_of(eval_set: EvalSet, language_pair: str, requested: Sequence[str])
 
 def _of_table(options: MetaOptions, several_judgements: bool) -> list[JudgedSystems]:
     of_folders = [name for name in ("gold", "reference", "metric_scores") if name in options.given]
-    check_effects(*((f"--{name.replace('_', '-')}", True, "on a table") for name in of_folders))
+    check_effects(*((option_name(name), True, "on a table") for name in of_folders))
     _check_scores(options)
     if options.source != STANDARD_INPUT and not Path(options.source).exists():
         raise InputError(f"There is no folder or file {options.source!r}. Name an EvalSet or a table.")

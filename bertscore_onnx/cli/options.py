@@ -25,16 +25,18 @@ def complete_model(incomplete: str) -> list[str]:
 # The settings of `BERTScorer`, as options of every command that makes one.
 
 
+def option_name(parameter: str) -> str:
+    """Return the option of a command's parameter."""
+    return "--model" if parameter == "model_type" else f"--{parameter.replace('_', '-')}"
+
+
 def _option(name: str, kind: Any, text: str, default: object = None, *, short: str = "", **more: Any) -> Parameter:
     """Return an option; its long name is the parameter's, and a flag's default is False."""
-    names = [*([short] if short else []), _NAMES.get(name) or f"--{name.replace('_', '-')}"]
+    names = [short, option_name(name)] if short else [option_name(name)]
     option = typer.Option(*names, help=text, **more)
     default = False if kind is bool else default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
-
-_NAMES = {"model_type": "--model"}
-"""The options that have another name than the argument of `BERTScorer`."""
 
 _MODEL: dict[str, Any] = {"metavar": "MODEL", "autocompletion": complete_model}
 _NUMBER: dict[str, Any] = {"metavar": "N", "min": 1}
@@ -165,7 +167,7 @@ def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_mod
         ("--verbose", {"verbose", "quiet"} <= given, "with --quiet; leave out one"),
         ("--idf", {"idf", "idf_counts"} <= given, "with --idf-counts; leave out one"),
         *(
-            (f"--{name.replace('_', '-')}", unscaled and name in given, "without --rescale-with-baseline; add it")
+            (option_name(name), unscaled and name in given, "without --rescale-with-baseline; add it")
             for name in ("baseline_path", "allow_fp32_baseline")
         ),
     )
@@ -173,8 +175,10 @@ def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_mod
 
 def given_settings(settings: Mapping[str, Any]) -> list[str]:
     """Return the options of the settings that differ from their defaults."""
-    given = (name for name, value in settings.items() if (value or None) != (_SHARED[name].default or None))
-    return [_NAMES.get(name) or f"--{name.replace('_', '-')}" for name in given]
+    names = [name for name, value in settings.items() if (value or None) != (_SHARED[name].default or None)]
+    if "idf" in names and settings["idf"] is not True:
+        names[names.index("idf")] = "idf_counts"
+    return [option_name(name) for name in names]
 
 
 def check_model(model_type: object, lang: str | None) -> None:

@@ -75,7 +75,7 @@ def test_an_interrupt_exits_130_without_a_traceback(run, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bertscore_onnx.cli.inputs.open_pairs", interrupt)
+    monkeypatch.setattr("bertscore_onnx.cli.score.open_pairs", interrupt)
     result = run("score", "-m", "x", "-c", "a", "-r", "b")
     assert (result.exit_code, result.output) == (130, "")
 

@@ -355,3 +355,39 @@ def test_wmt23_comes_out_as_published(run):
     assert [round(metric["system"][name], 3) for name in ("pearson", "spa")] == [0.895, 0.902]
     assert [round(metric["segment"][name], 3) for name in ("pearson", "acc_eq")] == [0.335, 0.515]
     assert (metric["system"]["n"], metric["segment"]["n"]) == (13, 10660)
+
+
+SYSTEMS = "lang_pair,system,segment,human,m\ncs-en,A,1,90,1\ncs-en,B,1,60,2\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [
+        ("tabulate", ["--task", "darr", "--score", "m"]),
+        ("sacrebleu", ["--task", "darr", "--metric", "bleu", "--json"]),
+        ("scipy", ["--task", "hybrid", "--score", "m", "--json"]),
+        ("scipy", ["--score", "m", "--json"]),
+    ],
+)
+def test_a_missing_package_is_told(run_process, tmp_path, package, arguments):
+    result = run_process("meta", write(tmp_path, "table.csv", SYSTEMS), *arguments, blocked=(package,))
+    assert (result.returncode, result.stdout) == (1, b"")
+    message = (
+        f"Error: This task needs {package}, which is not installed. Install it with "
+        "`pip install 'bertscore-onnx[evaluation]'`.\n"
+    )
+    assert result.stderr.decode() == message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["darr", "auc"])
+def test_scores_that_are_there_need_no_package(run_process, tmp_path, task):
+    table = write(
+        tmp_path,
+        "table.csv",
+        "label," + SYSTEMS.replace("\ncs-en,A", "\n1,cs-en,A").replace("\ncs-en,B", "\n0,cs-en,B"),
+    )
+    arguments = ("--task", task, "--score", "m", "--json")
+    result = run_process("meta", table, *arguments, blocked=("tabulate", "sacrebleu", "scipy"))
+    assert (result.returncode, result.stderr) == (0, b"")

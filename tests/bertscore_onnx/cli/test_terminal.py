@@ -73,14 +73,6 @@ def test_words_paths_and_options_stay(score, message):
     assert with_option_names(message, score) == message
 
 
-def test_errors_of_a_command_name_its_options(run, write, tiny_bundle):
-    texts = write("texts.txt", "the cat\n")
-    result = run("score", "-m", tiny_bundle, "-c", texts, "-r", texts, "-l", 1)
-    assert result.exit_code == 1
-    assert "Leave --num-layers out" in result.stderr
-    assert "num_layers" not in result.stderr
-
-
 posix = pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX closes the streams")
 
 
@@ -154,8 +146,8 @@ def test_texts_are_written_in_utf_8_whatever_the_encoding(run_in_shell, tiny_bun
 
 def test_messages_of_several_threads_are_whole_lines():
     program = (
-        "from concurrent.futures import ThreadPoolExecutor; from bertscore_onnx.cli.terminal import tell\n"
-        "with ThreadPoolExecutor(4) as pool: list(pool.map(tell, ['abc'] * 20_000))"
+        "from concurrent.futures import ThreadPoolExecutor; from bertscore_onnx.cli.terminal import echo\n"
+        "with ThreadPoolExecutor(4) as pool: list(pool.map(echo, ['abc'] * 20_000))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     assert result.stderr == "abc\n" * 20_000
