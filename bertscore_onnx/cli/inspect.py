@@ -33,7 +33,7 @@ def inspect(
         str,
         typer.Argument(
             metavar="BUNDLE",
-            help="The path of a bundle, or a model's name, as `score` takes it.",
+            help="The path of a bundle, or a model's name, as for `score`.",
             autocompletion=complete_model,
         ),
     ],
@@ -60,32 +60,32 @@ def inspect(
 
     if isolate:
         device = _check_isolated(bundle, device)
-    found = resolve_bundle(local_path(bundle), all_layers=None)
+    resolved = resolve_bundle(local_path(bundle), all_layers=None)
     if not as_json:
-        print_table(_describe(found))
-    with golden_pipeline(found.path, device=device) as pipeline:
+        print_table(_describe(resolved))
+    with golden_pipeline(resolved.path, device=device) as pipeline:
         difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
         provider = pipeline.encoder.provider
-    by_graph = difference_by_pairs(pipeline.bundle, device=device) if found.manifest.has_scoring_graph else None
+    by_graph = difference_by_pairs(pipeline.bundle, device=device) if resolved.manifest.has_scoring_graph else None
     if as_json:
         golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
         if by_graph is not None:
             golden["scoring_graph_difference"] = by_graph
-        manifest = msgspec.to_builtins(found.manifest)
-        print(json.dumps({"path": str(found.path), "manifest": manifest, "golden": golden}, allow_nan=False))
+        manifest = msgspec.to_builtins(resolved.manifest)
+        print(json.dumps({"path": str(resolved.path), "manifest": manifest, "golden": golden}, allow_nan=False))
     else:
-        pairs = len(found.manifest.golden)
+        pairs = len(resolved.manifest.golden)
         print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")
         if by_graph is not None:
-            print(f"By the scoring graph they differ from these scores by {by_graph:.1e} at most.")
+            print(f"The scores of the scoring graph differ from these by {by_graph:.1e} at most.")
     if not difference <= tolerance:
         raise GoldenScoreError(
-            f"The golden scores of {found.path} differ by {difference:.1e} on {provider}; at most "
+            f"The golden scores of {resolved.path} differ by {difference:.1e} on {provider}; at most "
             f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
         )
     if by_graph is not None and not by_graph <= tolerance:
         raise GoldenScoreError(
-            f"The scores of the scoring graph of {found.path} differ by {by_graph:.1e} on {provider}; at most "
+            f"The scores of the scoring graph of {resolved.path} differ by {by_graph:.1e} on {provider}; at most "
             f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
         )
 
@@ -147,7 +147,10 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         ("vocabulary", f"{manifest.vocab_size} ids"),
         ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
         ("graph", f"{', '.join(manifest.inputs)} -> {manifest.output}"),
-        ("tokenizer", f"{manifest.tokenizer_mode}; {manifest.tokenizer_differences} edge-case texts get other ids"),
+        (
+            "tokenizer",
+            f"{manifest.tokenizer_mode}; gives other ids for {manifest.tokenizer_differences} edge-case texts",
+        ),
         *_slow_tokenizer(manifest),
         ("scoring graph", _scoring_graph(manifest)),
         ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
@@ -163,7 +166,7 @@ def _slow_tokenizer(manifest: "Manifest") -> Iterator[tuple[str, str]]:
     from msgspec import UNSET
 
     if (slow := manifest.slow_differences) is not UNSET:
-        yield "slow tokenizer", f"gives {slow.num_different} of {slow.num_texts} texts other ids"
+        yield "slow tokenizer", f"gives other ids for {slow.num_different} of {slow.num_texts} texts"
 
 
 def _scoring_graph(manifest: "Manifest") -> str:

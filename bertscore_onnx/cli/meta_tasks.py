@@ -36,7 +36,7 @@ def _print(options: MetaOptions, result: Any) -> None:
     print(result.to_json() if is_json else result.table(options.result_format), flush=True)
 
 
-# The scores of metrics: those that are given, and those of texts, which are computed here.
+# How metrics are computed from texts.
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def is_eval_set(options: MetaOptions) -> bool:
 
 
 def own_name(metric: str, judged: JudgedSystems) -> str:
-    """Return the name of scores that are computed here: as in an EvalSet, it ends with the reference."""
+    """Return the name of scores computed from texts: as in an EvalSet, it ends with the reference."""
     return f"{metric}-{judged.reference}" if judged.reference else metric
 
 

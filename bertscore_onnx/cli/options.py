@@ -123,7 +123,7 @@ def shared_options(
 
 
 def _options(parameter: Parameter, chosen: Sequence[str]) -> list[Parameter]:
-    """Return the options that a parameter of a command stands for."""
+    """Return the options that a parameter of a command adds."""
     if parameter.name == "settings":
         return [_SHARED[name] for name in chosen]
     if parameter.name in ("verbose", "quiet"):
@@ -146,7 +146,7 @@ def _fields(record: Parameter) -> Sequence[Parameter]:
 
 
 def _settings(values: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of `BERTScorer`; document counts are loaded here."""
+    """Return the settings of `BERTScorer`, with the document counts loaded."""
     settings = {name: values[name] for name in chosen if name != "idf_counts"}
     if "use_fast_tokenizer" in settings:
         settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None

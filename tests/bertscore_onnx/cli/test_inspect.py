@@ -51,8 +51,8 @@ def test_checks_the_scoring_graph(run, scoring_bundle):
     result = run("inspect", scoring_bundle, "--device", "cpu")
     shown = f"precision, recall, f1; exported within {manifest.scoring_difference:.1e} of its scores\n"
     assert (result.exit_code, shown in result.stdout) == (0, True)
-    assert f"gives {manifest.slow_differences.num_different} of 61 texts other ids\n" in result.stdout
-    assert "\nBy the scoring graph they differ from these scores by " in result.stdout
+    assert f"gives other ids for {manifest.slow_differences.num_different} of 61 texts\n" in result.stdout
+    assert "\nThe scores of the scoring graph differ from these by " in result.stdout
     golden = json.loads(run("inspect", scoring_bundle, "--json", "--device", "cpu").stdout)["golden"]
     assert 0 <= golden["scoring_graph_difference"] <= 1e-6
 
