@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.inputs import choose_systems, read_in_step
+from bertscore_onnx.cli.inputs import choose_systems, read_side_by_side
 from bertscore_onnx.cli.options import check_effects, check_model, given_settings, shared_options
 from bertscore_onnx.cli.outputs import check_destination, chosen_format
 from bertscore_onnx.cli.terminal import print_table, terminal_width, write_utf8
@@ -107,7 +107,7 @@ def compare(
         "jinja2": html is not None,
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
-    rows = read_in_step([*systems.values(), *references])
+    rows = read_side_by_side([*systems.values(), *references])
     check_destination(html, [*cand, *ref], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(

@@ -172,7 +172,7 @@ def open_pairs(files: Sequence[InputFile], *, to_read_again: bool = False) -> It
         yield TextPairs(opened, counted[0][1]) if len(counted) == len(opened) else _read_in_step(opened)
 
 
-def read_in_step(files: Sequence[InputFile]) -> list[list[list[str]]]:
+def read_side_by_side(files: Sequence[InputFile]) -> list[list[list[str]]]:
     """Return the texts in each row of each file; raise InputError unless all files have as many rows."""
     with ExitStack() as stack:
         opened = [stack.enter_context(open_input(file)) for file in files]
