@@ -246,17 +246,17 @@ def test_what_a_set_does_not_have_is_told_with_what_it_has(run, eval_set, option
         (
             "lang_pair system segment human BLEU",
             [("a", "A", "1", "1", "")],
-            "line 2: the column 'BLEU' holds no score, and 'human' a judgement",
+            "line 2: the column 'BLEU' holds no score, but 'human' a judgement",
         ),
         (
             "lang_pair system segment human BLEU",
             [("a", "A", "1", "1", "1"), ("a", "B", "1", "1", "1"), ("a", "A", "1", "2", "1")],
-            "line 4: the system 'A' is there a second time for segment '1'; the first is",
+            "line 4: the system 'A' occurs a second time for segment '1'; the first is",
         ),
         (
             "lang_pair system human BLEU",
             [("a", "A", "1", "1"), ("a", "A", "1", "1")],
-            "line 3: the system 'A' is there a second time for it, and no column of segments is there",
+            "line 3: the system 'A' occurs a second time for it, without a column of segments",
         ),
         ("lang_pair system segment human BLEU", [("a", "A", "1", "", "1")], "people judged none of the 1 systems"),
     ],
@@ -308,7 +308,7 @@ def test_scores_of_one_name_are_told(run, table):
     path = table(rows, header="lang_pair system segment human bleu candidate reference")
     result = run("meta", path, "--score", "bleu", "--metric", "bleu")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "there are scores called 'bleu' already" in result.stderr
+    assert "scores called 'bleu' exist already" in result.stderr
 
 
 def test_a_source_that_is_not_there_is_told(run, tmp_path):
@@ -355,3 +355,39 @@ def test_wmt23_comes_out_as_published(run):
     assert [round(metric["system"][name], 3) for name in ("pearson", "spa")] == [0.895, 0.902]
     assert [round(metric["segment"][name], 3) for name in ("pearson", "acc_eq")] == [0.335, 0.515]
     assert (metric["system"]["n"], metric["segment"]["n"]) == (13, 10660)
+
+
+SYSTEMS = "lang_pair,system,segment,human,m\ncs-en,A,1,90,1\ncs-en,B,1,60,2\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [
+        ("tabulate", ["--task", "darr", "--score", "m"]),
+        ("sacrebleu", ["--task", "darr", "--metric", "bleu", "--json"]),
+        ("scipy", ["--task", "hybrid", "--score", "m", "--json"]),
+        ("scipy", ["--score", "m", "--json"]),
+    ],
+)
+def test_a_missing_package_is_told(run_process, tmp_path, package, arguments):
+    result = run_process("meta", write(tmp_path, "table.csv", SYSTEMS), *arguments, blocked=(package,))
+    assert (result.returncode, result.stdout) == (1, b"")
+    message = (
+        f"Error: This task needs {package}, which is not installed. Install it with "
+        "`pip install 'bertscore-onnx[evaluation]'`.\n"
+    )
+    assert result.stderr.decode() == message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["darr", "auc"])
+def test_scores_that_are_there_need_no_package(run_process, tmp_path, task):
+    table = write(
+        tmp_path,
+        "table.csv",
+        "label," + SYSTEMS.replace("\ncs-en,A", "\n1,cs-en,A").replace("\ncs-en,B", "\n0,cs-en,B"),
+    )
+    arguments = ("--task", task, "--score", "m", "--json")
+    result = run_process("meta", table, *arguments, blocked=("tabulate", "sacrebleu", "scipy"))
+    assert (result.returncode, result.stderr) == (0, b"")

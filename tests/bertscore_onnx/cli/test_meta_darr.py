@@ -70,7 +70,7 @@ def test_judgements_of_one_output_have_one_score(run, write):
     result = run("meta", write("table.tsv", rows), "--task", "darr", "--score", "m")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "line 9: this judges the same output as" in result.stderr
-    assert "line 2, and has another text or score" in result.stderr
+    assert "line 2, but has another text or score" in result.stderr
 
 
 def test_people_may_be_named(run, write):

@@ -179,7 +179,7 @@ def test_no_bar_comes_unasked_among_scores_on_a_terminal(
     stdout = io.StringIO()
     stdout = io.StringIO()
     stdout.isatty = lambda: terminal
-    monkeypatch.setattr("bertscore_onnx.cli.outputs.sys", SimpleNamespace(stdout=stdout, stderr=stdout))
+    monkeypatch.setattr("bertscore_onnx.cli.score.sys", SimpleNamespace(stdout=stdout, stderr=stdout))
     monkeypatch.setattr(BERTScorer, "stream", stream)
     assert run("score", "-m", tiny_bundle, "-c", references, "-r", references, *options).exit_code == 0
     assert asked == [verbose]

@@ -66,7 +66,7 @@ def test_here_lists_the_bundles_with_their_paths(run, installed_bundle):
 def test_here_lists_what_the_text_matches_alone(run, installed_bundle):
     result = run("models", "roberta", "--here")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.startswith("No such bundle is here. Make one with `bertscore-onnx export`")
+    assert result.stderr.startswith("No such bundle is installed. Make one with `bertscore-onnx export`")
     assert json.loads(run("models", "roberta", "--here", "--json").stdout) == []
 
 

@@ -18,7 +18,7 @@ from bertscore_onnx.errors import MissingExtraError
 def test_a_machine_without_bundles_is_well(run, home):
     result = run("doctor")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "no bundle is exported yet; make one with `bertscore-onnx export --model roberta-large`" in result.stdout
+    assert "no bundle is installed; make one with `bertscore-onnx export --model roberta-large`" in result.stdout
 
 
 def test_tells_versions_and_places(run, home):
@@ -33,13 +33,13 @@ def test_runs_a_matrix_product_on_every_provider(run, home):
 
 
 def test_a_provider_that_does_not_work_exits_1_after_the_report(run, home, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.cli.probe.probe_providers", lambda: {"CUDAExecutionProvider": "no driver"})
+    monkeypatch.setattr("bertscore_onnx.cli.doctor.try_providers", lambda: {"CUDAExecutionProvider": "no driver"})
     result = run("doctor")
     assert result.exit_code == 1
     assert "CUDAExecutionProvider: no driver" in result.stdout
 
 
-def test_the_probe_is_the_product_of_two_matrices():
+def test_the_graph_is_the_product_of_two_matrices():
     value = onnx.helper.make_tensor_value_info
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node("MatMul", ["a", "b"], ["product"])],
@@ -48,7 +48,7 @@ def test_the_probe_is_the_product_of_two_matrices():
         [value("product", 1, ["rows", "columns"])],
     )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
-    assert files("bertscore_onnx.cli").joinpath("probe.onnx").read_bytes() == model.SerializeToString()
+    assert files("bertscore_onnx.cli").joinpath("self_test.onnx").read_bytes() == model.SerializeToString()
 
 
 def test_runs_a_bundle(run, installed_bundle):
@@ -81,7 +81,7 @@ def test_json_has_the_same_facts(run, installed_bundle):
 @pytest.mark.parametrize(
     ("value", "number", "source", "words"),
     [
-        ("1", 1, "OMP_NUM_THREADS", "as the environment variable OMP_NUM_THREADS says"),
+        ("1", 1, "OMP_NUM_THREADS", "set by the environment variable OMP_NUM_THREADS"),
         ("", 2, "affinity", "all that this process may run on"),
     ],
 )
@@ -112,7 +112,7 @@ def test_missing_onnxruntime_exits_1_after_the_report(run, installed_bundle, mon
     def fail():
         raise MissingExtraError("ONNX Runtime is not installed.")
 
-    monkeypatch.setattr("bertscore_onnx.cli.probe.load_onnxruntime", fail)
+    monkeypatch.setattr("bertscore_onnx.encoding.providers.load_onnxruntime", fail)
     result = run("doctor", "--json")
     report = json.loads(result.stdout)
     assert result.exit_code == 1

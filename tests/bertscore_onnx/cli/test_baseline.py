@@ -93,7 +93,7 @@ def test_into_the_bundle_it_rescales_and_tells_where_scores_stand(measure, run, 
     after = read_manifest(bundle)
     assert result.stdout == expected.to_csv()
     assert after.digest != before
-    assert f"has the baseline of en now; its digest is {after.digest[:12]}" in result.stderr
+    assert f"now has the baseline of en; its digest is {after.digest[:12]}" in result.stderr
     files = "-c", write("c.txt", "the cat\n"), "-r", write("r.txt", "a cat\n")
     content = json.loads(run("score", "-m", bundle, *files, "--json").stdout)
     assert 0 <= content["f1_percentile"] <= 100
@@ -101,7 +101,7 @@ def test_into_the_bundle_it_rescales_and_tells_where_scores_stand(measure, run, 
     rescaled = json.loads(run("score", "-m", bundle, *files, "--json", *options).stdout)
     assert "|rescale:en|" in rescaled["signature"]
     assert rescaled["f1_percentile"] == pytest.approx(content["f1_percentile"], abs=0.01)
-    assert "in place of the one there" in measure("--into-bundle", "en").stderr
+    assert "replacing the previous one" in measure("--into-bundle", "en").stderr
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, or cannot encode everything: no command ends in a traceback."""
+"""What commands print: tables, messages, and standard streams that are closed or lack characters."""
 
 import os
 import shlex
@@ -6,6 +6,72 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
+
+from bertscore_onnx.cli import app
+from bertscore_onnx.cli.terminal import print_table, with_option_names
+
+ROWS = [("NAME", "N", "LANGUAGES"), ("one-long-name", "12", "cs de en"), ("b", "3", "-")]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (None, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
+        (28, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
+        (24, ["NAME       N   LANGUAGES", "one-long-  12  cs de en", "name", "b          3   -"]),
+    ],
+)
+def test_cells_take_more_lines_where_there_is_little_room(capsys, width, lines):
+    print_table(ROWS, width=width)
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_words_are_never_broken(capsys):
+    print_table(ROWS, width=1)
+    assert capsys.readouterr().out.splitlines()[1:4] == ["one-   12  cs de en", "long-", "name"]
+
+
+def test_cells_are_printed_as_they_are_without_a_width(capsys):
+    print_table([("a  b", "c"), ("d", "e\tf")])
+    assert capsys.readouterr().out == "a  b  c\nd     e\tf\n"
+
+
+@pytest.fixture
+def score():
+    return get_command(app).commands["score"]
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("num_layers is -1; expected 0 or more.", "--num-layers is -1; expected 0 or more."),
+        ("Choose one with num_layers: a, b.", "Choose one with --num-layers: a, b."),
+        ("Leave num_layers out, or run `x --num-layers 3`.", "Leave --num-layers out, or run `x --num-layers 3`."),
+        ("Leave precision out, or score in fp32.", "Leave --precision out, or score in fp32."),
+        ("Name it with `lang` or `baseline_path`.", "Name it with `--lang` or `--baseline-path`."),
+        ("Name a model with `model_type`.", "Name a model with `--model`."),
+        ("Pass all_layers=True (--all-layers), or not.", "Pass --all-layers, or not."),
+        ('Use device="cpu", or not.', "Use --device cpu, or not."),
+        ("device is 'tpu'; expected cpu.", "--device is 'tpu'; expected cpu."),
+        ("idf weights have no effect without idf=True.", "idf weights have no effect without --idf."),
+    ],
+)
+def test_arguments_become_options(score, message, told):
+    assert with_option_names(message, score) == told
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The bundle is in fp16, a precision of its own; the model runs on a device.",
+        "Cannot read '/data/num_layers/batch_size.csv'.",
+        "Run `bertscore-onnx export --model x --num-layers 3 --all-layers`.",
+    ],
+)
+def test_words_paths_and_options_stay(score, message):
+    assert with_option_names(message, score) == message
+
 
 posix = pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX closes the streams")
 
@@ -80,8 +146,8 @@ def test_texts_are_written_in_utf_8_whatever_the_encoding(run_in_shell, tiny_bun
 
 def test_messages_of_several_threads_are_whole_lines():
     program = (
-        "from concurrent.futures import ThreadPoolExecutor; from bertscore_onnx.cli.terminal import tell\n"
-        "with ThreadPoolExecutor(4) as pool: list(pool.map(tell, ['abc'] * 20_000))"
+        "from concurrent.futures import ThreadPoolExecutor; from bertscore_onnx.cli.terminal import echo\n"
+        "with ThreadPoolExecutor(4) as pool: list(pool.map(echo, ['abc'] * 20_000))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     assert result.stderr == "abc\n" * 20_000

@@ -13,7 +13,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.cli.interpretation import interpretation
+from bertscore_onnx.cli.score import interpretation
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def scorer_with(tiny_bundle, tmp_path):
 @pytest.fixture
 def large(monkeypatch):
     """Let the tiny model's size be that of a large one."""
-    monkeypatch.setattr("bertscore_onnx.cli.interpretation.LARGE_SIZE", 32)
+    monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", 32)
 
 
 def test_where_unrelated_pairs_are_known_it_is_told_where_the_score_stands(scorer_with):
@@ -59,7 +59,7 @@ def test_only_what_is_higher_than_all_is_said_to_be(scorer_with, f1, share):
 def test_a_high_score_of_a_model_with_a_high_baseline_gets_two_commands(scorer_with):
     scorer = scorer_with({"en": HIGH, "zh": HIGH})
     note, rescale, measure = interpretation(scorer, 0.85, None, None)
-    assert note.startswith("Unrelated texts get a high F1 from this model too: 0.83 on average (en).")
+    assert note.startswith("This model gives unrelated texts a high F1 too: 0.83 on average (en).")
     assert rescale == "  bertscore-onnx score ... --rescale-with-baseline --lang en"
     assert measure == f"  bertscore-onnx baseline --model {scorer.bundle.path} --corpus FILE --into-bundle en"
 
@@ -111,7 +111,7 @@ def test_it_is_told_once_on_a_terminal_and_not_with_options_for_programs(scorer_
         told = read_all(terminal)
     finally:
         os.close(terminal)
-    assert told.count("Unrelated texts get a high F1") == times
+    assert told.count("gives unrelated texts a high F1") == times
     assert told.count("bertscore-onnx baseline") == times
 
 

@@ -51,8 +51,8 @@ def test_checks_the_scoring_graph(run, scoring_bundle):
     result = run("inspect", scoring_bundle, "--device", "cpu")
     shown = f"precision, recall, f1; exported within {manifest.scoring_difference:.1e} of its scores\n"
     assert (result.exit_code, shown in result.stdout) == (0, True)
-    assert f"gives {manifest.slow_differences.num_different} of 61 texts other ids\n" in result.stdout
-    assert "\nBy the scoring graph they differ from these scores by " in result.stdout
+    assert f"gives other ids for {manifest.slow_differences.num_different} of 61 texts\n" in result.stdout
+    assert "\nThe scores of the scoring graph differ from these by " in result.stdout
     golden = json.loads(run("inspect", scoring_bundle, "--json", "--device", "cpu").stdout)["golden"]
     assert 0 <= golden["scoring_graph_difference"] <= 1e-6
 
@@ -127,7 +127,7 @@ class TestInAProcessOfItsOwn:
         """Check a bundle within limits, so that no bundle takes long."""
 
         def inspect(bundle, *options, seconds=3, memory=2_000_000_000):
-            code = f"import bertscore_onnx.cli.isolation as i; i.CPU_SECONDS = {seconds}; i.MEMORY_BYTES = {memory}; "
+            code = f"import bertscore_onnx.cli.inspect as i; i.CPU_SECONDS = {seconds}; i.MEMORY_BYTES = {memory}; "
             code += "from bertscore_onnx.cli import main; main()"
             command = [sys.executable, "-c", code, "inspect", str(bundle), "--isolate", *options]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -191,8 +191,8 @@ class TestInAProcessOfItsOwn:
         result = inspect(bundle, "--json")
         assert (result.returncode, result.stdout) == (1, "")
         assert result.stderr == (
-            f"Error: The process that checked {bundle} was ended by SIGXCPU: it used more than 3 s of CPU time. Do not "
-            "use this bundle.\n"
+            f"Error: The process that checked {bundle} was killed by SIGXCPU: it used more than 3 s of CPU time. "
+            "Do not use this bundle.\n"
         )
 
     def test_a_tensor_that_takes_more_memory_than_allowed_is_refused(self, inspect, with_graph):

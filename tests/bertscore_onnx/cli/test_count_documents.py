@@ -82,7 +82,6 @@ def test_what_cannot_be_read_leaves_the_file_as_it_was(run, files, tiny_bundle, 
         (["-r", "-", "-"], 2, "can be only one of the files"),
         (["-r", "a.txt", "--reference-column", "ref"], 2, "--reference-column: it has no effect"),
         (["-r", "a.txt", "--no-quotes"], 2, "--no-quotes: it has no effect"),
-        (["-r", "-", "-v", "-q"], 2, "--verbose: it has no effect with --quiet"),
         (["-r", "-", "--max-length", "99"], 1, "--max-length is 99; tiny-bert takes"),
     ],
 )
@@ -124,16 +123,13 @@ def test_systems_are_compared_by_counts(run, files, tiny_bundle, counts_file):
 
 def test_a_match_is_shown_by_counts(run, tiny_bundle, counts_file, files):
     pair = ["show", "-m", tiny_bundle, "-c", "the cat sat", "-r", "a cat sat"]
-    assert run(*pair, "--idf-counts", counts_file).stdout == run(*pair, "--idf", files[3]).stdout
+    assert run(*pair, "--idf-counts", counts_file).stdout == run(*pair, "--idf-sents", files[3]).stdout
 
 
-@pytest.mark.parametrize("command", ["score", "compare", "show"])
-def test_idf_is_given_in_one_way(run, files, tiny_bundle, counts_file, command):
-    idf = ["--idf", files[3]] if command == "show" else ["--idf"]
-    candidates = [*files[:2], files[3]] if command == "compare" else files[:2]
-    result = run(command, "-m", tiny_bundle, *candidates, *files[2:], *idf, "--idf-counts", counts_file)
+def test_a_match_has_idf_weights_of_one_file(run, files, tiny_bundle, counts_file):
+    result = run("show", "-m", tiny_bundle, *files, "--idf-sents", files[3], "--idf-counts", counts_file)
     assert result.exit_code == 2
-    assert "Invalid value for --idf: it has no effect with --idf-counts; leave out one." in result.stderr
+    assert "Invalid value for --idf-sents: it has no effect with --idf-counts; leave out one." in result.stderr
 
 
 def test_counts_of_another_tokenizer_are_refused(run, files, fast_bundle, counts_file):

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.cli.terminal import Stages
+from bertscore_onnx.cli.export import Stages
 
 pytestmark = pytest.mark.slow  # it imports PyTorch
 
@@ -23,12 +23,12 @@ def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
     assert model == "Model: tiny-bert, layer 1, fp32, fast tokenizer"
     found = re.fullmatch(
         r"Verified: P, R and F of 8 pairs differ from PyTorch's by (\d\.\de-\d\d) at most; "
-        r"no edge-case texts get other token ids",
+        r"the tokenizer matches on all edge-case texts",
         verified,
     )
     assert found[1] == f"{manifest.golden_difference:.1e}"
     assert re.match(r"Tokenizer: ids other than the slow tokenizer's for \d+ of 61 texts", tokenizer)
-    found = re.fullmatch(r"Bundle: (\d+\.\d) MB, made in \d+\.\d s", size)
+    found = re.fullmatch(r"Bundle: (\d+\.\d) MB, exported in \d+\.\d s", size)
     assert float(found[1]) == pytest.approx(sum(file.stat().st_size for file in output.iterdir()) / 1e6, abs=0.051)
     assert hint == f"Score with it: bertscore-onnx score --model '{output}' -c FILE -r FILE"
 
@@ -36,8 +36,8 @@ def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
 @pytest.mark.parametrize(
     ("mode", "users"),
     [
-        ("fast", "any language with ONNX Runtime and Hugging Face's tokenizers can use it"),
-        ("slow", "for languages other than Python export with --tokenizer-mode fast"),
+        ("fast", "any programming language with ONNX Runtime and Hugging Face's tokenizers can use it"),
+        ("slow", "for programming languages other than Python, export with --tokenizer-mode fast"),
     ],
 )
 def test_tells_who_can_use_the_scoring_graph(run, tiny_model, tmp_path, mode, users):
@@ -134,9 +134,9 @@ def test_a_missing_package_is_answered_with_the_extra(run_process, package):
     result = run_process("export", "--model", "roberta-large", blocked=(package,))
     assert (result.returncode, result.stdout) == (1, b"")
     assert result.stderr.decode() == (
-        f"Error: Exporting needs {package}, which is not installed, or not in full. Install it with "
+        f"Error: Exporting needs {package}, which is not installed, or not completely. Install it with "
         "`pip install 'bertscore-onnx[export,cpu]'`, or export in an environment of its own: "
-        "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`; scoring does without it.\n"
+        "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`; scoring does not need it.\n"
     )
 
 
@@ -149,7 +149,7 @@ def test_another_transformers_is_answered_with_an_environment_of_its_own(run_pro
     assert (result.returncode, result.stdout) == (1, b"")
     assert result.stderr.decode() == (
         "Error: Exporting needs transformers 4, and 5.1.0 is installed. Export in an environment of its own: "
-        "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`; scoring does without it.\n"
+        "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`; scoring does not need it.\n"
     )
 
 
@@ -158,7 +158,7 @@ def test_a_part_of_a_package_that_is_missing_is_answered_with_the_extra(run_proc
         "export", "--model", "roberta-large", blocked=("transformers.utils.logging", "transformers.utils")
     )
     assert result.returncode == 1
-    assert result.stderr.startswith(b"Error: Exporting needs transformers, which is not installed, or not in full.")
+    assert result.stderr.startswith(b"Error: Exporting needs transformers, which is not installed, or not completely.")
 
 
 def test_other_missing_modules_are_not_taken_for_the_extra(run_process):

@@ -61,19 +61,16 @@ def test_idf_counts_of_a_file_are_those_of_the_inputs(batch, write, tmp_path, ti
 
 
 def test_an_error_is_one_line_in_the_words_of_the_command(batch):
-    result = batch("--candidate", "mt")
+    result = batch("--candidate-column", "mt")
     assert result.exit_code == 1
     assert "there is no column 'mt', only 'id', 'candidate', 'reference'" in result.stderr
-    assert "Name one with `--candidate`" in result.stderr
+    assert "Name one with `--candidate-column`" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--idf", "--idf-counts", "FILE"], "--idf: it has no effect with --idf-counts"),
-        (["--baseline-path", "FILE"], "--baseline-path: it has no effect without --rescale-with-baseline"),
-        (["--quiet", "--verbose"], "--verbose: it has no effect with --quiet"),
         (["--errors", "skip"], "'skip'"),
         (["--part-rows", "0"], "--part-rows"),
     ],
@@ -82,12 +79,6 @@ def test_options_that_do_not_fit_are_wrong_usage(batch, options, told):
     result = batch(*options)
     assert result.exit_code == 2
     assert told in result.stderr
-
-
-def test_without_a_model_or_a_language_it_is_wrong_usage(run, tmp_path):
-    result = run("batch", "-i", "pairs.csv", "-o", tmp_path / "scores")
-    assert result.exit_code == 2
-    assert "name a model" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -108,9 +99,3 @@ def test_a_missing_package_is_told_with_what_to_install(
     assert f"needs {package}, which is not installed" in result.stderr.decode()
     assert f"pip install 'bertscore-onnx[{extra}]'" in result.stderr.decode()
     assert not (tmp_path / "scores").exists()
-
-
-def test_help_needs_no_package(run_process):
-    result = run_process("batch", "--help", blocked=("pyarrow", "numpy", "onnxruntime"))
-    assert result.returncode == 0
-    assert b"--engine" in result.stdout
