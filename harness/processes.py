@@ -91,6 +91,8 @@ class Child(Closeable):
                 start_new_session=True,
             )
         except OSError as error:
+            if self._log:
+                self._log.close()
             raise ChildError(f"{python} cannot be started: {error.strerror}") from error
 
     def do(self, work: Work, *arguments: Any, limit: float | None = None) -> Any:

@@ -1,20 +1,16 @@
 """The benchmarks on a tiny model: contestants in processes of their own, the sums over rounds, and reports."""
 
 import random
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.__main__ import main
 from benchmarks.cases import p_of_ours, p_of_peer
-from benchmarks.contest import process
 from benchmarks.contest.contest import Contest, Contestant
-from benchmarks.contest.engines import InOneProcess, ModelAlone, compare_systems, score_files, score_singly, stream
+from benchmarks.contest.engines import InOneProcess, ModelAlone, compare_systems, score_files, score_singly
 from benchmarks.contest.stages import OTHER, profile, stage_shares
 from benchmarks.flops import encode_flops
-from benchmarks.gpu import main as gpu_main
 from benchmarks.report import DOCUMENT, as_markdown, case_as_markdown
 from benchmarks.run import run_cases
 from benchmarks.settings import Settings
@@ -23,7 +19,7 @@ from bertscore_onnx import BERTScorer
 from harness.models import Model
 from harness.processes import ChildError
 from harness.results import BEGIN, END, Case, Curve, Goal, Skipped, Timing, figure, percentile, ratio, read_report
-from harness.texts import altered, distinct_pairs, of_lengths, read_pairs, synthetic_pairs
+from harness.texts import altered, synthetic_pairs
 
 CANDIDATES = ["the cat sat", "a dog ran", "a red house", "it was not a tree", "is it", "the mat"]
 REFERENCES = ["the cat sat on the mat", "dogs run", "the blue house", "it is a tree", "it is", "the mat"]
@@ -100,17 +96,6 @@ def test_both_sides_of_a_case_do_the_same_work(tiny_bundle, tmp_path):
         _, compared = compare_systems(scorer, [CANDIDATES, REFERENCES], REFERENCES, test=True)
         _, scored = compare_systems(scorer, [CANDIDATES, REFERENCES], REFERENCES, test=False)
     assert compared == pytest.approx(scored, abs=1e-6)
-    with pytest.raises(RuntimeError, match="3 scores"):
-        stream(SimpleNamespace(stream=lambda pairs: iter("abc")), 5)
-
-
-def test_the_threads_and_the_memory_of_a_scoring_process_are_seen(tiny_bundle, monkeypatch):
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        work = lambda: [scorer.score(CANDIDATES, REFERENCES) for _ in range(300)]  # noqa: E731
-        monkeypatch.setattr(process, "_contestant", SimpleNamespace(work=work))
-        threads, memory = process.watch()
-    assert min(threads) >= 1
-    assert memory > 20
 
 
 def test_operations_are_counted_as_by_hand():
@@ -150,31 +135,3 @@ def test_a_run_writes_and_shows_what_was_measured(tmp_path, capsys):
     assert row[1:-1] == ["ours", "1.50 s", "1.00 s to 2.00 s", "10", "100 MB", "1.0e-06"]
     document = DOCUMENT.read_text(encoding="utf-8")
     assert (document.count(BEGIN), document.count(END)) == (1, 1)
-
-
-def test_texts_are_distinct_of_given_lengths_and_paired_by_line(tmp_path):
-    texts = [text for pair in distinct_pairs(3000) for text in pair]
-    assert len(set(texts)) == 6000
-    sizes = {"one": 1, "two": 1, "three": 2, "enormous": 3}
-    made = of_lengths(["one two", "three enormous"], [12, 7], lambda words: [sizes[word] + 2 for word in words])
-    assert made == ["one two three one two three one", "two three one"]  # 9 of 10 tokens, 4 of 5
-    (tmp_path / "c").write_text("one\n\nthree\n", encoding="utf-8")
-    (tmp_path / "r").write_text("1\n2", encoding="utf-8")
-    with pytest.raises(SystemExit, match="3 lines"):
-        read_pairs(tmp_path / "c", tmp_path / "r")
-
-
-@pytest.mark.parametrize("arguments", [["--case", "z"], ["--bundle", "PATH"], ["--rounds", "0"]])
-def test_a_wrong_command_line_is_rejected(arguments):
-    with pytest.raises(SystemExit):
-        main(arguments)
-
-
-def test_the_gpu_benchmark_needs_cuda_and_the_gpu_wheel(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(SystemExit, match="no CUDA device"):
-        gpu_main([])
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
-    with pytest.raises(SystemExit, match="Install the GPU wheel"):
-        gpu_main([])
