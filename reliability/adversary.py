@@ -409,6 +409,7 @@ def _figures_of(settings: Settings, attack: Attack) -> list[Figure]:
         with Attacker(attack.traffic, server.port, seconds):
             time.sleep(_BEFORE_STOP)  # so that SIGTERM comes in the middle of the attack
             ending, exit_status = server.wait(server.stop(), 2 * (DRAIN + LAST_SECONDS))
+    print(f"statuses of the answers to the attacker: {dict(statuses)}", file=sys.stderr)
     broken = sum(count for status, count in statuses.items() if status >= 500 and status not in PERMITTED)
     figures = [
         at_most("slowest /health/live", watch.slowest, "s", HEALTH_SECONDS, of_speed=True),
@@ -424,7 +425,7 @@ def _figures_of(settings: Settings, attack: Attack) -> list[Figure]:
         none_of("exit status other than 0", exit_status != 0),
     ]
     if attack.traffic is idle_connections:
-        figures.append(at_most("lines logged of idle connections", log.count("\n") - lines, "", LOG_LINES))
+        figures.append(at_most("lines logged", log.count("\n") - lines, "", LOG_LINES))
     return figures
 
 

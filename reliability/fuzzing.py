@@ -236,7 +236,7 @@ _VERSIONS = ["HTTP/1.0", "HTTP/2.0", "HTTP/1.2", "HTTP/0.9", "http/1.1", "HTTP/1
 
 
 def complete_request(draw: Draw) -> bytes:
-    """Return a request that must be answered whatever its body: a sound head, and a body of its length."""
+    """Return a request that must be answered for any body: a sound head, and a body of its length."""
     path, media_type, make_body = draw.choice(_FORMS)
     body = damaged(make_body(draw), draw)
     method = "POST"

@@ -166,7 +166,7 @@ def _throughput(port: int, body: bytes, seconds: float) -> float:
 
 
 def _overload(server: Server, body: bytes, rate: float, seconds: float) -> Overload:
-    """Send requests at this rate per second, whatever the answers, and watch the queue."""
+    """Send requests at this rate per second, for any answers, and watch the queue."""
     overload = Overload()
     is_over = threading.Event()
 

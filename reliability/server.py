@@ -21,7 +21,7 @@ from reliability.traffic import JSON, SCORE
 STARTING_SECONDS = 60
 
 HEALTH_SECONDS = 1.0  # the bound of an answer of `/health/live`
-MEMORY_MB = 700.0  # the bound of the growth of memory, whatever clients do
+MEMORY_MB = 700.0  # the bound of the growth of memory under any traffic
 KEPT_MB = 150.0  # the part of the growth that may remain afterwards
 RETURN_SECONDS = 60.0  # within which the rest is released
 SLOT_SECONDS = 10.0  # after which no request of clients that have gone may be in progress

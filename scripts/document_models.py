@@ -50,7 +50,7 @@ any P, R or F. *Tokenizer* counts the export's edge-case texts that get other id
 is in [tokenizers.md](tokenizers.md). It is the slow one, but ModernBERT has only a fast one: export it with
 `--tokenizer-mode fast`. *fp16* and *int8* give the largest difference of F between the same pairs' scores in
 that precision, on a CPU, and in fp32; a dash means that it cannot be made. Random weights show that the computation is
-right, not what it costs real ones: `benchmarks/studies/precision_cost.py` measures that.
+right, not what it costs real ones: [export.md](export.md) has figures for MiniLM.
 
 *Max length* is the most tokens the model takes; a dash stands where its positions have no bound. A bundle has the lower
 maximum that the model's tokenizer may state, as that of t5-small does (512), and `bertscore-onnx inspect` shows it;
