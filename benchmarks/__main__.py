@@ -4,16 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.cases import (
-    compared_systems,
-    growth,
-    host_ceiling,
-    judging,
-    one_pair,
-    start,
-    streaming,
-    systems,
-)
+from benchmarks.cases import compared_systems, growth, host_ceiling, judging, one_pair, start, streaming, systems
 from benchmarks.flops import product_rate
 from benchmarks.many_rows import many_rows
 from benchmarks.run import run_cases

@@ -111,10 +111,7 @@ def _seconds_to_first_line(command: list[str]) -> float:
     time.sleep(REST)
     begin = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-c", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(),
+        [sys.executable, "-c", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()

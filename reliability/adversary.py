@@ -19,16 +19,7 @@ from msgspec import structs
 from harness.results import Figure
 from harness.texts import synthetic_pairs
 from reliability.report import at_most, none_of
-from reliability.server import (
-    HEALTH_SECONDS,
-    KEPT_MB,
-    MEMORY_MB,
-    RETURN_SECONDS,
-    SLOT_SECONDS,
-    Client,
-    Server,
-    Watch,
-)
+from reliability.server import HEALTH_SECONDS, KEPT_MB, MEMORY_MB, RETURN_SECONDS, SLOT_SECONDS, Client, Server, Watch
 from reliability.settings import Settings
 from reliability.traffic import (
     BLOCK,

@@ -20,19 +20,7 @@ from reliability.mutated import mutated_text, mutated_tree
 from reliability.report import at_most, none_of
 from reliability.server import HEALTH_SECONDS, MEMORY_MB, SLOT_SECONDS, Server, Watch
 from reliability.settings import Settings
-from reliability.traffic import (
-    CLOSED,
-    JSON,
-    MATCH,
-    NDJSON,
-    NEVER,
-    SCORE,
-    Attacker,
-    Ending,
-    Exchange,
-    in_chunk,
-    play,
-)
+from reliability.traffic import CLOSED, JSON, MATCH, NDJSON, NEVER, SCORE, Attacker, Ending, Exchange, in_chunk, play
 
 GROWTH_MB = 32.0  # of the scorer's process
 STRINGS_PER_CALL = 200

@@ -474,12 +474,6 @@ NEIGHBOURS: dict[str, tuple[Traffic, Traffic]] = {
         partial(repeat_requests, partial(_prose, 60_000), 8),
     ),
     "streams": (partial(pair_lines, 4), partial(repeat_requests, partial(_prose, DOTS_BYTES), 4)),
-    "64 connections": (
-        partial(repeat_requests, _dense_pair, 64),
-        partial(repeat_requests, partial(_prose, 850), 64),
-    ),
-    "bodies of dots": (
-        partial(repeat_requests, dots, 8),
-        partial(repeat_requests, partial(_prose, DOTS_BYTES), 8),
-    ),
+    "64 connections": (partial(repeat_requests, _dense_pair, 64), partial(repeat_requests, partial(_prose, 850), 64)),
+    "bodies of dots": (partial(repeat_requests, dots, 8), partial(repeat_requests, partial(_prose, DOTS_BYTES), 8)),
 }
