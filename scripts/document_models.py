@@ -50,7 +50,7 @@ P, R or F. *Tokenizer* counts the edge-case texts of the export that get other i
 [tokenizers.md](tokenizers.md). The original is the slow tokenizer, except for ModernBERT, which has only a fast one:
 export it with `--tokenizer-mode fast`. *fp16* and *int8* give the largest difference between F in that precision, on a
 CPU, and F in fp32, for the same pairs; a dash means that such a bundle cannot be made. Random weights show that the
-computation is right, but not the loss with real weights, which `benchmarks/studies/precision_cost.py` measures.
+computation is right, but not the loss with real weights: [export.md](export.md) has figures for MiniLM.
 
 *Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the model's
 tokenizer states a lower maximum, as that of t5-small does (512), a bundle has that one, and `bertscore-onnx inspect`
