@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.support.java import require_java
+from tests.support.bundles import link_or_copy
+from tests.support.programs import require_java
 from tests.support.snippets import ROOT, Snippet, difference, documents, snippets
 
 OWN_TESTS = {"hub.md", "server.md"}
@@ -66,7 +67,7 @@ def folder(tmp_path: Path, minilm_bundle: Path, minilm_scoring_bundle: Path) -> 
         "build/minilm-fast": minilm_scoring_bundle,
     }
     for name, bundle in bundles.items():
-        shutil.copytree(bundle, tmp_path / name, copy_function=os.link)
+        shutil.copytree(bundle, tmp_path / name, copy_function=link_or_copy)
     return tmp_path
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.examples.conftest import EXAMPLES
 from tests.examples.test_cluster import words_of_spark_submit
-from tests.support.java import require_java
+from tests.support.programs import require_java
 
 UNKNOWN_SETTINGS = """
 import json, sys

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.cli import app
 from bertscore_onnx.errors import BertScoreOnnxError, ExportError, VerificationError
-from tests.support.parity_models import save_model_and_tokenizer
+from tests.support.tiny_models import save_model_and_tokenizer
 
 Damage = Callable[[Path], object]
 

@@ -5,9 +5,8 @@ import pytest
 from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
-from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
-from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
-from tests.support.shared_folders import export_once
+from tests.support.bundles import exported
+from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, SEVERAL_REFERENCES, assert_same_scores
 
 pytestmark = KNOWN_WARNINGS
 
@@ -22,8 +21,8 @@ def layer(request):
 
 
 @pytest.fixture(scope="module")
-def bundle(layer, minilm, tmp_path_factory):
-    return export_once(tmp_path_factory, f"minilm-{layer}", minilm, num_layers=layer)
+def bundle(layer, minilm):
+    return exported(f"minilm-{layer}", minilm, num_layers=layer)
 
 
 @pytest.fixture(scope="module")

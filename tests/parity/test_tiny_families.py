@@ -27,10 +27,15 @@ from bertscore_onnx.cli import app
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.scoring.tokenization import load_tokenizer
-from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
-from tests.support.parity_models import FAST, TINY_MODELS, save_model_and_tokenizer
-from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
-from tests.support.scoring_graph import PlainSession, idf_of
+from tests.support.parity import (
+    EDGE_CASE_PAIRS,
+    KNOWN_WARNINGS,
+    ORDINARY_PAIRS,
+    PlainSession,
+    assert_same_scores,
+    idf_of,
+)
+from tests.support.tiny_models import FAST, TINY_MODELS, save_model_and_tokenizer
 
 pytestmark = KNOWN_WARNINGS
 

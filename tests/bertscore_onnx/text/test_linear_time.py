@@ -12,7 +12,7 @@ from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
 
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from tests.support.tiny_tokenizers import KINDS
+from tests.support.tiny_models import KINDS
 
 MAX_RATIO = 2.5
 MAX_SECONDS_PER_BYTE = 30e-6

@@ -22,7 +22,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.opening import open_bundle
 from bertscore_onnx.errors import UnsupportedFamilyError, VerificationError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
-from tests.support.shared_folders import export_once
+from tests.support.bundles import exported
 from tests.support.tiny_models import SETTINGS, save_tiny_model
 
 LOWER = {"fp16": convert_to_fp16, "int8": quantize_to_int8}
@@ -35,9 +35,9 @@ def precision(request):
 
 
 @pytest.fixture(scope="module")
-def lowered(precision, tiny_model, tmp_path_factory):
+def lowered(precision, tiny_model):
     """The bundle of the tiny model at layer 2 in reduced precision."""
-    return export_once(tmp_path_factory, f"tiny-{precision}", tiny_model, num_layers=2, precision=precision)
+    return exported(f"tiny-{precision}", tiny_model, num_layers=2, precision=precision)
 
 
 def test_the_manifest_says_the_precision_and_what_it_costs(lowered, precision):

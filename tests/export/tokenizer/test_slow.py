@@ -3,7 +3,7 @@ from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.slow import EXAMPLES, compare_with_slow
 from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
 
-from tests.support.parity_models import save_model_and_tokenizer
+from tests.support.tiny_models import save_model_and_tokenizer
 
 
 @pytest.fixture
