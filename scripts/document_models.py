@@ -43,7 +43,7 @@ HEADER = """# Models
 
 Written by `make docs` from the catalogue and from the results of the parity tests; do not edit.
 
-**How tested**: a tiny random model of the family, with a tokenizer trained for it, is exported by the command line, and
+**How tested**: a tiny random model of the family, with a tokenizer trained for it, is exported by `export_model`, and
 its scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared
 with those of bert-score 0.3.13 run live with a batch size of 1, with and without idf. *Largest difference* is that of
 any P, R or F. *Tokenizer* counts the export's edge-case texts that get other ids than from the original tokenizer; more

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
 from tests.support.bundles import exported
@@ -10,7 +9,9 @@ from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS
 
 pytestmark = KNOWN_WARNINGS
 
-LAYERS = range(7)
+LAYERS = [0, 4, 6, *(pytest.param(layer, marks=pytest.mark.full) for layer in (1, 2, 3, 5))]
+"""The embeddings alone, one of the layers, and the last one; `test_all_layers.py` compares each of the seven."""
+
 CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS, strict=True))
 MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=True))
 
@@ -78,8 +79,8 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_order(minilm_bundle, idf)
     assert np.abs(shuffled - together[:, order]).max() <= 1e-5
 
 
-def test_the_fast_tokenizer(minilm, peer_of, tmp_path):
-    bundle = export_model(str(minilm), num_layers=4, output=tmp_path / "fast", tokenizer_mode="fast")
+def test_the_fast_tokenizer(minilm, minilm_scoring_bundle, peer_of):
+    bundle = minilm_scoring_bundle
     peer = peer_of(minilm, 4, use_fast_tokenizer=True)
     with BERTScorer(bundle) as scorer:
         assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))

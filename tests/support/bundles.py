@@ -59,6 +59,17 @@ def kept(name: str, write: Callable[[Path], object], *, key: str = "") -> Path:
     return folder
 
 
+def saved(name: str) -> Path:
+    """Return the kept folder of a tiny model, with its tokenizer, by its name in `tests.support.tiny_models`."""
+
+    def save(folder: Path) -> None:
+        from tests.support.tiny_models import save_model_and_tokenizer  # imports PyTorch
+
+        save_model_and_tokenizer(name, folder)
+
+    return kept(name, save)
+
+
 def exported(name: str, model: Path, /, **options: Any) -> Path:
     """Return the kept bundle of a model's folder, exported with these options of `export_model`."""
 

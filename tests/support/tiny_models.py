@@ -6,10 +6,11 @@ here, on the sample texts, as real ones need the Hub.
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sentencepiece
 import torch
 import transformers
@@ -417,6 +418,25 @@ _SETTINGS_OF = {"bertweet": "roberta", "bort": "bert", "mbart-50": "mbart"}
 """Model to its architecture, where that has another name; "t5" in a name would make bert-score take it for a T5."""
 
 TINY_MODELS = sorted({*SETTINGS, *_SETTINGS_OF})
+
+EVERY_CUT = {
+    "albert",  # one layer that is run again and again
+    "bart",  # the encoder of two halves
+    "bert",  # a list of layers, with a pooler to leave out
+    "convbert",  # padding that leaks
+    "deberta-v3",  # relative positions beside a mask of two axes
+    "longformer",  # attention that is replaced, and positions after the padding
+    "modernbert",  # a fast tokenizer alone
+    "t5",  # blocks that are dropped after loading, and no bound
+    "xlm",  # a number of layers in the model
+    "xlnet",  # layers of the model itself, and padding before the text
+}
+"""One model for each way to cut and to export; the others differ from these in data."""
+
+
+def each_family(names: Iterable[str]) -> list[Any]:
+    """Return the names as parameters of a test; those outside `EVERY_CUT` are left to `make test-full`."""
+    return [name if name in EVERY_CUT else pytest.param(name, marks=pytest.mark.full) for name in names]
 
 
 def save_model_and_tokenizer(name: str, folder: Path) -> Path:

@@ -14,6 +14,8 @@ from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenize
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from tests.support.tiny_models import KINDS
 
+pytestmark = pytest.mark.full
+
 MAX_RATIO = 2.5
 MAX_SECONDS_PER_BYTE = 30e-6
 """Far above the worst, 5e-6, and far below what a look-up that is made for each word costs."""
