@@ -1,10 +1,10 @@
 """Every block of Python and every command that the documents show is run, and prints what they show.
 
-Each starts in a folder that holds what a reader has after `make demo`: the examples and a bundle of MiniLM, and pairs in
-Parquet files. Python runs in this process, each block in names of its own, and so does a command of bertscore-onnx or a
-script without anything for a shell; other commands go to bash. A block that cannot be run here has a line above it with
-the reason; one that needs Ray or Spark is run where they are installed; one that needs public judgements where METAEVAL
-names their folder, and WMT16 the file of those that bert-score's layers were tuned on.
+Each starts in a folder that holds what a reader has after `make demo`: the examples and a bundle of MiniLM, and pairs
+in Parquet files. Python runs in this process, each block in a namespace of its own, and so does a command of
+bertscore-onnx, or a script, that needs no shell; other commands go to bash. A block that cannot be run here has a line
+above it with the reason; one that needs Ray or Spark is run where they are installed; one that needs public judgements
+where METAEVAL names their folder, and WMT16 the file of those that bert-score's layers were tuned on.
 """
 
 import os

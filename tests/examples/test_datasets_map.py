@@ -9,7 +9,7 @@ import pytest
 
 from tests.examples.conftest import EXAMPLES, OFFLINE
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 FROM_THE_CACHE = """
 import sys
 from datasets import Dataset

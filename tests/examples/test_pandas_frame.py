@@ -1,7 +1,7 @@
 """`examples/pandas_frame.py`: scores become columns."""
 
 import json
-import subprocess
+import runpy
 import sys
 
 import numpy as np
@@ -29,9 +29,10 @@ def test_a_missing_text_gets_a_reason(pairs, expected, minilm_bundle):
     assert scored["f1"][2] == expected.F[2]
 
 
-def test_a_table_of_json_lines_is_scored(pairs, expected, minilm_bundle, tmp_path):
+def test_a_table_of_json_lines_is_scored(pairs, expected, minilm_bundle, tmp_path, monkeypatch, capsys):
     (tmp_path / "table.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
-    command = [sys.executable, EXAMPLES / "pandas_frame.py", minilm_bundle, tmp_path / "table.jsonl"]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    monkeypatch.setattr(sys, "argv", ["pandas_frame.py", str(minilm_bundle), str(tmp_path / "table.jsonl")])
+    runpy.run_path(str(EXAMPLES / "pandas_frame.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["f1"] for line in lines] == pytest.approx(expected.F.tolist(), abs=1e-6)
     assert [json.loads(line)["best_reference"] for line in lines] == expected.best_reference.tolist()

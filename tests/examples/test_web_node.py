@@ -15,7 +15,7 @@ from tests.support.bundles import link_or_copy
 from tests.support.parity import ORDINARY_PAIRS
 from tests.support.programs import LINE_PAIRS, WEB, needs_node, run_node
 
-pytestmark = [pytest.mark.slow, needs_node]
+pytestmark = [pytest.mark.full, needs_node]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from bertscore_onnx.similarity import TokenNames, token_similarity
 from tests.support.bundles import link_or_copy
 from tests.support.programs import LINE_PAIRS, chromium, contrast, luminance, needs_node, prefer, run_node
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, needs_node]
+pytestmark = [pytest.mark.browser, needs_node]
 
 CANDIDATE, REFERENCE = "The weather is cold today.", "It is freezing today."
 PAIRS = [pair for pair in LINE_PAIRS[10:] if len("".join(pair)) < 100]  # of every kind, and none that takes seconds

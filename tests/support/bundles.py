@@ -26,6 +26,7 @@ SOURCES = (
     "bertscore_onnx",
     "examples/minilm.py",
     "tests/support/bundles.py",
+    "tests/support/scores.py",
     "tests/support/tiny_models.py",
 )
 NOT_USED = {"similarity", "serving", "evaluation", "distributed", "compat", "server", "cli"}

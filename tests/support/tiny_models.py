@@ -20,6 +20,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizer, PreTrainedTokenizerFast
 from transformers.models.deprecated.xlm_prophetnet.tokenization_xlm_prophetnet import XLMProphetNetTokenizer
 
+from tests.support.scores import WORDS
+
 LAYERS = 3
 POSITIONS = 48
 VOCABULARY = 120
@@ -455,9 +457,6 @@ def save_model_and_tokenizer(name: str, folder: Path) -> Path:
     tokenizer.save_pretrained(folder)
     save_tiny_model(model_type, settings, folder)
     return folder
-
-
-WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"
 
 
 def save_tiny_bert(folder: Path) -> None:

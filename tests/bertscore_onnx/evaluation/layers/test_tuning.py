@@ -12,7 +12,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation.layers import tune_layers
 from bertscore_onnx.evaluation.layers.tuning import _p_values
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 NUM_ROWS = 24
 RNG = np.random.default_rng(0)

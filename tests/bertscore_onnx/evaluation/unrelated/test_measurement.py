@@ -10,7 +10,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.baseline import read_baseline_file
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.unrelated import compute_baseline, draw_pairs, measurement, short_texts
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice(WORDS.split(), size=RNG.integers(1, 9))) for _ in range(101)]
