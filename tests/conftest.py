@@ -16,10 +16,14 @@ from tests.support.fake_hub import free_port
 if os.environ["HF_HUB_OFFLINE"] == "1":
     os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{free_port()}"  # one for each worker, where its hubs listen
 
+import hypothesis
 import pytest
 from minilm import model_folder
 
 from tests.support.bundles import exported, kept
+
+hypothesis.settings.register_profile("tests", deadline=None)  # other processes may be at work
+hypothesis.settings.load_profile("tests")
 
 FULL = {"packaging", "benchmarks", "harness", "reliability"}
 """Folders whose tests `make test` leaves out: packages, and the tests of the project's own tools."""

@@ -143,6 +143,7 @@ def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
     assert_same_scores(ours, theirs.score(*comparable, batch_size=1))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_scores_in_reduced_precision(model, bundle, token_ids, precision, tmp_path, record_property):
     manifest = read_manifest(bundle)

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def link_or_copy(source: str | os.PathLike[str], target: str | os.PathLike[str])
 @cache
 def _of_these_sources() -> Path:
     """Return the folder of what is made by today's sources, and remove those that no run uses any more."""
-    digest = hashlib.sha256(repr([sys.version_info[:2], *((name, version(name)) for name in PACKAGES)]).encode())
+    digest = hashlib.sha256(repr([sys.version_info[:2], *map(_installed, PACKAGES)]).encode())
     for file in _sources():
         digest.update(f"{file.relative_to(ROOT).as_posix()} {file.stat().st_size}\n".encode() + file.read_bytes())
     folder = KEPT / digest.hexdigest()[:16]
@@ -113,6 +113,13 @@ def _of_these_sources() -> Path:
         if other != folder and other.stat().st_mtime < time.time() - LONGEST_RUN:
             shutil.rmtree(other, ignore_errors=True)
     return folder
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:  # such as onnxruntime where onnxruntime-gpu stands in for it
+        return None
 
 
 def _sources() -> Iterator[Path]:

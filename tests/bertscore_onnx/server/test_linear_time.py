@@ -20,6 +20,8 @@ from bertscore_onnx.serving.request import Request, join_pieces, split_scores
 from bertscore_onnx.serving.turns import next_pieces
 from tests.support.fake_scorer import FakeScorer
 
+pytestmark = pytest.mark.full
+
 MAX_RATIO = 2.5
 ROUNDS, DOUBLINGS = 5, 4
 """Of each size the least time counts, and one doubling has to be linear: other processes may be at work."""

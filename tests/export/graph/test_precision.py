@@ -67,8 +67,8 @@ def test_all_layers(tiny_model, tmp_path, precision):
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp16", 3e-4), ("int8", 0.015)], indirect=["precision"])
-def test_pretrained_weights(minilm, minilm_bundle, tmp_path, precision, tolerance):
-    bundle = export_model(str(minilm), num_layers=4, output=tmp_path / "bundle", precision=precision)
+def test_pretrained_weights(minilm, minilm_bundle, precision, tolerance):
+    bundle = exported(f"minilm-{precision}", minilm, num_layers=4, precision=precision)
     sizes = [(folder / "model.onnx").stat().st_size for folder in (bundle, minilm_bundle)]
     assert sizes[0] < 0.75 * sizes[1]
     assert open_bundle(bundle).manifest.golden_difference <= tolerance
@@ -147,6 +147,7 @@ def test_no_pair_of_integer_products_passes_16_bits(lowered):
     assert 2 * 255 * WEIGHT_LIMIT < 2**15
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["modernbert", "xlnet"])
 def test_far_positions_are_exact_in_fp16(name, tmp_path):
     save_tiny_model(*SETTINGS[name], tmp_path / name)

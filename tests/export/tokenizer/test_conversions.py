@@ -19,7 +19,19 @@ from tests.support.tiny_models import KINDS, TRAINING_TEXTS
 
 has_sacremoses = importlib.util.find_spec("sacremoses") is not None
 needs_sacremoses = pytest.mark.skipif(not has_sacremoses, reason="XLM's tokenizer needs sacremoses")
-slow_kinds = [pytest.param(kind, marks=needs_sacremoses) if kind in ("xlm", "xlm-cased") else kind for kind in KINDS]
+EVERY_CONVERSION = {
+    *("albert", "bert", "bert-cased", "bertweet", "bigbird-bpe", "bigbird-characters", "blenderbot-small", "byt5"),
+    *("deberta-v2", "roberta", "t5", "xlm", "xlm-roberta-plain", "xlnet"),
+}
+"""A tokenizer for each function that converts, and for each way of SentencePiece; `make test-full` takes all."""
+
+
+def marks(kind: str) -> list[pytest.MarkDecorator]:
+    of_xlm = [needs_sacremoses] if kind in ("xlm", "xlm-cased") else []
+    return of_xlm if kind in EVERY_CONVERSION else [*of_xlm, pytest.mark.full]
+
+
+slow_kinds = [pytest.param(kind, marks=marks(kind)) for kind in KINDS]
 fast_kinds = [
     "albert",
     "bart",
