@@ -28,11 +28,16 @@ hypothesis.settings.load_profile("tests")
 FULL = {"packaging", "benchmarks", "harness", "reliability"}
 """Folders whose tests `make test` leaves out: packages, and the tests of the project's own tools."""
 
+STARTS_PROCESSES = {"run_process", "run_in_shell", "run_until_first_line", "start_scoring"}
+"""Fixtures of the command line that take a second for each call."""
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as `full` what `make test` leaves out by its folder, or because it starts a browser."""
+    """Mark tests as `full` by their folder or if they start a browser, and as `slow` if they start processes."""
     for item in items:
+        if not STARTS_PROCESSES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
         if item.path.relative_to(Path(__file__).parent).parts[0] in FULL or item.get_closest_marker("browser"):
             item.add_marker("full")
 
