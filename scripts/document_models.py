@@ -43,7 +43,7 @@ HEADER = """# Models
 
 Written by `make docs` from the catalogue and from the results of the parity tests; do not edit.
 
-**How tested**: a tiny random model of the family, with a tokenizer trained for it, is exported by the command line. Its
+**How tested**: a tiny random model of the family, with a tokenizer trained for it, is exported by `export_model`. Its
 scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared with
 those of bert-score 0.3.13, run live with a batch size of 1, with and without idf. *Largest difference* is that of any
 P, R or F. *Tokenizer* counts the edge-case texts of the export that get other ids than from the original tokenizer; see

@@ -10,7 +10,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.evaluation.baselines import compute_baseline
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 RNG = np.random.default_rng(2)
 TEXTS = [" ".join(RNG.choice(WORDS.split(), size=6)) for _ in range(80)]

@@ -49,7 +49,7 @@ def test_tells_who_can_use_the_scoring_graph(run, tiny_model, tmp_path, mode, us
 
 
 def test_tells_the_first_texts_of_other_ids_than_the_slow_tokenizers(run, tmp_path):
-    from tests.support.parity_models import save_model_and_tokenizer
+    from tests.support.tiny_models import save_model_and_tokenizer
 
     model = save_model_and_tokenizer("roberta", tmp_path / "roberta")  # the slow tokenizer adds a space in front
     result = run("export", "--model", model, "-l", 1, "--tokenizer-mode", "fast", "--output", tmp_path / "bundle")

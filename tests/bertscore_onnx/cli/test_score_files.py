@@ -240,6 +240,7 @@ def test_quiet_leaves_errors_alone(run, write, tiny_bundle, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("name", ["out.tsv", "out.jsonl"])
 def test_an_interrupted_run_leaves_whole_lines_in_its_file(start_scoring, write, tmp_path, name):
     texts = "".join(f"the cat {'sat ' * number}\n" for number in range(30))

@@ -51,6 +51,7 @@ def test_scores_of_a_pipe_are_printed_before_its_end(start_scoring, references, 
     assert stderr.startswith(b"bertscore-onnx|model:tiny-bert|")
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("number", "status", "told"),
     [(signal.SIGINT, 130, b"Interrupted; 11 pairs were scored.\n"), (signal.SIGTERM, -signal.SIGTERM, b"")],

@@ -91,7 +91,7 @@ def run_in_shell():
 
 @posix
 @pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("command", ["inspect", "score"])
+@pytest.mark.parametrize("command", [pytest.param("inspect", marks=pytest.mark.full), "score"])
 def test_closed_streams_do_not_matter_to_what_is_done(run_in_shell, tiny_bundle, write, command, closed):
     texts = write("texts.txt", "the cat\n")
     arguments = {"inspect": ["inspect", tiny_bundle], "score": ["score", "-m", tiny_bundle, "-c", texts, "-r", texts]}
@@ -115,7 +115,7 @@ def test_a_closed_standard_input_is_empty(run_in_shell, tiny_bundle, write):
 
 
 @posix
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+@pytest.mark.parametrize("encoding", [pytest.param("cp1252", marks=pytest.mark.full), "ascii"])
 @pytest.mark.parametrize(
     "arguments", [["inspect", "BUNDLE"], ["models"], ["doctor"], ["--help"], ["score", "--help"], ["serve", "--help"]]
 )

@@ -7,7 +7,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.evaluation.layers import tune_layers
-from tests.support.wmt16 import WMT16, needs_wmt16
+from tests.support.metaeval import WMT16, needs_wmt16
 
 ROWS = [
     ("cs-en", "the cat sat", "a cat sat on the mat", -0.5),

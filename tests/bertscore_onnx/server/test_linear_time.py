@@ -19,6 +19,8 @@ from bertscore_onnx.server.stream import cut
 from bertscore_onnx.serving.queue import Request, join_batch, schedule, split_scores
 from tests.support.fake_scorer import FakeScorer
 
+pytestmark = pytest.mark.full
+
 MAX_RATIO = 2.5
 ROUNDS, DOUBLINGS = 5, 4
 """Of each size the least time counts, and one doubling has to be linear: other processes may be at work."""

@@ -8,8 +8,8 @@ import pytest
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.middleware import ApiKeys
 from bertscore_onnx.server.models import Models
-from tests.support.browser import chromium, contrast, luminance, prefer
 from tests.support.http_server import CPU, serving
+from tests.support.programs import chromium, contrast, luminance, prefer
 
 KEY = "correct-horse-battery"
 

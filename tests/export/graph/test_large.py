@@ -13,7 +13,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.support.tiny_tokenizers import KINDS
+from tests.support.tiny_models import KINDS
 
 pytestmark = pytest.mark.large
 

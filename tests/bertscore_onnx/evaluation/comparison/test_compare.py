@@ -13,7 +13,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation import compare
 from bertscore_onnx.evaluation.baselines import add_to_bundle, compute_baseline, percentile
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 SEGMENTS = 40
 

@@ -11,7 +11,7 @@ from scipy.stats import pearsonr
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation.layers import _p_values, tune_layers
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 NUM_ROWS = 24
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.errors import BaselineError, BundleError, InputError
 from bertscore_onnx.evaluation.baselines import add_to_bundle, check_bundle, compute_baseline, percentile
 from bertscore_onnx.hub.source import Origin, add_origin
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 RNG = np.random.default_rng(1)
 TEXTS = [" ".join(RNG.choice(WORDS.split(), size=6)) for _ in range(60)]

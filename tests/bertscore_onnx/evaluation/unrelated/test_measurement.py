@@ -11,7 +11,7 @@ from bertscore_onnx.bundle.catalogue import read_baseline_file
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation import baselines as measurement
 from bertscore_onnx.evaluation.baselines import compute_baseline, draw_pairs, short_texts
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice(WORDS.split(), size=RNG.integers(1, 9))) for _ in range(101)]
