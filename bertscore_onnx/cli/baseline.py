@@ -75,7 +75,7 @@ def baseline(
     if quiet:
         silence_warnings()
     from bertscore_onnx.cli.outputs import check_destination
-    from bertscore_onnx.evaluation.baselines import add_to_bundle, check_bundle, compute_baseline
+    from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
 
@@ -112,7 +112,7 @@ def baseline(
     if into_bundle is not None:
         language = into_bundle.lower()
         replaced = ", in place of the one there" if language in bundle.manifest.baselines else ""
-        sealed = add_to_bundle(bundle.path, measured, language)
+        sealed = write_baseline(bundle.path, measured, language)
         if not quiet:
             tell(f"{bundle.path} has the baseline of {language} now{replaced}; its digest is {sealed.digest[:12]}.")
 

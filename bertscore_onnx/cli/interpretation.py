@@ -39,7 +39,7 @@ def interpretation(
 
 
 def _standing(f1: float, unrelated: NDArray[np.float64]) -> str:
-    from bertscore_onnx.evaluation.baselines import percentile
+    from bertscore_onnx.evaluation.percentiles import percentile
 
     below = float(percentile(f1, unrelated))
     share = "all" if below == 100 else f"{min(below, 99.9):.1f} % of"

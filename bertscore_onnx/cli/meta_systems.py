@@ -15,10 +15,10 @@ from bertscore_onnx.cli.judgements import Table, read_table
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.cli.options import check_effects
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.correlation import Floats
+from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts, mean_by_system
-from bertscore_onnx.evaluation.metrics import SegmentScores, score_system_texts, score_texts
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.metrics import MetricScores, score_systems
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 
@@ -34,8 +34,8 @@ def scores_of_rows(
     table: Table,
     candidate_columns: Sequence[str] = CANDIDATE_COLUMNS,
     reference_columns: Sequence[str] = REFERENCE_COLUMNS,
-) -> tuple[SegmentScores, ...]:
-    """Return the scores of each metric that was asked for, those of columns first.
+) -> dict[str, Floats]:
+    """Return the scores of each metric that was asked for, those of columns first; higher ones are better.
 
     Args:
         options: which metrics.
@@ -55,15 +55,15 @@ def scores_of_rows(
         raise typer.BadParameter(
             f"{both[0]!r} is both a column and a metric of --metric; rename the column.", param_hint="--score"
         )
-    given = [SegmentScores(name, table.numbers(table.find(name, "--score"))) for name in dict.fromkeys(options.scores)]
+    given = {name: table.numbers(table.find(name, "--score")) for name in options.scores}
     if not options.metrics:
-        return tuple(given)
+        return given
     candidates = table.texts(table.find(options.columns.candidate or candidate_columns, "--candidate-column"))
     references = references_of_rows(options, table, reference_columns)
     with scorer_of(options) as scorer:
-        told, verbose = sacrebleu_options(options), False if options.quiet else None
-        own = score_texts(options.metrics, candidates, references, scorer=scorer, options=told, verbose=verbose)
-    return (*given, *own)
+        metrics, verbose = sacrebleu_options(options), False if options.quiet else None
+        own = score_systems(metrics, [candidates], [references], scorer=scorer, verbose=verbose)
+    return given | {name: np.asarray(scores.negated.segment)[0] for name, scores in own.items()}
 
 
 def references_of_rows(
@@ -90,12 +90,12 @@ def scorer_of(options: MetaOptions) -> Iterator[BERTScorer | None]:
 
 
 def sacrebleu_options(options: MetaOptions) -> Mapping[str, Mapping[str, Any]]:
-    """Return what sacreBLEU's classes are told, by metric."""
+    """Return the metrics with the options of sacreBLEU's classes."""
     told: Mapping[str, Mapping[str, Any]] = {
         "bleu": {"smooth_method": options.bleu_smooth},
         "chrf": {"word_order": options.chrf_word_order},
     }
-    return {metric: some for metric, some in told.items() if metric in options.metrics}
+    return {metric: told.get(metric, {}) for metric in options.metrics}
 
 
 # Systems from a table of judgements: a row for each output of a system, or for each system.
@@ -218,6 +218,7 @@ def _language_pair(
     human = _mean_judgements(rows.human[chosen], cells, shape)
     scores = {metric: arranged(values) for metric, values in rows.scores.items()}
     has_segments = rows.segments is not None
+    candidates, references = _texts(rows, chosen, cells, shape)
     return JudgedSystems(
         name,
         tuple(systems),
@@ -228,7 +229,8 @@ def _language_pair(
             for metric, values in scores.items()
         },
         segments=tuple(segments) if has_segments else (),
-        texts=_texts(rows, chosen, cells, shape),
+        candidates=candidates,
+        references=references,
     )
 
 
@@ -281,15 +283,16 @@ def _cells(
 
 def _texts(
     rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64], shape: tuple[int, int]
-) -> SystemTexts | None:
+) -> tuple[tuple[tuple[str | None, ...], ...] | None, tuple[tuple[tuple[str, ...], ...], ...]]:
+    """Return the outputs, and the references of each, by system and segment; None where there are no texts."""
     if rows.candidates is None:
-        return None
+        return None, ()
     candidates: list[list[str | None]] = [[None] * shape[1] for _ in range(shape[0])]
     references: list[list[tuple[str, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
     for row, (system, segment) in zip(chosen.tolist(), cells.tolist(), strict=True):
         candidates[system][segment] = rows.candidates[row]
         references[system][segment] = tuple(rows.references[row])
-    return SystemTexts(tuple(map(tuple, candidates)), tuple(map(tuple, references)))
+    return tuple(map(tuple, candidates)), tuple(map(tuple, references))
 
 
 def read_systems(
@@ -310,15 +313,15 @@ def read_systems(
     if options.output is not None:  # told now, before work is put into the scores
         for one in language_pairs:
             check_names(one.language_pair, one.systems, one.metrics)
-    metrics = [name for name in options.metrics if name not in unscored]
+    metrics = {name: told for name, told in sacrebleu_options(options).items() if name not in unscored}
     if not metrics:
         return language_pairs
     with scorer_of(options) as scorer:
-        told, verbose = sacrebleu_options(options), False if options.quiet else None
+        verbose = False if options.quiet else None
         return [
-            _with_scores(one, score_system_texts(metrics, one.texts, scorer=scorer, options=told, verbose=verbose))
+            _with_scores(one, score_systems(metrics, one.candidates, one.references, scorer=scorer, verbose=verbose))
             for one in language_pairs
-            if one.texts is not None
+            if one.candidates is not None
         ]
 
 
@@ -384,7 +387,7 @@ def _of_table(options: MetaOptions, several_judgements: bool) -> list[JudgedSyst
 
 
 def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> JudgedSystems:
-    own = {own_name(name, judged): replace(one, base_name=name) for name, one in scores.items()}
+    own = {own_name(name, judged): replace(one.negated, base_name=name) for name, one in scores.items()}
     for name in own:
         if name in judged.metrics:
             raise InputError(

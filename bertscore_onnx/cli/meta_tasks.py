@@ -25,12 +25,12 @@ from bertscore_onnx.cli.meta_systems import (
 from bertscore_onnx.cli.terminal import tell
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.auc import auc_of_labels
-from bertscore_onnx.evaluation.challenge_sets import MIN_EXAMPLES, PhenomenonExample, phenomena_of_texts
+from bertscore_onnx.evaluation.challenge_sets import MIN_EXAMPLES, ChallengeExample, evaluate_challenge_set
 from bertscore_onnx.evaluation.eval_set import score_files
-from bertscore_onnx.evaluation.hybrid import HybridSettings, hybrid_by_language_pair
+from bertscore_onnx.evaluation.hybrid import hybrid_by_language_pair
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta import meta_evaluate
-from bertscore_onnx.evaluation.metrics import CLASSES
+from bertscore_onnx.evaluation.metrics import SACREBLEU
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
 from bertscore_onnx.files import unwritable, write_whole
 
@@ -163,7 +163,7 @@ def run_darr(options: MetaOptions) -> None:
     result = darr_by_language_pair(
         read_systems(options, several_judgements=True),
         threshold=THRESHOLD if threshold is None else threshold,
-        people=people or None,
+        human_systems=people or None,
     )
     print(result.to_json() if options.result_format == "json" else result.table(options.result_format))
 
@@ -173,26 +173,22 @@ def run_darr(options: MetaOptions) -> None:
 
 def run_hybrid(options: MetaOptions) -> None:
     """Run the task and print its result."""
-    told = sacrebleu_options(options)
-    of_corpora = {str(name): told.get(name, {}) for name in options.metrics if name in CLASSES}
+    of_corpora = {name: told for name, told in sacrebleu_options(options).items() if name in SACREBLEU}
+    settings = {
+        name: value
+        for name in ("num_hybrids", "num_candidates", "num_trials")
+        if (value := getattr(options.of_task, name)) is not None
+    }
+    if "num_candidates" not in settings and settings.get("num_hybrids", 100) < 100:
+        settings["num_candidates"] = settings["num_hybrids"]
     result = hybrid_by_language_pair(
         read_systems(options, unscored=of_corpora, several_judgements=True),
         corpus_metrics=of_corpora,
-        settings=_settings(options),
-        people=options.of_task.human_systems,
+        human_systems=options.of_task.human_systems,
+        seed=options.seed,
+        **settings,
     )
     print(result.to_json() if options.result_format == "json" else result.table(options.result_format))
-
-
-def _settings(options: MetaOptions) -> HybridSettings:
-    asked, default = options.of_task, HybridSettings()
-    num_hybrids = asked.num_hybrids or default.num_hybrids
-    return HybridSettings(
-        num_hybrids,
-        asked.num_candidates or min(default.num_candidates, num_hybrids),
-        asked.num_trials or default.num_trials,
-        options.seed,
-    )
 
 
 # `bertscore-onnx meta --task phenomena`: what errors metrics see, by linguistic category.
@@ -204,20 +200,19 @@ def run_phenomena(options: MetaOptions) -> None:
         raise typer.BadParameter("name a model, or a metric such as bleu.", param_hint="--model, --metric")
     examples = _examples(options)
     with scorer_of(options) as scorer:
-        result = phenomena_of_texts(
+        result = evaluate_challenge_set(
             examples,
-            metrics=options.metrics,
+            metrics=sacrebleu_options(options),
             scorer=scorer,
-            options=sacrebleu_options(options),
             min_examples=options.of_task.min_examples or MIN_EXAMPLES,
             verbose=False if options.quiet else None,
         )
     print(result.to_json() if options.result_format == "json" else result.table(options.result_format))
 
 
-def _examples(options: MetaOptions) -> list[PhenomenonExample]:
+def _examples(options: MetaOptions) -> list[ChallengeExample]:
     table = read_table(options.source, options.input_format)
     categories = table.keys(table.find("category", ""))
     references = references_of_rows(options, table)
     good, bad = (table.lists(table.find(name, ""), may_be_empty=True) for name in ("good", "bad"))
-    return [PhenomenonExample(*fields) for fields in zip(categories, references, good, bad, strict=True)]
+    return [ChallengeExample(*fields) for fields in zip(categories, references, good, bad, strict=True)]

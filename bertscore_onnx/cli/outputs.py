@@ -343,7 +343,7 @@ class JsonReport:
         """Write the means, and whatever else completes the object."""
         layers: list[dict[str, Any]] = [dict(zip(_FIELDS, layer, strict=True)) for layer in means.of_layers()]
         if self._unrelated is not None:
-            from bertscore_onnx.evaluation.baselines import percentile
+            from bertscore_onnx.evaluation.percentiles import percentile
 
             for layer, unrelated in zip(layers, np.atleast_2d(self._unrelated), strict=True):
                 layer["f1_percentile"] = float(percentile(layer["f1"], unrelated))

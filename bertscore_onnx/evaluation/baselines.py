@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.bundle import read_manifest
@@ -73,7 +73,7 @@ class MeasuredBaseline:
         rows = ((layer.layer, layer.mean.precision, layer.mean.recall, layer.mean.f1) for layer in self.layers)
         return "LAYER,P,R,F\n" + "".join(f"{layer},{p:.8f},{r:.8f},{f:.8f}\n" for layer, p, r, f in rows)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return all of it as what JSON has."""
         return {
             "signature": self.signature,
@@ -93,7 +93,7 @@ class MeasuredBaseline:
 
     def to_json(self) -> str:
         """Return all of it as one JSON object."""
-        return json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False)
+        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
 
 
 # Puts a measured baseline into the bundle that it was measured with, under a language.
@@ -125,7 +125,7 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
         raise BundleError(f"The bundle {folder} cannot be changed ({error.strerror}). {_INSTEAD}") from error
 
 
-def add_to_bundle(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
+def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
     """Put a baseline into a bundle's manifest under a language, and return the manifest, whose digest is new.
 
     A baseline of that language is replaced; those of others stay. Scorers that have opened the bundle go on as they
@@ -334,40 +334,3 @@ class _Scores:
             self._f1[:, : self.number].astype(np.float64), np.linspace(0, 1, NUM_QUANTILES), axis=1
         ).T
         return quantiles.round(6)
-
-
-# Where a score stands among those of unrelated pairs.
-
-
-def percentile(f1: ArrayLike, unrelated: ArrayLike) -> NDArray[np.float64]:
-    """Return how many percent of unrelated pairs score lower.
-
-    Args:
-        f1: scores, of any shape; with several layers the layers come first.
-        unrelated: evenly spaced quantiles of F of unrelated pairs in ascending order, or all their scores in that
-            order, such as `BERTScorer.unrelated_scores` returns: (quantiles,) or (layers, quantiles), at least two.
-
-    Returns:
-        Percentages from 0 to 100, shaped like `f1`; between two quantiles they are interpolated, and of equal ones the
-        middle counts. 100 says that a score is higher than all that were measured.
-
-    Raises:
-        InputError: something is not finite, not in ascending order, or does not fit.
-    """
-    scores, quantiles = np.asarray(f1, dtype=np.float64), np.asarray(unrelated, dtype=np.float64)
-    if not np.isfinite(scores).all():
-        raise InputError("A score is not finite; expected numbers only.")
-    if quantiles.ndim == 2:
-        if scores.ndim == 0 or len(scores) != len(quantiles):
-            raise InputError(
-                f"There are unrelated scores of {len(quantiles)} layers, and scores of shape {scores.shape}; expected "
-                "as many layers first."
-            )
-        return np.stack([percentile(one, of_layer) for one, of_layer in zip(scores, quantiles, strict=True)])
-    if quantiles.ndim != 1 or len(quantiles) < 2 or not np.isfinite(quantiles).all() or (np.diff(quantiles) < 0).any():
-        raise InputError(
-            f"Unrelated scores of shape {quantiles.shape}; expected two or more finite numbers in ascending order."
-        )
-    values, place, counts = np.unique(quantiles, return_inverse=True, return_counts=True)
-    middle = np.bincount(place, weights=np.linspace(0, 100, len(quantiles))) / counts
-    return np.asarray(np.interp(scores, values, middle, left=0, right=100))

@@ -13,31 +13,39 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, needs_extra
 
-# What people and metrics say about systems × segments, checked, and a measure that may have no value.
-
-
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number computed from judgements, or the reason why there is none."""
+    """A number computed from human scores, or the reason why there is none."""
 
     value: float | None
-    """None where the data gives no value."""
+    """None if the data gives no value."""
     n: int
     """What it was computed from: judged pairs of scores, or pairs of systems."""
+    reason: str = ""
+    """Why there is no value; empty if there is one."""
     groups: int = 1
-    """How many values it is the mean of; 1 where it is none, 0 where it has no value."""
+    """How many values it is the mean of; 0 without a value."""
     left_out: int = 0
     """How many groups had no value, and are not part of the mean."""
-    reason: str = ""
-    """Why there is no value; empty where there is one."""
+    low: float | None = None
+    """The lower end of the 95 % interval, if there is one."""
+    high: float | None = None
+    """The upper end."""
+    epsilon: float | None = None
+    """Of `tie_calibrated_accuracy`: the difference up to which two scores of the metric count as tied."""
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """The reason as an entry for JSON; empty if there is a value."""
+        return {"reason": self.reason} if self.reason else {}
 
 
 def no_value(reason: str, n: int) -> Measure:
     """Return a measure without a value."""
-    return Measure(None, n, groups=0, left_out=1, reason=reason)
+    return Measure(None, n, reason, groups=0, left_out=1)
 
 
 def average(measures: Sequence[Measure]) -> Measure:
@@ -56,7 +64,7 @@ def average(measures: Sequence[Measure]) -> Measure:
     left_out = len(measures) - len(values)
     if not values:
         reasons = ", ".join(sorted({one.reason for one in measures}))
-        return Measure(None, 0, groups=0, left_out=left_out, reason=f"no group has a value: {reasons}")
+        return Measure(None, 0, f"no group has a value: {reasons}", groups=0, left_out=left_out)
     return Measure(float(np.mean(values)), n, groups=len(values), left_out=left_out)
 
 
@@ -104,10 +112,16 @@ def system_means(scores: Floats) -> Floats:
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim != 2:
         raise InputError(f"The scores have the shape {scores.shape}; expected (systems, segments).")
+    means = mean_by_system(scores)
+    if np.isnan(means).any():
+        raise InputError(f"System {np.isnan(means).argmax()} (counted from 0) has no judged segment. Leave it out.")
+    return means
+
+
+def mean_by_system(scores: Floats) -> Floats:
+    """Average each system's scores over the segments that have one, as `system_means`, but NaN for a system of none."""
     counts = (~np.isnan(scores)).sum(axis=1)
-    if not counts.all():
-        raise InputError(f"System {counts.argmin()} (counted from 0) has no judged segment. Leave it out.")
-    means: Floats = np.nansum(scores, axis=1) / counts
+    means: Floats = np.where(counts, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nan)
     return means
 
 
@@ -347,23 +361,7 @@ DIGITS = 12
 """Accuracies that agree to this digit are equal: below it they differ by the rounding of sums."""
 
 
-@dataclass(frozen=True, slots=True)
-class TieCalibratedAccuracy:
-    """How often a metric agrees with people on which of two systems did better on a segment, or that neither did."""
-
-    value: float | None
-    """acc*_eq in [0, 1]; None where no segment has two judged systems."""
-    epsilon: float | None
-    """The difference up to which two scores of the metric count as tied; None where there is no value."""
-    pairs: int
-    """Judged pairs of systems, over all segments."""
-    segments: int
-    """Segments with at least one such pair."""
-    reason: str = ""
-    """Why there is no value; empty where there is one."""
-
-
-def tie_calibrated_accuracy(human: Floats, metric: Floats) -> TieCalibratedAccuracy:
+def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     """Find the ε at which a metric agrees best with people, and how often it agrees then.
 
     A segment's accuracy is (concordant pairs + pairs tied in both) / all pairs, section 5 of the paper; ε is one for
@@ -385,7 +383,7 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> TieCalibratedAccur
     counts = is_judged.sum(axis=1)
     pairs, segments = int(counts.sum()), int((counts > 0).sum())
     if not pairs:
-        return TieCalibratedAccuracy(None, None, 0, 0, reason="no segment has two judged systems")
+        return no_value("no segment has two judged systems", 0)
 
     share = np.repeat(1 / np.maximum(counts, 1), counts) / segments  # a pair's part in the mean, (judged pairs,)
     human_delta = human_delta[is_judged]
@@ -401,4 +399,4 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> TieCalibratedAccur
         thresholds, gains = np.append(0, thresholds), np.append(0, gains)
     accuracy = share[is_concordant].sum() + np.cumsum(gains)
     best = int(accuracy.round(DIGITS).argmax())
-    return TieCalibratedAccuracy(float(accuracy[best]), float(thresholds[best]), pairs, segments)
+    return Measure(float(accuracy[best]), pairs, groups=segments, epsilon=float(thresholds[best]))

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.correlation import Floats
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts, mean_by_system
+from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.metrics import MetricScores
 
 # A folder with a test set in the layout of mt-metrics-eval: what is there, by name. sources/LP.txt a segment in each
 # line, as in all texts references/LP.REFERENCE.txt system-outputs/LP/SYSTEM.txt human-scores/LP.GOLD.{seg,sys}.score
@@ -292,15 +293,15 @@ def read_eval_set(
     in_use = eval_set.references_in(language_pair, reference)
     chosen = eval_set.chosen_metrics(language_pair, metrics, reference)
 
-    people = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{gold}")
-    systems = sorted((people.systems | {*(eval_set.outputs(language_pair) if with_texts else ())}) - in_use)
+    human = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{gold}")
+    systems = sorted((human.systems | {*(eval_set.outputs(language_pair) if with_texts else ())}) - in_use)
     segments = _Segments()
-    human_segment = people.segment_scores(systems, segments)
-    human_system = people.system_scores(systems, human_segment)
+    human_segment = human.segment_scores(systems, segments)
+    human_system = human.system_scores(systems, human_segment)
     is_judged = ~np.isnan(human_system)
     if human_segment is not None:
         is_judged |= ~np.isnan(human_segment).all(axis=1)
-    texts = _texts(eval_set, language_pair, systems, sorted(in_use), segments) if with_texts else None
+    texts = _texts(eval_set, language_pair, systems, sorted(in_use), segments) if with_texts else (None, ())
 
     scores = {}
     judged = [system for system, has_any in zip(systems, is_judged, strict=True) if has_any]
@@ -324,8 +325,9 @@ def read_eval_set(
         gold=gold,
         reference=reference,
         segments=tuple(str(number) for number in range(1, segments.count + 1)),
-        people=frozenset(systems) & frozenset(eval_set.references(language_pair)),
-        texts=texts,
+        human_systems=frozenset(systems) & frozenset(eval_set.references(language_pair)),
+        candidates=texts[0],
+        references=texts[1],
     )
 
 
@@ -389,7 +391,8 @@ class _Scores:
 
 def _texts(
     eval_set: EvalSet, language_pair: str, systems: Sequence[str], references: Sequence[str], segments: _Segments
-) -> SystemTexts:
+) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[tuple[str, ...], ...], ...]]:
+    """Return the outputs, and the references of each, by system and segment."""
     if not references:
         raise InputError(f"{language_pair}: there is no reference to score the outputs against. Name a `reference`.")
 
@@ -402,4 +405,4 @@ def _texts(
     of_references = [lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
     outputs = tuple(tuple(lines(folder / "system-outputs" / language_pair / f"{name}.txt")) for name in systems)
     of_segment = tuple(zip(*of_references, strict=True))
-    return SystemTexts(outputs, tuple(of_segment for _ in systems))
+    return outputs, (of_segment,) * len(systems)

@@ -167,7 +167,7 @@ class LayerTuning:
         """The other layers whose F is not significantly worse than the best layer's: p is 0.05 or more."""
         return tuple(result.layer for result in self.layers if result.p is not None and result.p >= LEVEL)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return all of it as what JSON has."""
         return {
             "signature": self.signature,
@@ -184,7 +184,7 @@ class LayerTuning:
 
     def to_json(self) -> str:
         """Return all of it as one JSON object."""
-        return json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False)
+        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
 
 
 ROUNDING = 1e-12

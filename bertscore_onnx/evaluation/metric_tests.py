@@ -26,6 +26,8 @@ Level = Literal["all", "segment", "system", "system_means"]
 LEVELS = (*GROUPINGS, "system_means")
 CHUNK_CELLS = 2_000_000
 """Signs in memory at a time: 16 MB."""
+MIN_SYSTEMS = 4
+"""Of Williams' test, which has n − 3 degrees of freedom."""
 ROUNDING = 1e-9
 """Correlations closer than this are equal, and a variance below this share of the squares is 0."""
 
@@ -261,8 +263,10 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
         InputError: a correlation is not within [-1, 1], the three cannot come from the same systems, or n < 4.
         MissingExtraError: scipy is not installed.
     """
-    if n < 4:
-        raise InputError(f"Williams' test of {n} systems; expected at least 4, since it has n − 3 degrees of freedom.")
+    if n < MIN_SYSTEMS:
+        raise InputError(
+            f"Williams' test of {n} systems; expected at least {MIN_SYSTEMS}, since it has n − 3 degrees of freedom."
+        )
     correlations = {"r12": r12, "r13": r13, "r23": r23}
     for name, value in correlations.items():
         if not -1 <= value <= 1:

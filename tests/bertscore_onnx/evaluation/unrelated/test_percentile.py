@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import percentileofscore
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.baselines import percentile
+from bertscore_onnx.evaluation.percentiles import percentile
 
 QUARTERS = [0.2, 0.3, 0.4, 0.5, 0.8]
 
