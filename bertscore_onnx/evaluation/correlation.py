@@ -1,4 +1,4 @@
-"""Correlation of a metric with people, over judged pairs: flat, by segment or by system.
+"""Correlation of a metric with human scores, over judged pairs: flat, by segment or by system.
 
 Pearson's r, Spearman's ρ (Pearson's of midranks) and Kendall's τ (M. G. Kendall, "The treatment of ties in ranking
 problems", Biometrika 1945). Places without a judgement are left out. A side that is constant has no value.
@@ -72,8 +72,8 @@ def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floa
     """Check human scores against those of a metric, and return both as float64.
 
     Args:
-        human: scores by people, (systems, segments), or one per system, (systems,); NaN where nobody judged.
-        metric: scores of the metric, in the same places; finite wherever people judged.
+        human: human scores, (systems, segments), or one per system, (systems,); NaN where nobody judged.
+        metric: scores of the metric, in the same places; finite wherever annotators judged.
         ndim: how many dimensions both have.
 
     Raises:
@@ -87,7 +87,7 @@ def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floa
             f"Human scores of shape {human.shape} and metric scores of shape {metric.shape}; "
             f"expected both as ({shape}), in the same order."
         )
-    for side, is_wrong in (("People", np.isinf(human)), ("The metric", ~np.isnan(human) & ~np.isfinite(metric))):
+    for side, is_wrong in (("Annotators", np.isinf(human)), ("The metric", ~np.isnan(human) & ~np.isfinite(metric))):
         if is_wrong.any():
             place = ", ".join(f"{axis} {at}" for axis, at in zip(axes, np.argwhere(is_wrong)[0], strict=True))
             raise InputError(
@@ -145,11 +145,11 @@ OUTLIER = 2.5
 
 
 def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson", by: Grouping = "all") -> Measure:
-    """Correlate a metric's segment scores with people's.
+    """Correlate a metric's segment scores with human scores.
 
     Args:
         human: (systems, segments), NaN where nobody judged.
-        metric: (systems, segments), finite where people judged.
+        metric: (systems, segments), finite where annotators judged.
         coefficient: `kendall_b` corrects for ties of either side, `kendall_c` for the number of distinct scores.
         by: over all judged pairs at once; or within each segment, or each system, and then the mean of these values.
 
@@ -176,7 +176,7 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
 
     Args:
         human: (n,), NaN where nobody judged.
-        metric: (n,), finite where people judged.
+        metric: (n,), finite where annotators judged.
         coefficient: as `correlate` has it.
 
     Raises:
@@ -190,7 +190,7 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
     n = len(human)
     if n < 2:
         return no_value(f"{n} judged, and a correlation needs two", n)
-    for side, scores in (("people's", human), ("the metric's", metric)):
+    for side, scores in (("the human", human), ("the metric's", metric)):
         if (scores == scores[0]).all():
             return no_value(f"{side} scores are constant", n)
     if coefficient == "pearson":
@@ -219,7 +219,7 @@ def outliers(system_scores: Floats) -> NDArray[np.bool_]:
     Mathur et al., "Tangled up in BLEU", ACL 2020, section 3.1. One such system can make any metric correlate.
 
     Args:
-        system_scores: by people, (systems,), finite.
+        system_scores: human scores, (systems,), finite.
 
     Returns:
         True for outliers, (systems,). Where more than half the scores are the same, MAD is 0 and gives no scale to
@@ -259,12 +259,12 @@ ROUNDING = 1e-9
 
 
 def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measure:
-    """Return the share of pairs of systems that a metric orders as people do, pooled over language pairs.
+    """Return the share of pairs of systems that a metric orders as annotators do, pooled over language pairs.
 
     A tie of one side agrees only with a tie of the other.
 
     Args:
-        language_pairs: for each, the system scores by people and by the metric, each (systems,). Systems are compared
+        language_pairs: for each, the system human scores and by the metric, each (systems,). Systems are compared
             within their language pair alone. A system without a judgement, NaN, is left out.
 
     Returns:
@@ -281,13 +281,13 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measur
 
 
 def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
-    """Return 1 − the mean over pairs of systems of |p by people − p by the metric| (SPA, section 3 of the paper).
+    """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
 
     p says how likely a system is to be ahead of another by as much if the two were the same (`superiority`).
 
     Args:
         human: (systems, segments), NaN where nobody judged. Only segments judged for every system count.
-        metric: (systems, segments), finite where people judged.
+        metric: (systems, segments), finite where annotators judged.
         permutations: how often each pair of systems is permuted.
         seed: of the permutations; 4 draws those of mt-metrics-eval.
 
@@ -303,11 +303,11 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
         return no_value("a pair needs two systems", 0)
     if not is_judged.any():
         return no_value("no segment is judged for every system", 0)
-    by_people, by_metric = (
+    by_human, by_metric = (
         superiority(scores[:, is_judged], permutations=permutations, seed=seed) for scores in (human, metric)
     )
     upper = np.triu_indices(len(human), 1)
-    return Measure(float(1 - np.abs(by_people - by_metric)[upper].mean()), len(upper[0]))
+    return Measure(float(1 - np.abs(by_human - by_metric)[upper].mean()), len(upper[0]))
 
 
 def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> Floats:
@@ -362,16 +362,16 @@ DIGITS = 12
 
 
 def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
-    """Find the ε at which a metric agrees best with people, and how often it agrees then.
+    """Find the ε at which a metric agrees best with human scores, and how often it agrees then.
 
     A segment's accuracy is (concordant pairs + pairs tied in both) / all pairs, section 5 of the paper; ε is one for
     the whole set and maximises the mean over segments, section 6 (mt-metrics-eval: `tau_optimization.py`, with every
-    pair in the sample). People tie where their scores are equal, the metric where |Δ| ≤ ε. Of several ε that are
+    pair in the sample). Annotators tie where their scores are equal, the metric where |Δ| ≤ ε. Of several ε that are
     equally good, the smallest is taken; ε = 0 is among them.
 
     Args:
         human: (systems, segments), NaN where nobody judged; such pairs are left out.
-        metric: (systems, segments), finite where people judged.
+        metric: (systems, segments), finite where annotators judged.
 
     Raises:
         InputError: shapes differ, or a score is missing or infinite.
@@ -389,7 +389,7 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     human_delta = human_delta[is_judged]
     metric_delta = (metric[first] - metric[second]).T[is_judged]
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
-    # Once ε reaches its |Δ|, a pair is tied for the metric: right if people tie too, and no longer concordant.
+    # Once ε reaches its |Δ|, a pair is tied for the metric: right if annotators tie too, and no longer concordant.
     gain = share * ((human_delta == 0).astype(np.int64) - is_concordant)
     distance = np.abs(metric_delta)
     order = np.argsort(distance)

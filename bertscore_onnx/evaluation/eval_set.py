@@ -1,4 +1,4 @@
-"""Reads one language pair of an `EvalSet`: systems by segment, with what people and metrics gave them."""
+"""Reads one language pair of an `EvalSet`: systems by segment, with the scores by annotators and metrics."""
 
 import logging
 import math
@@ -272,8 +272,8 @@ def read_eval_set(
 ) -> JudgedSystems:
     """Read a language pair.
 
-    Its systems are all that people judged or that have outputs, less the references in use. Another reference, which
-    is a person's translation, counts as a system.
+    Its systems are all that annotators judged or that have outputs, less the references in use. Another reference, a
+    human translation, counts as a system.
 
     Args:
         eval_set: the folder.
@@ -315,7 +315,7 @@ def read_eval_set(
         segment = files.segment_scores(systems, segments)
         scores[name] = MetricScores(files.system_scores(systems, segment), segment, base_name=name.rpartition("-")[0])
     if chosen and not scores:
-        raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that people judged.")
+        raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that annotators judged.")
     return JudgedSystems(
         language_pair,
         tuple(systems),
@@ -360,12 +360,12 @@ class _Scores:
         return {system for scores in self._scores.values() for system in scores}
 
     def lacking(self, judged: Sequence[str]) -> str:
-        """Say which system that people judged has no line; nothing where each has one."""
+        """Say which system that annotators judged has no line; nothing where each has one."""
         for level, scores in self._scores.items():
             for system in judged:
                 if system not in scores:
                     return (
-                        f"{self._paths[level]} has no line of the system {system}, which people judged. Add its "
+                        f"{self._paths[level]} has no line of the system {system}, which annotators judged. Add its "
                         "scores; or, where this is the reference that the metric took, name it as `reference`."
                     )
         return ""

@@ -51,7 +51,7 @@ class HybridSystems:
         """Average the scores of each hybrid system's outputs; (hybrids,).
 
         Args:
-            scores: of the real systems, (systems, segments), finite where people judged. A metric of whole corpora,
+            scores: of the real systems, (systems, segments), finite where annotators judged. A metric of whole corpora,
                 such as BLEU, is computed from the outputs in `systems` and `segments` instead.
 
         Raises:
@@ -108,17 +108,17 @@ def hybrid_systems(human: Floats, *, num_hybrids: int = 10_000, seed: int = 0) -
 def select_models(
     human: Floats, metric: Floats, *, num_candidates: int = 100, trials: int = 100_000, seed: int = 0
 ) -> ModelSelection:
-    """Choose the best of a few systems by a metric, many times, and see what people think of the choice.
+    """Choose the best of a few systems by a metric, many times, and rate the choice by human scores.
 
     Args:
-        human: scores of the (hybrid) systems by people, (hybrids,), finite.
+        human: human scores of the (hybrid) systems, (hybrids,), finite.
         metric: by the metric, (hybrids,), finite. Of systems that tie at the top, one is taken at random.
         num_candidates: how many different systems there are to choose from in each trial, at least 2.
         trials: how many choices are made.
         seed: of the draws.
 
     Returns:
-        Hits@1, MRR and Diff. A choice that people tie with the best is a hit, and has rank 1.
+        Hits@1, MRR and Diff. A choice that human scores tie with the best is a hit, and has rank 1.
 
     Raises:
         InputError: shapes differ, a score is not finite, or a number does not fit.
@@ -133,7 +133,7 @@ def select_by_each(
     """Do as `select_models` does with several metrics, which choose among the same systems.
 
     Args:
-        human: scores of the (hybrid) systems by people, (hybrids,), finite.
+        human: human scores of the (hybrid) systems, (hybrids,), finite.
         metrics: by each metric, (hybrids,).
         num_candidates, trials, seed: as for `select_models`.
 
@@ -143,7 +143,7 @@ def select_by_each(
     pairs = [judged_scores(human, metric, ndim=1) for metric in metrics]
     human = np.asarray(human, dtype=np.float64)
     if np.isnan(human).any():
-        raise InputError("A system has no score by people. Leave it out.")
+        raise InputError("A system has no human score. Leave it out.")
     if not 2 <= num_candidates <= len(human) or trials < 1:
         raise InputError(
             f"{trials} trials with {num_candidates} candidates of {len(human)} systems; "

@@ -1,4 +1,4 @@
-"""Correlates the scores of every layer with people's, as bert-score's `tune_layers.py` does, and tests the best."""
+"""Correlates the scores of every layer with human scores, as bert-score's `tune_layers.py` does, and tests the best."""
 
 import json
 import shlex
@@ -33,7 +33,7 @@ LEAST_VARIANCE = 1e-12
 def resampled_pearson(
     human: Floats, metrics: NDArray[np.floating], rng: np.random.Generator, num_resamples: int
 ) -> Floats:
-    """Draw segments with replacement, the same for all metrics, and correlate each metric with people in them.
+    """Draw segments with replacement, the same for all metrics, and correlate each metric with human scores in them.
 
     Args:
         human: (segments,), not constant.
@@ -54,8 +54,8 @@ def resampled_pearson(
         sums = np.zeros((len(indices), 2 + 3 * num_metrics))
         for start in range(0, num_segments, SLICE):
             some = slice(start, start + SLICE)
-            people, metric = human[some], (metrics[:, some] - centre) / scale
-            moments = np.concatenate([[people, people**2], metric, metric**2, metric * people])
+            of_human, metric = human[some], (metrics[:, some] - centre) / scale
+            moments = np.concatenate([[of_human, of_human**2], metric, metric**2, metric * of_human])
             sums += counts[:, some] @ moments.T
         correlations.append(_pearson_of(sums, num_metrics))
     return np.concatenate(correlations)
@@ -63,11 +63,11 @@ def resampled_pearson(
 
 def _pearson_of(sums: Floats, num_metrics: int) -> Floats:
     """Return Pearson's r from means of products, (resamples, metrics)."""
-    people, people_squared = sums[:, :1], sums[:, 1:2]
+    human, human_squared = sums[:, :1], sums[:, 1:2]
     metric, squared, product = (sums[:, 2 + i * num_metrics : 2 + (i + 1) * num_metrics] for i in range(3))
-    variances = np.stack(np.broadcast_arrays(people_squared - people**2, squared - metric**2))
+    variances = np.stack(np.broadcast_arrays(human_squared - human**2, squared - metric**2))
     with np.errstate(invalid="ignore", divide="ignore"):
-        r = (product - people * metric) / np.sqrt(variances.prod(axis=0))
+        r = (product - human * metric) / np.sqrt(variances.prod(axis=0))
     return np.where((variances > LEAST_VARIANCE).all(axis=0), np.clip(r, -1, 1), np.nan)
 
 
@@ -89,7 +89,7 @@ def _scale(deviations: Floats) -> Floats:
     return np.where(deviations > 0, deviations, 1.0)
 
 
-# What tuning found: how each layer of a model correlates with people, and which is best.
+# What tuning found: how each layer of a model correlates with human scores, and which is best.
 
 
 LEVEL = 0.05
@@ -98,7 +98,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class LayerCorrelation:
-    """How P, R or F at one layer correlates with people: Pearson's r, the mean over language pairs."""
+    """How P, R or F at one layer correlates with human scores: Pearson's r, the mean over language pairs."""
 
     pearson: float | None
     """None where the scores are constant in a language pair, and so have no correlation."""
@@ -135,7 +135,7 @@ class LanguagePair:
     name: str
 
     n: int
-    """How many rows people judged."""
+    """How many rows annotators judged."""
 
     reason: str = ""
     """Why it has no correlation, and is left out; empty where it counts."""
@@ -143,7 +143,7 @@ class LanguagePair:
 
 @dataclass(frozen=True, slots=True)
 class LayerTuning:
-    """How each layer correlates with people."""
+    """How each layer correlates with human scores."""
 
     signature: str
     """How the scores were made."""
@@ -202,7 +202,7 @@ def tune_layers(
     seed: int = SEED,
     verbose: bool | None = False,
 ) -> LayerTuning:
-    """Correlate P, R and F at every layer with people, and find the best layer by F.
+    """Correlate P, R and F at every layer with human scores, and find the best layer by F.
 
     The correlation is Pearson's r within each language pair, and then the mean over these. Segments are drawn with
     replacement within each language pair, the same for all layers: that gives the intervals and a paired test of each
@@ -212,9 +212,9 @@ def tune_layers(
 
     Args:
         scorer: a scorer of every layer, `BERTScorer(…, all_layers=True)`.
-        candidates: the texts that people judged, one for each row.
+        candidates: the texts that annotators judged, one for each row.
         references: for each row one reference, or a list of several, of which the best counts.
-        human: what people said, (rows,), higher is better; NaN where nobody judged, which leaves the row out.
+        human: human scores, (rows,), higher is better; NaN where nobody judged, which leaves the row out.
         language_pairs: the language pair of each row, or any other group; None where all rows are one.
         num_resamples: how many times segments are drawn.
         seed: of these draws.
@@ -236,14 +236,14 @@ def tune_layers(
         )
     if num_resamples < 1 or seed < 0:
         raise InputError(f"num_resamples is {num_resamples} and seed {seed}; expected at least 1, and at least 0.")
-    people = np.asarray(human, dtype=np.float64)
+    human = np.asarray(human, dtype=np.float64)
     names = ["all"] * len(candidates) if language_pairs is None else list(language_pairs)
-    _check_rows(len(candidates), references=len(references), human=people.shape, language_pairs=len(names))
-    if np.isinf(people).any():
-        raise InputError(f"human is infinite in row {np.isinf(people).argmax()} (counted from 0); expected a number.")
-    pairs, used = _language_pairs(names, people)
+    _check_rows(len(candidates), references=len(references), human=human.shape, language_pairs=len(names))
+    if np.isinf(human).any():
+        raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
+    pairs, used = _language_pairs(names, human)
     scores = _scores(scorer, candidates, references, np.concatenate([*used.values()]), verbose)
-    judged = [(people[rows], scores[:, :, rows]) for rows in used.values()]
+    judged = [(human[rows], scores[:, :, rows]) for rows in used.values()]
     by_pair = dict(zip(used, (_correlations(*one) for one in judged), strict=True))
     mean = np.mean([*by_pair.values()], axis=0)  # (3, layers)
     resampled = _resampled_means(judged, num_resamples, seed)
@@ -277,11 +277,11 @@ def _check_rows(expected: int, **found: int | tuple[int, ...]) -> None:
 
 
 def _language_pairs(
-    names: Sequence[str], people: Floats
+    names: Sequence[str], human: Floats
 ) -> tuple[tuple[LanguagePair, ...], dict[str, NDArray[np.int64]]]:
     """Return all language pairs, and the judged rows of those that have a correlation."""
-    rows_of = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(people)) for name in dict.fromkeys(names)}
-    pairs = tuple(LanguagePair(name, len(rows), _unusable(people[rows])) for name, rows in rows_of.items())
+    rows_of = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
+    pairs = tuple(LanguagePair(name, len(rows), _unusable(human[rows])) for name, rows in rows_of.items())
     used = {pair.name: rows_of[pair.name] for pair in pairs if not pair.reason}
     if not used:
         reasons = "; ".join(f"{pair.name}: {pair.reason}" for pair in pairs) or "there are no rows"

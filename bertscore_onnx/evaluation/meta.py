@@ -1,4 +1,4 @@
-"""Judges metrics by what people say of systems, over one or more language pairs."""
+"""Judges metrics by human scores of systems, over one or more language pairs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from bertscore_onnx.evaluation.meta_results import (
 from bertscore_onnx.evaluation.metric_tests import MIN_SYSTEMS, PermBoth, Williams, clusters, perm_both, williams
 from bertscore_onnx.evaluation.metrics import MetricScores
 
-# How one metric agrees with people in one language pair.
+# How one metric agrees with human scores in one language pair.
 
 
 def system_agreement(
@@ -100,7 +100,7 @@ def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
     return pairs, human_ties, metric_ties
 
 
-# Which metrics correlate better with people than which others, and the ranks that follow.
+# Which metrics correlate better with human scores than which others, and the ranks that follow.
 
 
 def compare_metrics(
@@ -151,7 +151,7 @@ def _williams(human: Floats, metrics: list[Floats], test: PermBoth, first: int, 
 def meta_evaluate(
     language_pairs: Sequence[JudgedSystems], *, permutations: int = 1000, seed: int = 4
 ) -> MetaEvaluation:
-    """Correlate metrics with people.
+    """Correlate metrics with human scores.
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems that nobody judged are left out.
@@ -160,7 +160,7 @@ def meta_evaluate(
 
     Raises:
         InputError: there is no language pair, one is given twice, one has no metric or no judged system, shapes
-            differ, or a metric lacks a score that people judged.
+            differ, or a metric lacks a score that annotators judged.
         MissingExtraError: scipy is not installed.
     """
     names = [one.language_pair for one in language_pairs]

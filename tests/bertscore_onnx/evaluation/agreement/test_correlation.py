@@ -1,4 +1,4 @@
-"""Correlation with people: against scipy, flat and grouped, and where there is no value."""
+"""Correlation with human scores: against scipy, flat and grouped, and where there is no value."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_groups_without_a_value_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("human", "metric", "reason"),
     [
-        ([0.1, 0.1, 0.1], [1, 2, 3], "people's scores are constant"),
+        ([0.1, 0.1, 0.1], [1, 2, 3], "the human scores are constant"),
         ([1, 2, 3], [0.1, 0.1, 0.1], "the metric's scores are constant"),
         ([1, np.nan, np.nan], [1, 2, 3], "1 judged, and a correlation needs two"),
     ],
@@ -77,7 +77,7 @@ def test_squares_neither_vanish_nor_overflow(scale):
 
 def test_a_mean_of_nothing_says_why():
     nothing = correlate_pairs(np.ones(3), np.arange(3.0))
-    assert average([nothing, nothing]).reason == "no group has a value: people's scores are constant"
+    assert average([nothing, nothing]).reason == "no group has a value: the human scores are constant"
 
 
 def test_language_pairs_have_the_same_weight():

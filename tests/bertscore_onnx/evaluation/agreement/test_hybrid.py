@@ -99,7 +99,7 @@ def test_the_number_of_candidates_is_checked(candidates):
 
 
 def test_systems_without_judgements_are_no_candidates():
-    with pytest.raises(InputError, match="no score by people"):
+    with pytest.raises(InputError, match="no human score"):
         select_models(np.array([1, np.nan, 2]), np.ones(3), num_candidates=2)
 
 

@@ -56,7 +56,7 @@ def test_an_error_of_order_is_wrong_at_every_threshold():
 def test_segments_of_one_judged_system_do_not_count():
     human = np.array([[1.0, 1.0], [2.0, np.nan]])
     result = tie_calibrated_accuracy(human, np.array([[1.0, 5.0], [2.0, np.nan]]))
-    assert (result.value, result.pairs, result.segments) == (1, 1, 1)
+    assert (result.value, result.n, result.groups) == (1, 1, 1)
 
 
 def test_no_pairs_have_no_value():

@@ -12,7 +12,8 @@ from sacrebleu.significance import PairedTest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation import compare
-from bertscore_onnx.evaluation.baselines import add_to_bundle, compute_baseline, percentile
+from bertscore_onnx.evaluation.baselines import compute_baseline, write_baseline
+from bertscore_onnx.evaluation.percentiles import percentile
 from tests.conftest import WORDS
 
 SEGMENTS = 40
@@ -255,7 +256,7 @@ def test_where_unrelated_pairs_were_measured_a_score_is_placed_among_them(tiny_b
     bundle = tmp_path / "bundle"
     shutil.copytree(tiny_bundle, bundle)
     with BERTScorer(bundle, device="cpu") as scorer:
-        add_to_bundle(bundle, compute_baseline(scorer, sentences(5) * 3, num_pairs=50), "en")
+        write_baseline(bundle, compute_baseline(scorer, sentences(5) * 3, num_pairs=50), "en")
     with BERTScorer(bundle, device="cpu") as scorer:
         comparison = compare(SYSTEMS, REFERENCES, scorer=scorer, metrics=["bertscore", "bleu"], num_resamples=10)
     bertscore, bleu = comparison.metrics

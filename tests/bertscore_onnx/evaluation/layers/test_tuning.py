@@ -89,7 +89,7 @@ def test_a_language_pair_of_equal_judgements_is_left_out_and_says_why(scorer, tu
         scorer, CANDIDATES + CANDIDATES[:3], REFERENCES + REFERENCES[:3], [*HUMAN, 1, 1, 1], [*PAIRS, *["fi-en"] * 3]
     )
     assert found.layers == tuning.layers
-    assert found.language_pairs[-1].reason == "people's scores are constant"
+    assert found.language_pairs[-1].reason == "the human scores are constant"
 
 
 def test_scores_that_are_the_same_in_all_rows_have_no_value_at_their_layer(scorer):
@@ -126,7 +126,7 @@ def test_one_layer_says_how_to_export_all_of_them(tiny_bundle):
         ({"language_pairs": ["cs-en"]}, "language_pairs is 1 long"),
         ({"human": [*HUMAN[:-1], np.inf]}, "human is infinite in row 23"),
         ({"human": np.full(NUM_ROWS, np.nan)}, "all: 0 judged, and a correlation needs two"),
-        ({"human": np.ones(NUM_ROWS)}, "all: people's scores are constant"),
+        ({"human": np.ones(NUM_ROWS)}, "all: the human scores are constant"),
         ({"num_resamples": 0}, "num_resamples is 0"),
         ({"seed": -1}, "seed -1"),
     ],

@@ -5,8 +5,9 @@ import pytest
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta import meta_evaluate
+from bertscore_onnx.evaluation.metrics import MetricScores
 from tests.support.eval_sets import write_eval_set
 
 
@@ -30,12 +31,12 @@ def test_correlations_have_their_signs(result):
     [pair] = result.language_pairs
     [bleu] = [metric for metric in pair.metrics if metric.name == "BLEU-refB"]
     row = cells(result.table(), "BLEU-refB", "by item")
-    assert row[:3] == ["BLEU-refB", "1", f"{bleu.segment.pearson.value:+.3f}"]
+    assert row[:3] == ["BLEU-refB", "1", f"{bleu.segment['pearson'].value:+.3f}"]
 
 
 def test_ties_of_both_sides_are_shown(result):
     lines = result.table().splitlines()
-    assert "Pairs of outputs of a segment: people tie 8 of 40" in lines
+    assert "Pairs of outputs of a segment: human scores tie 8 of 40" in lines
     assert cells(result.table(), "chrF-refB", "acc*_eq")[-1] == "1"
 
 
@@ -54,7 +55,7 @@ def test_a_missing_value_is_a_dash_and_has_its_reason_once():
     systems = JudgedSystems("he-en", ("A", "B", "C"), np.array([1.0, 2, 4]), None, metrics)
     table = meta_evaluate([systems], permutations=5).table()
     assert cells(table, "a", "SPA")[-2:] == ["-", "0"]
-    reason = "No spa of whole systems (a, b): people judged whole systems alone, and it takes segments"
+    reason = "No spa of whole systems (a, b): only whole systems have human scores, and it takes segments"
     assert table.splitlines().count(reason) == 1
     assert "No Williams of whole systems (a and b): 3 systems, and the test needs 4" in table
     assert "Williams, whole systems: p" not in table
@@ -72,8 +73,8 @@ def test_tsv_has_a_row_for_each_language_pair_and_metric_with_all_digits(result)
     assert [row[:3] for row in rows] == [["he-en", "BLEU-refB", "1"], ["he-en", "chrF-refB", "1"]]
     values = dict(zip(header, rows[0], strict=True))
     [bleu, _] = result.language_pairs[0].metrics
-    assert float(values["segment_pearson"]) == bleu.segment.pearson.value
-    assert float(values["system_spa"]) == bleu.system.spa.value
+    assert float(values["segment_pearson"]) == bleu.segment["pearson"].value
+    assert float(values["system_spa"]) == bleu.system["spa"].value
     assert {"segment_epsilon", "segment_human_ties", "segment_metric_ties", "system_outliers"} <= values.keys()
 
 

@@ -5,8 +5,7 @@ import pytest
 import sacrebleu
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.judged_systems import SystemTexts
-from bertscore_onnx.evaluation.metrics import score_system_texts
+from bertscore_onnx.evaluation.metrics import score_systems
 
 REFERENCES = (
     ("the cat sat on the mat",),
@@ -18,12 +17,9 @@ OUTPUTS = (
     ("a cat sits on the mat", "rain fell all day long", None),
     ("the cat sat on the mat", "it rained all day long", "hello to you"),
 )
-TEXTS = SystemTexts(
-    OUTPUTS,
-    tuple(
-        tuple(references if output is not None else () for output, references in zip(row, REFERENCES, strict=True))
-        for row in OUTPUTS
-    ),
+OF_OUTPUTS = tuple(
+    tuple(references if output is not None else () for output, references in zip(row, REFERENCES, strict=True))
+    for row in OUTPUTS
 )
 
 
@@ -35,7 +31,7 @@ def outputs_of(system):
 
 
 def test_bertscore_is_that_of_each_output_alone(scorer):
-    scores = score_system_texts(["bertscore"], TEXTS, scorer=scorer)["bertscore"]
+    scores = score_systems(["bertscore"], OUTPUTS, OF_OUTPUTS, scorer=scorer)["bertscore"]
     for system in range(3):
         expected = scorer.score(*outputs_of(system)).F
         found = scores.segment[system][~np.isnan(scores.segment[system])]
@@ -55,14 +51,14 @@ def test_each_different_text_is_encoded_once(scorer, monkeypatch):
         return encode(self, sequences, *arguments, **options)
 
     monkeypatch.setattr(type(encoder), "encode", watched)
-    score_system_texts(["bertscore"], TEXTS, scorer=scorer)
+    score_systems(["bertscore"], OUTPUTS, OF_OUTPUTS, scorer=scorer)
     texts = {text for row in OUTPUTS for text in row if text} | {one for some in REFERENCES for one in some}
     assert len(encoded) == len(texts)
 
 
 @pytest.mark.parametrize("name", ["bleu", "chrf"])
 def test_metrics_of_sacrebleu_are_its_own(name):
-    scores = score_system_texts([name], TEXTS)[name]
+    scores = score_systems([name], OUTPUTS, OF_OUTPUTS)[name]
     corpus = {"bleu": sacrebleu.BLEU(), "chrf": sacrebleu.CHRF()}[name]
     sentence = {"bleu": sacrebleu.BLEU(effective_order=True), "chrf": sacrebleu.CHRF()}[name]
     candidates, references = outputs_of(0)
@@ -72,8 +68,8 @@ def test_metrics_of_sacrebleu_are_its_own(name):
     assert np.isnan(scores.segment[1][2])
 
 
-def test_ter_is_negative_so_that_the_higher_is_the_better():
-    scores = score_system_texts(["ter"], TEXTS)["ter"]
+def test_negated_ter_is_the_better_the_higher():
+    scores = score_systems(["ter"], OUTPUTS, OF_OUTPUTS)["ter"].negated
     candidates, references = outputs_of(0)
     assert scores.segment[0][0] == -sacrebleu.TER().sentence_score(candidates[0], references[0]).score
     assert scores.system[2] > scores.system[1]
@@ -81,12 +77,16 @@ def test_ter_is_negative_so_that_the_higher_is_the_better():
 
 
 def test_options_reach_the_metric_they_are_for():
-    options = {"bleu": {"smooth_method": "none"}}
-    scores = score_system_texts(["bleu", "chrf"], TEXTS, options=options)
+    scores = score_systems({"bleu": {"smooth_method": "none"}, "chrf": {}}, OUTPUTS, OF_OUTPUTS)
     assert "smooth:none" in scores["bleu"].signature
     assert "smooth" not in scores["chrf"].signature
 
 
 def test_bertscore_needs_a_scorer():
-    with pytest.raises(InputError, match=r"'bertscore' needs a scorer of one layer"):
-        score_system_texts(["bertscore"], TEXTS)
+    with pytest.raises(InputError, match="needs a scorer"):
+        score_systems(["bertscore"], OUTPUTS, OF_OUTPUTS)
+
+
+def test_each_system_needs_a_text_or_none_for_each_segment():
+    with pytest.raises(InputError, match="as many texts as references"):
+        score_systems(["bleu"], [["a", "b"], ["a"]], [["x", "y"]] * 2)

@@ -54,7 +54,7 @@ def assert_equal(result, expected):
 def test_the_bootstrap_is_sacrebleus(name, num_references, seed, monkeypatch):
     systems, streams = made_texts(num_references)
     metric = corpus_metric(name, systems, [*zip(*streams, strict=True)])
-    result = paired_bootstrap(metric.statistics, seed=seed)
+    result = paired_bootstrap(metric.corpus, seed=seed)
     assert_equal(result, oracle(name, systems, streams, seed, monkeypatch, test_type="bs"))
     assert (result.p > 0.002).all()
 
@@ -65,7 +65,7 @@ def test_the_bootstrap_is_sacrebleus(name, num_references, seed, monkeypatch):
 def test_approximate_randomization_is_sacrebleus(name, num_references, seed, monkeypatch):
     systems, streams = made_texts(num_references)
     metric = corpus_metric(name, systems, [*zip(*streams, strict=True)])
-    result = approximate_randomization(metric.statistics, seed=seed, num_swaps=1000, num_resamples=300)
+    result = approximate_randomization(metric.corpus, seed=seed, num_swaps=1000, num_resamples=300)
     expected = oracle(name, systems, streams, seed, monkeypatch, test_type="ar", n_samples=1000, n_ar_confidence=300)
     assert_equal(result, expected)
     assert (result.p > 0.002).all()
@@ -78,9 +78,9 @@ def test_ties_of_few_segments_are_sacrebleus(name, monkeypatch):
     metric = corpus_metric(name, systems, streams[0])
     few = {"n_samples": 500, "n_ar_confidence": 500}
     expected = oracle(name, systems, streams, 12345, monkeypatch, test_type="ar", **few)
-    assert_equal(approximate_randomization(metric.statistics, num_swaps=500, num_resamples=500), expected)
+    assert_equal(approximate_randomization(metric.corpus, num_swaps=500, num_resamples=500), expected)
     expected = oracle(name, systems, streams, 12345, monkeypatch, test_type="bs", **few)
-    assert_equal(paired_bootstrap(metric.statistics, num_resamples=500), expected)
+    assert_equal(paired_bootstrap(metric.corpus, num_resamples=500), expected)
 
 
 @pytest.mark.parametrize(("kind", "test"), [("bs", paired_bootstrap), ("ar", approximate_randomization)])
@@ -90,7 +90,7 @@ def test_references_whose_mean_length_is_rounded_are_sacrebleus(kind, test, monk
     streams[0] = [text.split(" ", 2 * (number % 2))[-1] for number, text in enumerate(streams[0])]
     metric = corpus_metric("ter", systems, [*zip(*streams, strict=True)])
     assert_equal(
-        test(metric.statistics),
+        test(metric.corpus),
         oracle("ter", systems, streams, 12345, monkeypatch, test_type=kind, n_ar_confidence=1000),
     )
 
@@ -104,7 +104,7 @@ def test_real_systems_are_compared_as_by_sacrebleu(name, kind, monkeypatch):
     systems = [path.read_text(encoding="utf-8").split("\n")[:200] for path in outputs]
     test = {"bs": paired_bootstrap, "ar": approximate_randomization}[kind]
     expected = oracle(name, systems, [reference], 12345, monkeypatch, test_type=kind, n_ar_confidence=1000)
-    assert_equal(test(corpus_metric(name, systems, reference).statistics), expected)
+    assert_equal(test(corpus_metric(name, systems, reference).corpus), expected)
 
 
 def test_segments_are_scored_as_by_sacrebleu():
@@ -114,7 +114,7 @@ def test_segments_are_scored_as_by_sacrebleu():
         expected = [
             [function(text, [one]).score for text, one in zip(texts, reference, strict=True)] for texts in systems
         ]
-        np.testing.assert_allclose(corpus_metric(name, systems, reference).segment_scores, expected, rtol=1e-12)
+        np.testing.assert_allclose(corpus_metric(name, systems, reference).segment, expected, rtol=1e-12)
 
 
 def test_smoothing_leaves_the_statistics_as_they_are():
@@ -122,7 +122,7 @@ def test_smoothing_leaves_the_statistics_as_they_are():
     metric = corpus_metric("bleu", systems, reference, smooth_method="add-k")
     expected = [BLEU(smooth_method="add-k").corpus_score(texts, [reference]).score for texts in systems]
     for _ in range(2):
-        np.testing.assert_allclose(metric.statistics.observed(), expected, rtol=1e-12)
+        np.testing.assert_allclose(metric.corpus.observed(), expected, rtol=1e-12)
 
 
 def test_the_number_of_references_may_vary():
@@ -130,13 +130,13 @@ def test_the_number_of_references_may_vary():
     metric = corpus_metric("chrf", candidates, ["the cat", ["a dog ran", "the dog runs"]])
     streams = [["the cat", "a dog ran"], [None, "the dog runs"]]
     expected = [CHRF().corpus_score(texts, streams).score for texts in candidates]
-    np.testing.assert_allclose(metric.statistics.observed(), expected, rtol=1e-12)
+    np.testing.assert_allclose(metric.corpus.observed(), expected, rtol=1e-12)
     assert metric.signature.startswith("nrefs:var|")
 
 
 def test_only_ter_is_better_when_lower():
     systems, (reference,) = made_texts(1)
-    lower = {name: corpus_metric(name, systems, reference).statistics.lower_is_better for name in METRICS}
+    lower = {name: corpus_metric(name, systems, reference).corpus.lower_is_better for name in METRICS}
     assert lower == {"bleu": False, "chrf": False, "ter": True}
 
 

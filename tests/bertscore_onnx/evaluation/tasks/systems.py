@@ -2,26 +2,22 @@
 
 import numpy as np
 
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.metrics import MetricScores
 
 
-def judged(human, metrics, *, systems=None, texts=None, people=frozenset(), language_pair="cs-en"):
-    """Return systems that people judged on segments.
+def judged(human, metrics, *, systems=None, texts=None, human_systems=frozenset(), language_pair="cs-en"):
+    """Return systems with human scores of segments.
 
     Args:
         human: (systems, segments), NaN where nobody judged.
         metrics: by name, in the same shape.
         systems: their names; A, B, C and so on.
         texts: a candidate and a reference by system and segment.
-        people: those of the systems that are people.
+        human_systems: those of the systems that are human translations.
         language_pair: its name.
     """
     human = np.asarray(human, dtype=np.float64)
-    if texts is not None:
-        texts = SystemTexts(
-            tuple(tuple(candidate for candidate, _ in row) for row in texts),
-            tuple(tuple((reference,) for _, reference in row) for row in texts),
-        )
     return JudgedSystems(
         language_pair,
         tuple(systems or "ABCDEFGH"[: len(human)]),
@@ -29,6 +25,7 @@ def judged(human, metrics, *, systems=None, texts=None, people=frozenset(), lang
         human,
         {name: MetricScores(None, np.asarray(scores, dtype=np.float64)) for name, scores in metrics.items()},
         segments=tuple(str(number) for number in range(1, human.shape[1] + 1)),
-        people=people,
-        texts=texts,
+        human_systems=human_systems,
+        candidates=texts and tuple(tuple(candidate for candidate, _ in row) for row in texts),
+        references=tuple(tuple((reference,) for _, reference in row) for row in texts or ()),
     )

@@ -13,13 +13,13 @@ from tests.support.metaeval import needs_metaeval, wmt20
 
 def only(result):
     [language_pair] = result.language_pairs
-    [metric] = language_pair.metrics
-    return metric
+    [counts] = language_pair.metrics.values()
+    return counts
 
 
 def test_pairs_are_counted_where_people_differ_by_the_threshold():
     human = [[90, 90, 50], [60, 70, 75]]  # 30, 20 and -25 points apart
-    assert only(darr_by_language_pair([judged(human, {"m": [[1, 0, 0], [0, 1, 1]]})])).counts.concordant == 2
+    assert only(darr_by_language_pair([judged(human, {"m": [[1, 0, 0], [0, 1, 1]]})])).concordant == 2
 
 
 def test_a_tie_of_the_metric_is_discordant_and_counted():
@@ -38,30 +38,30 @@ def test_a_tie_of_the_metric_is_discordant_and_counted():
 def test_people_are_left_out_by_their_names(name):
     human = [[90], [60], [10]]
     result = darr_by_language_pair([judged(human, {"m": [[3], [2], [1]]}, systems=["A", name, "B"])])
-    assert result.language_pairs[0].people == (name,)
-    assert only(result).counts.pairs == 1
+    assert result.language_pairs[0].human_systems == (name,)
+    assert only(result).pairs == 1
 
 
 @pytest.mark.parametrize("name", ["refined", "Humanly-1.0", "Online-A.0", "translatotron.5", "preref"])
 def test_machines_stay(name):
     result = darr_by_language_pair([judged([[90], [60]], {"m": [[3], [2]]}, systems=["A", name])])
-    assert result.language_pairs[0].people == ()
+    assert result.language_pairs[0].human_systems == ()
 
 
 def test_people_that_the_set_knows_are_left_out():
-    result = darr_by_language_pair([judged([[90], [60], [30]], {"m": [[3], [2], [1]]}, people=frozenset("B"))])
-    assert result.language_pairs[0].people == ("B",)
+    result = darr_by_language_pair([judged([[90], [60], [30]], {"m": [[3], [2], [1]]}, human_systems=frozenset("B"))])
+    assert result.language_pairs[0].human_systems == ("B",)
 
 
 def test_people_may_be_named_instead():
     systems = judged([[90], [60], [30]], {"m": [[3], [2], [1]]}, systems=["refA", "B", "C"])
-    assert darr_by_language_pair([systems], people=["B"]).language_pairs[0].people == ("B",)
-    assert darr_by_language_pair([systems], people=[]).language_pairs[0].people == ()
+    assert darr_by_language_pair([systems], human_systems=["B"]).language_pairs[0].human_systems == ("B",)
+    assert darr_by_language_pair([systems], human_systems=[]).language_pairs[0].human_systems == ()
 
 
 def test_a_name_that_no_system_has_is_an_error_with_the_nearest():
     with pytest.raises(InputError, match=r"no system called 'Onlin-A'. Did you mean 'Online-A'"):
-        darr_by_language_pair([judged([[1], [2]], {}, systems=["Online-A", "B"])], people=["Onlin-A"])
+        darr_by_language_pair([judged([[1], [2]], {}, systems=["Online-A", "B"])], human_systems=["Onlin-A"])
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_no_value_has_a_reason(human, scores, reason):
 
 def test_a_metric_without_scores_leaves_the_others():
     result = darr_by_language_pair([judged([[90], [60]], {"a": [[1], [np.nan]], "b": [[2], [1]]})])
-    assert [metric.counts and metric.counts.tau for metric in result.language_pairs[0].metrics] == [None, 1.0]
+    assert [counts and counts.tau for counts in result.language_pairs[0].metrics.values()] == [None, 1.0]
 
 
 @needs_metaeval
@@ -91,5 +91,5 @@ def test_a_metric_without_scores_leaves_the_others():
 def test_wmt20(metric, tau):
     human, scores = wmt20(metric)
     systems = [f"system-{number}" for number in range(len(human))]
-    counts = only(darr_by_language_pair([judged(human, {metric: scores}, systems=systems)])).counts
+    counts = only(darr_by_language_pair([judged(human, {metric: scores}, systems=systems)]))
     assert (round(counts.tau, 4), counts.pairs) == (tau, 14_018)

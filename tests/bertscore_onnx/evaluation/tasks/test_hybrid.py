@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.hybrid import HybridSettings, hybrid_by_language_pair, hybrid_systems
+from bertscore_onnx.evaluation.hybrid import hybrid_by_language_pair, hybrid_systems
 from bertscore_onnx.evaluation.metric_tests import williams
 from tests.bertscore_onnx.evaluation.tasks.systems import judged
 
-FEW = HybridSettings(num_hybrids=60, num_candidates=5, num_trials=200, seed=1)
+FEW = {"num_hybrids": 60, "num_candidates": 5, "num_trials": 200, "seed": 1}
 RNG = np.random.default_rng(0)
 HUMAN = RNG.normal(size=(4, 12))
 HUMAN[1, 3] = HUMAN[:, 7] = np.nan
@@ -21,14 +21,14 @@ WORDS = ["the", "cat", "sat", "on", "a", "mat", "red", "dog"]
 TEXTS = [[(" ".join(RNG.choice(WORDS, 6)), " ".join(RNG.choice(WORDS, 6))) for _ in range(12)] for _ in range(4)]
 
 
-def metrics_of(result):
+def only(result):
     [language_pair] = result.language_pairs
-    return {metric.metric: metric for metric in language_pair.metrics}
+    return language_pair
 
 
 def drawn():
     """Return the hybrid systems as lists of (system, segment)."""
-    hybrids = hybrid_systems(HUMAN, num_hybrids=FEW.num_hybrids, seed=FEW.seed)
+    hybrids = hybrid_systems(HUMAN, num_hybrids=60, seed=1)
     return [list(zip(row, hybrids.segments, strict=True)) for row in hybrids.systems]
 
 
@@ -37,10 +37,10 @@ def loop_means(scores):
 
 
 def test_pearson_is_that_of_a_loop():
-    metrics = metrics_of(hybrid_by_language_pair([judged(HUMAN, {"close": CLOSE})], settings=FEW))
+    pearson = only(hybrid_by_language_pair([judged(HUMAN, {"close": CLOSE})], **FEW)).pearson["close"]
     expected = np.corrcoef(loop_means(HUMAN), loop_means(CLOSE))[0, 1]
-    assert metrics["close"].pearson.value == pytest.approx(expected, abs=1e-12)
-    assert metrics["close"].pearson.n == 60
+    assert pearson.value == pytest.approx(expected, abs=1e-12)
+    assert pearson.n == 60
 
 
 @pytest.mark.parametrize(("name", "sign"), [("bleu", 1), ("chrf", 1), ("ter", -1)])
@@ -52,24 +52,24 @@ def test_a_corpus_metric_scores_the_texts_of_each_hybrid_as_a_corpus(name, sign)
         candidates, references = zip(*(TEXTS[system][segment] for system, segment in hybrid), strict=True)
         scores.append(sign * metric.corpus_score(list(candidates), [list(references)]).score)
     systems = judged(HUMAN, {}, texts=TEXTS)
-    result = metrics_of(hybrid_by_language_pair([systems], corpus_metrics={name: {}}, settings=FEW))[name]
-    assert result.is_corpus_score
-    assert result.pearson.value == pytest.approx(np.corrcoef(loop_means(HUMAN), scores)[0, 1], abs=1e-9)
+    result = only(hybrid_by_language_pair([systems], corpus_metrics={name: {}}, **FEW))
+    assert result.corpus_metrics == {name}
+    assert result.pearson[name].value == pytest.approx(np.corrcoef(loop_means(HUMAN), scores)[0, 1], abs=1e-9)
 
 
 def test_every_two_metrics_are_tested_the_better_one_first():
     pytest.importorskip("scipy")
-    result = hybrid_by_language_pair([judged(HUMAN, {"far": FAR, "close": CLOSE})], settings=FEW)
-    [pair] = result.language_pairs[0].pairs
+    result = hybrid_by_language_pair([judged(HUMAN, {"far": FAR, "close": CLOSE})], **FEW)
+    [(pair, test)] = only(result).pairs.items()
     people, close, far = loop_means(HUMAN), loop_means(CLOSE), loop_means(FAR)
     correlations = np.corrcoef([people, close, far])
     expected = williams(correlations[0, 1], correlations[0, 2], correlations[1, 2], 60)
-    assert (pair.better, pair.worse, pair.williams.n) == ("close", "far", 60)
-    assert (pair.williams.t, pair.williams.p) == pytest.approx((expected.t, expected.p), rel=1e-9)
+    assert (*pair, test.n) == ("close", "far", 60)
+    assert (test.t, test.p) == pytest.approx((expected.t, expected.p), rel=1e-9)
 
 
 def test_json_has_each_estimate_with_its_interval():
-    result = hybrid_by_language_pair([judged(HUMAN, {"close": CLOSE})], settings=FEW)
+    result = hybrid_by_language_pair([judged(HUMAN, {"close": CLOSE})], **FEW)
     whole = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     close = whole["language_pairs"]["cs-en"]["metrics"]["close"]
     intervals = {f"{name}_interval" for name in ("hits_at_1", "mrr", "diff")}
@@ -82,22 +82,22 @@ def test_json_has_each_estimate_with_its_interval():
 
 
 def test_people_may_be_left_out():
-    result = hybrid_by_language_pair([judged(HUMAN, {"close": CLOSE})], settings=FEW, people=["B"])
-    assert (result.language_pairs[0].systems, result.language_pairs[0].people) == (("A", "C", "D"), ("B",))
+    result = hybrid_by_language_pair([judged(HUMAN, {"close": CLOSE})], **FEW, human_systems=["B"])
+    assert (only(result).systems, only(result).human_systems) == (("A", "C", "D"), ("B",))
 
 
 @pytest.mark.parametrize(
     ("human", "scores", "reason"),
     [
         (HUMAN[:1], CLOSE[:1], "two systems or more, and there are 1"),
-        (np.full((2, 3), np.nan), np.ones((2, 3)), "people judged no segment"),
+        (np.full((2, 3), np.nan), np.ones((2, 3)), "no segment has a human score"),
         ([[1, 2], [3, 4]], [[1, 2], [3, np.nan]], "1 of 4 judged outputs have no score"),
         ([[1, 2], [3, 4]], np.ones((2, 2)), "the metric's scores are constant"),
-        (np.ones((2, 2)), [[1, 2], [3, 4]], "people's scores are constant"),
+        (np.ones((2, 2)), [[1, 2], [3, 4]], "the human scores are constant"),
     ],
 )
 def test_no_value_has_a_reason(human, scores, reason):
-    result = hybrid_by_language_pair([judged(human, {"m": scores})], settings=FEW).to_dict()
+    result = hybrid_by_language_pair([judged(human, {"m": scores})], **FEW).to_dict()
     metric = json.loads(json.dumps(result, allow_nan=False))["language_pairs"]["cs-en"]["metrics"]["m"]
     assert (metric["pearson"], metric["hits_at_1"], metric["hits_at_1_interval"]) == (None, None, None)
     assert reason in metric["reason"]
@@ -107,16 +107,18 @@ def test_judged_outputs_without_a_text_have_no_corpus_score():
     pytest.importorskip("sacrebleu")
     texts = [[(None, "x")] * 12, *TEXTS[1:]]
     for systems in (judged(HUMAN, {}, texts=texts), judged(HUMAN, {})):
-        metric = metrics_of(hybrid_by_language_pair([systems], corpus_metrics={"bleu": {}}, settings=FEW))["bleu"]
-        assert "judged outputs have no text" in metric.pearson.reason
+        bleu = only(hybrid_by_language_pair([systems], corpus_metrics={"bleu": {}}, **FEW)).pearson["bleu"]
+        assert "judged outputs have no text" in bleu.reason
 
 
-@pytest.mark.parametrize("settings", [HybridSettings(50, 100), HybridSettings(50, 1), HybridSettings(50, 10, 0)])
-def test_numbers_are_checked(settings):
+@pytest.mark.parametrize(("num_candidates", "num_trials"), [(100, 9), (1, 9), (10, 0)])
+def test_numbers_are_checked(num_candidates, num_trials):
     with pytest.raises(InputError, match="Choose among 2 candidates or more"):
-        hybrid_by_language_pair([judged(HUMAN, {"close": CLOSE})], settings=settings)
+        hybrid_by_language_pair(
+            [judged(HUMAN, {})], num_hybrids=50, num_candidates=num_candidates, num_trials=num_trials
+        )
 
 
 def test_judgements_of_segments_are_needed():
-    with pytest.raises(InputError, match="people judged whole systems"):
+    with pytest.raises(InputError, match="only whole systems have human scores"):
         hybrid_by_language_pair([replace(judged(HUMAN, {}), human_segment=None)])

@@ -10,7 +10,8 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.errors import BaselineError, BundleError, InputError
-from bertscore_onnx.evaluation.baselines import add_to_bundle, check_bundle, compute_baseline, percentile
+from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline
+from bertscore_onnx.evaluation.percentiles import percentile
 from bertscore_onnx.hub.source import Origin, add_origin
 from tests.conftest import WORDS
 
@@ -32,7 +33,7 @@ def bundle(tiny_bundle, tmp_path):
 
 def test_the_bundle_rescales_with_it_and_its_signature_follows(bundle, measured):
     before = read_manifest(bundle).digest
-    sealed = add_to_bundle(bundle, measured, "EN")
+    sealed = write_baseline(bundle, measured, "EN")
     assert open_bundle(bundle, verify=True).manifest == sealed
     assert sealed.digest != before
     with BERTScorer(bundle, device="cpu", lang="en", rescale_with_baseline=True) as scorer:
@@ -43,15 +44,15 @@ def test_the_bundle_rescales_with_it_and_its_signature_follows(bundle, measured)
 
 
 def test_baselines_of_other_languages_stay_and_one_of_the_same_is_replaced(bundle, measured):
-    first = add_to_bundle(bundle, measured, "de")
-    second = add_to_bundle(bundle, measured, "en")
+    first = write_baseline(bundle, measured, "de")
+    second = write_baseline(bundle, measured, "en")
     assert second.baselines == {"de": first.baselines["de"], "en": first.baselines["de"]}
     assert list(second.unrelated_scores) == ["de", "en"]
-    assert add_to_bundle(bundle, measured, "en") == second
+    assert write_baseline(bundle, measured, "en") == second
 
 
 def test_the_scorer_knows_what_unrelated_pairs_score_as_it_scores_them(bundle, measured):
-    add_to_bundle(bundle, measured, "en")
+    write_baseline(bundle, measured, "en")
     quantiles = measured.layers[0].f1_quantiles
     with BERTScorer(bundle, device="cpu") as scorer:
         assert scorer.unrelated_scores() == pytest.approx(quantiles)
@@ -62,7 +63,7 @@ def test_the_scorer_knows_what_unrelated_pairs_score_as_it_scores_them(bundle, m
         with scorer.with_rescaling("en") as rescaled:
             raw = percentile(scorer.score(*PAIR).F, scorer.unrelated_scores())
             assert percentile(rescaled.score(*PAIR).F, rescaled.unrelated_scores()) == pytest.approx(raw, abs=1e-3)
-    add_to_bundle(bundle, measured, "de")
+    write_baseline(bundle, measured, "de")
     with BERTScorer(bundle, device="cpu") as scorer:
         assert scorer.unrelated_scores() is None
         with scorer.with_rescaling("de") as rescaled:
@@ -77,7 +78,7 @@ def test_a_bundle_that_was_not_measured_knows_nothing(scorer):
 def test_all_layers_have_theirs(all_layers_bundle, tmp_path):
     bundle = shutil.copytree(all_layers_bundle, tmp_path / "all")
     with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:
-        add_to_bundle(bundle, compute_baseline(scorer, TEXTS), "en")
+        write_baseline(bundle, compute_baseline(scorer, TEXTS), "en")
     with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:
         assert scorer.unrelated_scores("en").shape == (4, 101)
 
@@ -85,7 +86,7 @@ def test_all_layers_have_theirs(all_layers_bundle, tmp_path):
 def test_a_scorer_that_is_open_goes_on_as_it_is(bundle, measured):
     with BERTScorer(bundle, device="cpu") as scorer:
         before = scorer.score(*PAIR).F, scorer.signature
-        add_to_bundle(bundle, measured, "en")
+        write_baseline(bundle, measured, "en")
         scorer.bundle.check_unchanged()
         assert (scorer.score(*PAIR).F, scorer.signature) == before
         with pytest.raises(BaselineError, match="no baseline for 'en'"):
@@ -93,19 +94,19 @@ def test_a_scorer_that_is_open_goes_on_as_it_is(bundle, measured):
 
 
 def test_the_card_that_the_export_wrote_follows_and_one_of_somebody_else_stays(bundle, measured):
-    sealed = add_to_bundle(bundle, measured, "en")
+    sealed = write_baseline(bundle, measured, "en")
     card = (bundle / "README.md").read_text(encoding="utf-8")
     assert "| baselines | en |" in card
     assert card.count(sealed.digest) == 1
     assert f"bundle:{sealed.digest[:12]}" in card
     (bundle / "README.md").write_text("| baselines | none |")
-    add_to_bundle(bundle, measured, "de")
+    write_baseline(bundle, measured, "de")
     assert (bundle / "README.md").read_text() == "| baselines | none |"
 
 
 def test_no_other_file_is_left(bundle, measured):
     before = sorted(bundle.iterdir())
-    add_to_bundle(bundle, measured, "en")
+    write_baseline(bundle, measured, "en")
     assert sorted(bundle.iterdir()) == before
 
 
@@ -117,7 +118,7 @@ def test_a_failure_leaves_the_manifest_that_was_there(bundle, measured, monkeypa
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(BundleError, match=r"cannot be changed \(No space left on device\).*--baseline-path"):
-        add_to_bundle(bundle, measured, "en")
+        write_baseline(bundle, measured, "en")
     assert (bundle / "bertscore.json").read_bytes() == before
     assert not [file for file in bundle.iterdir() if file.name.startswith(".")]
 
@@ -125,7 +126,7 @@ def test_a_failure_leaves_the_manifest_that_was_there(bundle, measured, monkeypa
 def test_a_bundle_that_was_pulled_stays_as_it_is(bundle, measured):
     add_origin(bundle, Origin("hf://org/repo", None, "", None))
     with pytest.raises(BundleError, match="was pulled from hf://org/repo, and stays as it is there"):
-        add_to_bundle(bundle, measured, "en")
+        write_baseline(bundle, measured, "en")
 
 
 def test_a_manifest_that_is_a_link_into_a_cache_stays(bundle, tmp_path):
@@ -153,7 +154,7 @@ def test_a_language_that_is_no_code_is_refused(bundle):
 def test_a_baseline_of_other_layers_is_refused(all_layers_bundle, tmp_path, measured):
     bundle = shutil.copytree(all_layers_bundle, tmp_path / "all")
     with pytest.raises(InputError, match=r"one of layers \[2\], and the bundle .* has \[0, 1, 2, 3\]"):
-        add_to_bundle(bundle, measured, "en")
+        write_baseline(bundle, measured, "en")
 
 
 def test_a_manifest_without_the_field_keeps_its_digest(tiny_bundle):

@@ -26,7 +26,7 @@ def read(folder, **options):
 def test_systems_are_those_that_people_judged_and_another_reference_among_them(folder):
     judged = read(folder, reference="refB")
     assert judged.systems == ("A", "B", "C", "D", "refA")
-    assert judged.people == {"refA"}
+    assert judged.human_systems == {"refA"}
 
 
 def test_scores_are_by_system_and_segment(folder):
@@ -63,7 +63,7 @@ def test_a_metric_may_lack_scores_that_nobody_judged(folder):
     write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "A": [*BLEU["A"][:3], None, BLEU["A"][4]]}))
     np.testing.assert_array_equal(read(folder).judged().metrics["BLEU-refB"].segment[0, 3], np.nan)
     write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "A": [None, *BLEU["A"][1:]]}))
-    with pytest.raises(InputError, match="he-en: BLEU-refB has no score for segment 1 of system A, which people"):
+    with pytest.raises(InputError, match="he-en: BLEU-refB has no score for segment 1 of system A, which has"):
         read(folder).judged()
 
 
@@ -110,8 +110,8 @@ def test_texts_are_those_of_all_systems_judged_or_not(folder):
     write(folder, "system-outputs/he-en/E.txt", "one\ntwo\nthree\nfour\nfive\n")
     judged = read(folder, with_texts=True)
     assert judged.systems == ("A", "B", "C", "D", "E", "refA")
-    assert judged.texts.candidates[4] == ("one", "two", "three", "four", "five")
-    assert judged.texts.references[4][0] == ("the cat number 1 sat on the mat of refB",)
+    assert judged.candidates[4] == ("one", "two", "three", "four", "five")
+    assert judged.references[4][0] == ("the cat number 1 sat on the mat of refB",)
 
 
 @pytest.mark.parametrize(
