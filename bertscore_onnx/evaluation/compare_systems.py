@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +23,18 @@ from bertscore_onnx.evaluation.significance import (
     paired_bootstrap,
     segment_outcomes,
 )
-from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.inputs import collect_texts
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, token_similarity
+
+if TYPE_CHECKING:
+    from bertscore_onnx.scorer import BERTScorer
 
 
 def compare(
     systems: Mapping[str, Iterable[str]],
     references: Iterable[str | Sequence[str]],
     *,
-    scorer: BERTScorer | None = None,
+    scorer: "BERTScorer | None" = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
     test: Test = "bs",
     num_resamples: int | None = None,
@@ -179,7 +181,7 @@ def find_examples(
     candidates: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
     metric: MetricScores,
-    scorer: BERTScorer | None,
+    scorer: "BERTScorer | None",
     number: int,
 ) -> tuple[Example, ...]:
     """Return for each system but the first its largest gains, and then its largest losses, under one metric.

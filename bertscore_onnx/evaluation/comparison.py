@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, number, percent
-from bertscore_onnx.similarity import TokenSimilarity
+
+if TYPE_CHECKING:
+    from bertscore_onnx.similarity import TokenSimilarity
 
 Test = Literal["bs", "ar"]
 """Paired bootstrap, or approximate randomization."""
@@ -120,7 +122,7 @@ class Example:
     delta: float
     """The segment's score of the system less the baseline's."""
 
-    matches: tuple[TokenSimilarity, TokenSimilarity] | None
+    matches: "tuple[TokenSimilarity, TokenSimilarity] | None"
     """Which tokens of the baseline's text, and of the system's, match the best reference; None where the first metric
     is not BERTScore."""
 

@@ -1,11 +1,10 @@
 """Correlates the scores of every layer with human scores, as bert-score's `tune_layers.py` does, and tests the best."""
 
-import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +14,7 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation.correlation import correlate_pairs
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices
+from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.inputs import Reference
 
@@ -129,21 +129,10 @@ class LayerResult:
 
 
 @dataclass(frozen=True, slots=True)
-class LanguagePair:
-    """The judgements of one language pair."""
+class LayerTuning(Result):
+    """How each layer correlates with human scores; as a table in TSV."""
 
-    name: str
-
-    n: int
-    """How many rows annotators judged."""
-
-    reason: str = ""
-    """Why it has no correlation, and is left out; empty where it counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerTuning:
-    """How each layer correlates with human scores."""
+    FORMATS: ClassVar[tuple[TableFormat, ...]] = ("tsv",)
 
     signature: str
     """How the scores were made."""
@@ -151,7 +140,11 @@ class LayerTuning:
     num_resamples: int
     seed: int
 
-    language_pairs: tuple[LanguagePair, ...]
+    language_pairs: Mapping[str, int]
+    """How many rows have a human score, by language pair."""
+
+    left_out: Mapping[str, str]
+    """The language pairs that are left out of all means, with the reason why they have no correlation."""
 
     layers: tuple[LayerResult, ...]
     """Every layer, from 0."""
@@ -168,7 +161,7 @@ class LayerTuning:
         return tuple(result.layer for result in self.layers if result.p is not None and result.p >= LEVEL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as what JSON has."""
+        """Return what `to_json` writes."""
         return {
             "signature": self.signature,
             "resamples": self.num_resamples,
@@ -176,15 +169,21 @@ class LayerTuning:
             "best_layer": self.best_layer,
             "not_worse": list(self.not_worse),
             "language_pairs": {
-                pair.name: {"n": pair.n, "left_out": pair.reason or None} for pair in self.language_pairs
+                name: {"n": n, "left_out": self.left_out.get(name)} for name, n in self.language_pairs.items()
             },
             "layers": [asdict(result) for result in self.layers],
             "export": self.export_command,
         }
 
-    def to_json(self) -> str:
-        """Return all of it as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        write = number(6, missing="")
+        for result in self.layers:
+            row: dict[str, Any] = {"layer": result.layer}
+            for name in ("precision", "recall", "f1"):
+                score: LayerCorrelation = getattr(result, name)
+                row |= {name: write(score.pearson), f"{name}_low": write(score.low), f"{name}_high": write(score.high)}
+            row |= {"p": write(result.p)}
+            yield row | {f"f1_{name}": write(value) for name, value in result.f1.language_pairs.items()}
 
 
 ROUNDING = 1e-12
@@ -241,7 +240,12 @@ def tune_layers(
     _check_rows(len(candidates), references=len(references), human=human.shape, language_pairs=len(names))
     if np.isinf(human).any():
         raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
-    pairs, used = _language_pairs(names, human)
+    judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
+    reasons = {name: _unusable(human[rows]) for name, rows in judged_rows.items()}
+    used = {name: rows for name, rows in judged_rows.items() if not reasons[name]}
+    if not used:
+        listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "there are no rows"
+        raise InputError(f"No language pair has judgements to correlate with: {listed}.")
     scores = _scores(scorer, candidates, references, np.concatenate([*used.values()]), verbose)
     judged = [(human[rows], scores[:, :, rows]) for rows in used.values()]
     by_pair = dict(zip(used, (_correlations(*one) for one in judged), strict=True))
@@ -249,7 +253,16 @@ def tune_layers(
     resampled = _resampled_means(judged, num_resamples, seed)
     has_value = np.isfinite(resampled[:, np.isfinite(mean)]).all(axis=1)
     layers, best = _results(by_pair, mean, resampled[has_value])
-    return LayerTuning(scorer.hash, num_resamples, seed, pairs, layers, best, export_command(manifest, best))
+    return LayerTuning(
+        scorer.hash,
+        num_resamples,
+        seed,
+        {name: len(rows) for name, rows in judged_rows.items()},
+        {name: reason for name, reason in reasons.items() if reason},
+        layers,
+        best,
+        export_command(manifest, best),
+    )
 
 
 def export_command(manifest: Manifest, num_layers: int | None = None) -> str:
@@ -276,21 +289,8 @@ def _check_rows(expected: int, **found: int | tuple[int, ...]) -> None:
             raise InputError(f"There are {expected} candidates, and {name} is {size} long; expected one for each.")
 
 
-def _language_pairs(
-    names: Sequence[str], human: Floats
-) -> tuple[tuple[LanguagePair, ...], dict[str, NDArray[np.int64]]]:
-    """Return all language pairs, and the judged rows of those that have a correlation."""
-    rows_of = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
-    pairs = tuple(LanguagePair(name, len(rows), _unusable(human[rows])) for name, rows in rows_of.items())
-    used = {pair.name: rows_of[pair.name] for pair in pairs if not pair.reason}
-    if not used:
-        reasons = "; ".join(f"{pair.name}: {pair.reason}" for pair in pairs) or "there are no rows"
-        raise InputError(f"No language pair has judgements to correlate with: {reasons}.")
-    return pairs, used
-
-
 def _unusable(human: Floats) -> str:
-    """Say why judgements have no correlation with anything; nothing where they may have."""
+    """Return why human scores correlate with nothing; empty if they may."""
     return correlate_pairs(human, np.arange(len(human), dtype=np.float64)).reason
 
 

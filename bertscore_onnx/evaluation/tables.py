@@ -66,8 +66,8 @@ class Result(ABC):
         """Write a table, without a line end after its last line.
 
         Args:
-            table_format: "text" for reading, or "tsv" for a row for each result, with all digits; a `Comparison` can
-                also be written as "latex".
+            table_format: "text" for reading, "tsv" for a row for each result, with all digits, or "latex"; not every
+                result has all of them.
 
         Raises:
             InputError: there is no such format.
@@ -91,9 +91,9 @@ class Result(ABC):
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         """Yield the rows of TSV."""
 
-    @abstractmethod
     def _blocks(self) -> Iterator[str]:
         """Yield the tables of text, with their titles and notes."""
+        raise NotImplementedError
 
     def _latex(self) -> Iterator[str]:
         raise NotImplementedError

@@ -1,3 +1,5 @@
+"""None"""
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER against sacreBLEU's own PairedTest, run live."""
+"""Scores of systems: BERTScore against the scorer, BLEU, chrF and TER against sacreBLEU run live."""
 
 import importlib.util
 import sys
@@ -10,11 +10,9 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
 from bertscore_onnx.errors import InputError, MissingExtraError
-from bertscore_onnx.evaluation.metrics import corpus_metric
+from bertscore_onnx.evaluation.metrics import corpus_metric, score_systems
 from bertscore_onnx.evaluation.significance import approximate_randomization, paired_bootstrap
 from tests.support.metaeval import FOLDER, needs_metaeval
-
-pytestmark = pytest.mark.slow
 
 TEXT = "the a cat dog house tree runs sits sees under over red green big small and or not with ."
 WORDS = TEXT.split()
@@ -48,6 +46,7 @@ def assert_equal(result, expected):
     np.testing.assert_array_equal(result.p, [one.p_value for one in expected[1:]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [12345, 7, 2024])
 @pytest.mark.parametrize("num_references", [1, 2])
 @pytest.mark.parametrize("name", METRICS)
@@ -59,6 +58,7 @@ def test_the_bootstrap_is_sacrebleus(name, num_references, seed, monkeypatch):
     assert (result.p > 0.002).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [12345, 7, 2024])
 @pytest.mark.parametrize("num_references", [1, 2])
 @pytest.mark.parametrize("name", METRICS)
@@ -71,6 +71,7 @@ def test_approximate_randomization_is_sacrebleus(name, num_references, seed, mon
     assert (result.p > 0.002).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 def test_ties_of_few_segments_are_sacrebleus(name, monkeypatch):
     systems, streams = made_texts(1)
@@ -83,6 +84,7 @@ def test_ties_of_few_segments_are_sacrebleus(name, monkeypatch):
     assert_equal(paired_bootstrap(metric.corpus, num_resamples=500), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "test"), [("bs", paired_bootstrap), ("ar", approximate_randomization)])
 def test_references_whose_mean_length_is_rounded_are_sacrebleus(kind, test, monkeypatch):
     systems, streams = made_texts(3)
@@ -95,6 +97,7 @@ def test_references_whose_mean_length_is_rounded_are_sacrebleus(kind, test, monk
     )
 
 
+@pytest.mark.slow
 @needs_metaeval
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("kind", ["bs", "ar"])
@@ -174,3 +177,88 @@ def test_a_tokenizer_that_cannot_be_loaded_is_told(monkeypatch, error):
     monkeypatch.setattr("sacrebleu.metrics.bleu._get_tokenizer", load)
     with pytest.raises(InputError, match=f"cannot load .*: {' '.join(str(error).split())} Make that available"):
         corpus_metric("bleu", [["a"]], ["a"], tokenize="ja-mecab")
+
+
+REFERENCES = (
+    ("the cat sat on the mat",),
+    ("it rained all day long", "it was raining all day"),
+    ("good morning to you",),
+)
+OUTPUTS = (
+    ("the cat sat on a mat", "it rained the whole day", "good morning"),
+    ("a cat sits on the mat", "rain fell all day long", None),
+    ("the cat sat on the mat", "it rained all day long", "hello to you"),
+)
+OF_OUTPUTS = tuple(
+    tuple(references if output is not None else () for output, references in zip(row, REFERENCES, strict=True))
+    for row in OUTPUTS
+)
+
+
+def outputs_of(system):
+    """Return the outputs of a system and their references."""
+    pairs = zip(OUTPUTS[system], REFERENCES, strict=True)
+    candidates, references = zip(*[pair for pair in pairs if pair[0] is not None], strict=True)
+    return list(candidates), [list(some) for some in references]
+
+
+def test_bertscore_is_that_of_each_output_alone(scorer):
+    scores = score_systems(["bertscore"], OUTPUTS, OF_OUTPUTS, scorer=scorer)["bertscore"]
+    for system in range(3):
+        expected = scorer.score(*outputs_of(system)).F
+        found = scores.segment[system][~np.isnan(scores.segment[system])]
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        assert scores.system[system] == pytest.approx(expected.mean(), abs=1e-6)
+    assert np.argwhere(np.isnan(scores.segment)).tolist() == [[1, 2]]
+    assert scores.signature == str(scorer.signature)
+
+
+def test_each_different_text_is_encoded_once(scorer, monkeypatch):
+    encoded = []
+    encoder = scorer._pipeline.encoder
+    encode = type(encoder).encode
+
+    def watched(self, sequences, *arguments, **options):
+        encoded.extend(sequences)
+        return encode(self, sequences, *arguments, **options)
+
+    monkeypatch.setattr(type(encoder), "encode", watched)
+    score_systems(["bertscore"], OUTPUTS, OF_OUTPUTS, scorer=scorer)
+    texts = {text for row in OUTPUTS for text in row if text} | {one for some in REFERENCES for one in some}
+    assert len(encoded) == len(texts)
+
+
+@pytest.mark.parametrize("name", ["bleu", "chrf"])
+def test_metrics_of_sacrebleu_are_its_own(name):
+    scores = score_systems([name], OUTPUTS, OF_OUTPUTS)[name]
+    corpus = {"bleu": sacrebleu.BLEU(), "chrf": sacrebleu.CHRF()}[name]
+    sentence = {"bleu": sacrebleu.BLEU(effective_order=True), "chrf": sacrebleu.CHRF()}[name]
+    candidates, references = outputs_of(0)
+    columns = [[some[0] for some in references], [some[1] if len(some) > 1 else None for some in references]]
+    assert scores.system[0] == pytest.approx(corpus.corpus_score(candidates, columns).score)
+    assert scores.segment[0][1] == pytest.approx(sentence.sentence_score(candidates[1], references[1]).score)
+    assert np.isnan(scores.segment[1][2])
+
+
+def test_negated_ter_is_the_better_the_higher():
+    scores = score_systems(["ter"], OUTPUTS, OF_OUTPUTS)["ter"].negated
+    candidates, references = outputs_of(0)
+    assert scores.segment[0][0] == -sacrebleu.TER().sentence_score(candidates[0], references[0]).score
+    assert scores.system[2] > scores.system[1]
+    assert scores.signature.endswith("|negative:yes")
+
+
+def test_options_reach_the_metric_they_are_for():
+    scores = score_systems({"bleu": {"smooth_method": "none"}, "chrf": {}}, OUTPUTS, OF_OUTPUTS)
+    assert "smooth:none" in scores["bleu"].signature
+    assert "smooth" not in scores["chrf"].signature
+
+
+def test_bertscore_needs_a_scorer():
+    with pytest.raises(InputError, match="needs a scorer"):
+        score_systems(["bertscore"], OUTPUTS, OF_OUTPUTS)
+
+
+def test_each_system_needs_a_text_or_none_for_each_segment():
+    with pytest.raises(InputError, match="as many texts as references"):
+        score_systems(["bleu"], [["a", "b"], ["a"]], [["x", "y"]] * 2)

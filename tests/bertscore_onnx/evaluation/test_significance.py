@@ -1,10 +1,13 @@
-"""Paired tests of means: against float64 loops and scipy, and p under the null."""
+"""Paired tests, resampling, intervals, Holm's correction and outcomes of segments."""
 
 import tracemalloc
 from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.significance import estimate_ci
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
@@ -13,8 +16,12 @@ from bertscore_onnx.evaluation.significance import (
     SegmentMeans,
     SummedStatistics,
     approximate_randomization,
+    bootstrap_indices,
     confidence_interval,
+    holm,
+    kept_segments,
     paired_bootstrap,
+    segment_outcomes,
 )
 
 
@@ -228,3 +235,94 @@ def test_sums_that_are_rounded_tie_as_in_a_plain_loop(seed):
 def test_statistics_of_another_shape_are_refused(statistics):
     with pytest.raises(InputError, match="systems, segments, statistics"):
         SummedStatistics(statistics, lambda sums: float(sums[0]))
+
+
+@pytest.mark.parametrize("num_segments", [1, 37, 3001])
+def test_indices_are_those_of_one_draw(num_segments):
+    whole = np.random.default_rng(5).choice(num_segments, size=(1000, num_segments), replace=True)
+    blocks = [*bootstrap_indices(np.random.default_rng(5), num_segments, 1000)]
+    assert len(blocks) == (3 if num_segments == 3001 else 1)
+    np.testing.assert_array_equal(np.concatenate(blocks), whole)
+
+
+@pytest.mark.parametrize("num_segments", [1, 37, 3001])
+def test_swaps_and_what_follows_are_those_of_one_draw(num_segments):
+    one, other = np.random.default_rng(5), np.random.default_rng(5)
+    whole = one.integers(2, size=(1001, num_segments), dtype=bool)
+    blocks = [*kept_segments(other, num_segments, 1001)]
+    assert len(blocks) == (4 if num_segments == 3001 else 1)
+    np.testing.assert_array_equal(np.concatenate(blocks), whole)
+    assert one.integers(1 << 40) == other.integers(1 << 40)
+
+
+@pytest.mark.parametrize("num_resamples", [1, 2, 39, 40, 41, 1000])
+def test_it_is_sacrebleus(num_resamples):
+    scores = np.random.default_rng(0).normal(size=(num_resamples, 2))
+    mean, half_width = confidence_interval(scores)
+    for system in range(2):
+        expected = estimate_ci(scores[:, system])
+        assert (mean[system], half_width[system]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_no_resamples_are_refused():
+    with pytest.raises(InputError, match="at least one"):
+        confidence_interval([])
+
+
+@pytest.mark.parametrize(
+    ("p", "adjusted"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+        ([0.02, 0.02, 0.02], [0.06, 0.06, 0.06]),
+        ([0.9, 0.7], [1, 1]),
+        ([0.3], [0.3]),
+        ([], []),
+    ],
+)
+def test_values(p, adjusted):
+    np.testing.assert_allclose(holm(p), adjusted, rtol=1e-12)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_it_keeps_the_order_and_is_between_p_and_bonferroni(p):
+    values, adjusted = np.array(p), holm(p)
+    assert (adjusted >= values).all()
+    assert (adjusted <= np.minimum(values * len(p), 1)).all()
+    assert (np.diff(adjusted[np.argsort(values)]) >= 0).all()
+
+
+@pytest.mark.parametrize("p", [[0.1, 1.2], [-0.1], [float("nan")], [[0.1]]])
+def test_what_is_no_row_of_p_values_is_refused(p):
+    with pytest.raises(InputError, match="from 0 to 1"):
+        holm(p)
+
+
+SCORES = [[1, 2, 3, 4], [1, 3, 3, 1], [2, 3, 4, 5]]
+
+
+def counts(outcomes):
+    return [outcomes.won.tolist(), outcomes.lost.tolist(), outcomes.tied.tolist()]
+
+
+def test_segments_are_counted_against_the_baseline():
+    assert counts(segment_outcomes(SCORES)) == [[0, 1, 4], [0, 1, 0], [4, 2, 0]]
+
+
+def test_another_system_may_be_the_baseline():
+    assert counts(segment_outcomes(SCORES, baseline=2)) == [[0, 0, 0], [4, 3, 0], [0, 1, 4]]
+
+
+def test_an_error_rate_is_won_by_the_lower_outcomes():
+    assert counts(segment_outcomes(SCORES, lower_is_better=True)) == [[0, 1, 0], [0, 1, 4], [4, 2, 0]]
+
+
+def test_scores_within_the_tolerance_tie():
+    assert counts(segment_outcomes(SCORES, tolerance=1)) == [[0, 0, 0], [0, 1, 0], [4, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({"baseline": 3}, "row 3"), ({"baseline": -1}, "row -1"), ({"tolerance": -1}, "positive")]
+)
+def test_bad_options_are_refused(options, said):
+    with pytest.raises(InputError, match=said):
+        segment_outcomes(SCORES, **options)

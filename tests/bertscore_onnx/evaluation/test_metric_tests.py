@@ -1,4 +1,4 @@
-"""PERM-BOTH against a loop that exchanges scores and correlates again; clusters."""
+"""PERM-BOTH, clusters and Williams' test."""
 
 import itertools
 from importlib import import_module
@@ -9,7 +9,7 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import correlate, correlate_pairs, system_means
-from bertscore_onnx.evaluation.metric_tests import clusters, perm_both
+from bertscore_onnx.evaluation.metric_tests import clusters, perm_both, williams
 
 pytestmark = pytest.mark.slow
 
@@ -136,3 +136,53 @@ def test_shapes_of_clusters_are_checked():
 def test_a_missing_score_has_no_rank():
     with pytest.raises(InputError, match="without missing ones"):
         clusters(np.array([1.0, np.nan]), np.ones((2, 2)))
+
+
+def test_it_is_the_equation():
+    r12, r13, r23, n = 0.9, 0.7, 0.6, 12
+    k = np.linalg.det([[1, r12, r13], [r12, 1, r23], [r13, r23, 1]])
+    t = (r12 - r13) * ((n - 1) * (1 + r23) / (2 * k * (n - 1) / (n - 3) + (r12 + r13) ** 2 / 4 * (1 - r23) ** 3)) ** 0.5
+    result = williams(r12, r13, r23, n)
+    assert (result.t, result.p) == pytest.approx((t, 1 - stats.t.cdf(t, 9)))
+
+
+def test_correlations_of_five_systems():
+    assert round(williams(0.999, 0.987, 0.9795, 5).p, 3) == 0.019
+
+
+def test_the_other_direction_has_the_other_p():
+    one, other = williams(0.8, 0.6, 0.5, 20), williams(0.6, 0.8, 0.5, 20)
+    assert (one.t, one.p) == pytest.approx((-other.t, 1 - other.p))
+
+
+def test_under_the_null_p_is_uniform_williams():
+    rng = np.random.default_rng(0)
+    correlations = []
+    for _ in range(1000):
+        human = rng.normal(size=15)
+        correlations.append(np.corrcoef([human, human + rng.normal(size=15), human + rng.normal(size=15)]))
+    p = [williams(r[0, 1], r[0, 2], r[1, 2], 15).p for r in correlations]
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+
+
+def test_equal_metrics_have_no_value():
+    result = williams(0.9, 0.9, 1.0, 10)
+    assert (result.t, result.p, result.reason) == (
+        None,
+        None,
+        "the metrics correlate perfectly, and leave nothing to test",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.9, 0.8, 0.7, 3), "of 3 systems; expected at least 4"),
+        ((1.1, 0.8, 0.7, 9), "r12 is 1.1; expected a correlation"),
+        ((0.9, float("nan"), 0.7, 9), "r13 is nan"),
+        ((0.99, -0.99, 0.99, 9), "No three rows of scores correlate as"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(InputError, match=message):
+        williams(*arguments)
