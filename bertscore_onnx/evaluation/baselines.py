@@ -1,4 +1,4 @@
-"""What was measured of unrelated pairs: their mean scores at each layer, and how far these can be trusted."""
+"""Baselines: the mean scores of random pairs at each layer, measured on a corpus, and written into a bundle."""
 
 import json
 import tempfile
@@ -29,7 +29,7 @@ from bertscore_onnx.scorer import BERTScorer
 
 @dataclass(frozen=True, slots=True)
 class LayerBaseline:
-    """What unrelated pairs scored at one layer."""
+    """The scores of random pairs at one layer."""
 
     layer: int
     """Its number; 0 is the embeddings."""
@@ -46,7 +46,7 @@ class LayerBaseline:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredBaseline:
-    """What unrelated pairs scored with one bundle."""
+    """The scores of random pairs with one bundle."""
 
     signature: str
     """How the scores were made."""
@@ -74,7 +74,7 @@ class MeasuredBaseline:
         return "LAYER,P,R,F\n" + "".join(f"{layer},{p:.8f},{r:.8f},{f:.8f}\n" for layer, p, r, f in rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as what JSON has."""
+        """Return what `to_json` writes."""
         return {
             "signature": self.signature,
             "pairs": self.num_pairs,
@@ -92,18 +92,18 @@ class MeasuredBaseline:
         }
 
     def to_json(self) -> str:
-        """Return all of it as one JSON object."""
+        """Write one JSON object."""
         return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
 
 
-# Puts a measured baseline into the bundle that it was measured with, under a language.
+# Writing a baseline into the bundle that it was measured with, under a language.
 
 
 _INSTEAD = "Write the baseline to a file instead, which `baseline_path` (--baseline-path) takes."
 
 
 def check_bundle(path: str | PathLike[str], language: str) -> None:
-    """Check that a baseline can be put into a bundle under a language, before it is measured.
+    """Check that a baseline can be written into a bundle under a language, before it is measured.
 
     Raises:
         InputError: the language is no code, such as `en`.
@@ -126,7 +126,7 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
 
 
 def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
-    """Put a baseline into a bundle's manifest under a language, and return the manifest, whose digest is new.
+    """Write a baseline into a bundle's manifest under a language, and return the manifest, whose digest is new.
 
     A baseline of that language is replaced; those of others stay. Scorers that have opened the bundle go on as they
     are. The manifest is replaced whole; a model card that the export wrote follows.
@@ -138,7 +138,7 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
 
     Raises:
         InputError: the language is no code, or the baseline is one of other layers.
-        BundleError: as `check_bundle` says.
+        BundleError: the bundle was pulled, is part of a cache, or cannot be written.
     """
     check_bundle(path, language)
     folder, code = Path(path), language.lower()
@@ -165,17 +165,17 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
 
 
 def _update_card(card: Path, old: Manifest, new: Manifest) -> None:
-    """Let a card that was written of the old manifest say what the new one does; one of somebody else stays."""
+    """Update a card that the export wrote; any other card stays."""
     if not card.is_file() or CARD_MARK not in (text := card.read_text(encoding="utf-8", errors="replace")):
         return
     replace_whole(card, updated_card(text, old, new).encode())
 
 
-# Draws unrelated pairs from a corpus, as bert-score's `get_rescale_baseline.py` does.
+# Drawing random pairs from a corpus, as bert-score's `get_rescale_baseline.py` does.
 
 
 MAX_LINES = 1_000_000
-"""The lines that are read, from the first on; what is beyond does not count."""
+"""The lines that are read, from the first on; the rest is ignored."""
 
 MAX_WORDS = 32
 """Texts have fewer words."""
@@ -237,7 +237,7 @@ def draw_pairs(texts: list[str], num_pairs: int | None, seed: int) -> list[tuple
     return [(texts[candidate], texts[reference]) for candidate, reference in zip(candidates, references, strict=True)]
 
 
-# Measures a baseline: the mean scores of unrelated pairs, bert-score's `journal/rescale_baseline.md`.
+# Measuring a baseline: the mean scores of random pairs, bert-score's `journal/rescale_baseline.md`.
 
 
 Floats = NDArray[np.float64]

@@ -35,7 +35,7 @@ class ChallengeExample:
     """A reference with other translations of the same text."""
 
     category: str
-    """What the bad translations get wrong, such as negation."""
+    """The error of the bad translations, such as negation."""
     reference: str | Sequence[str]
     good: Sequence[str] = ()
     """Other good translations, usually one."""

@@ -94,7 +94,7 @@ class MetricResult:
     """The baseline first."""
 
     pairs: tuple[PairResult, ...]
-    """Every pair of systems where all were asked for; else none."""
+    """Every pair of systems if all were tested; else none."""
 
     segment_scores: NDArray[np.float64]
     """(systems, segments)."""

@@ -1,4 +1,4 @@
-"""Correlation of a metric with human scores, over judged pairs: flat, by segment or by system.
+"""Correlation of a metric with human scores, pairwise accuracy, and pairwise accuracy with tie calibration.
 
 Pearson's r, Spearman's ρ (Pearson's of midranks) and Kendall's τ (M. G. Kendall, "The treatment of ties in ranking
 problems", Biometrika 1945). Places without a judgement are left out. A side that is constant has no value.
@@ -69,15 +69,10 @@ def average(measures: Sequence[Measure]) -> Measure:
 
 
 def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floats, Floats]:
-    """Check human scores against those of a metric, and return both as float64.
+    """Return human scores and a metric's as float64; raise InputError unless shapes agree and no score is missing.
 
-    Args:
-        human: human scores, (systems, segments), or one per system, (systems,); NaN where nobody judged.
-        metric: scores of the metric, in the same places; finite wherever annotators judged.
-        ndim: how many dimensions both have.
-
-    Raises:
-        InputError: their shapes differ or have another number of dimensions, or a score is missing or infinite.
+    Both are (systems, segments), or (systems,) with `ndim` 1. Human scores are NaN where nobody judged; the metric's
+    are finite wherever annotators judged.
     """
     human, metric = np.asarray(human, dtype=np.float64), np.asarray(metric, dtype=np.float64)
     axes = ("system", "segment")[:ndim]
@@ -126,11 +121,7 @@ def mean_by_system(scores: Floats) -> Floats:
 
 
 def scipy_stats() -> Any:
-    """Return `scipy.stats`.
-
-    Raises:
-        MissingExtraError: scipy is not installed.
-    """
+    """Return `scipy.stats`; raise MissingExtraError unless scipy is installed."""
     with needs_extra("evaluation", "This statistic"):
         from scipy import stats
     return stats
@@ -159,7 +150,7 @@ def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pear
 
     Raises:
         InputError: shapes differ, a score is missing, or a coefficient or grouping is unknown.
-        MissingExtraError: Kendall's τ was asked for and scipy is not installed.
+        MissingExtraError: scipy, which Kendall's τ needs, is not installed.
     """
     human, metric = judged_scores(human, metric)
     if by not in GROUPINGS:
@@ -180,7 +171,8 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
         coefficient: as `correlate` has it.
 
     Raises:
-        InputError, MissingExtraError: as `correlate` says.
+        InputError: shapes differ, a score is missing, or the coefficient is unknown.
+        MissingExtraError: scipy, which Kendall's τ needs, is not installed.
     """
     human, metric = judged_scores(human, metric, ndim=1)
     if coefficient not in COEFFICIENTS:
@@ -283,7 +275,7 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measur
 def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
     """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
 
-    p says how likely a system is to be ahead of another by as much if the two were the same (`superiority`).
+    p is the chance that a system is ahead of another by as much if the two were the same (`superiority`).
 
     Args:
         human: (systems, segments), NaN where nobody judged. Only segments judged for every system count.
@@ -345,7 +337,7 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> F
 
 
 def _agreements(human: Floats, metric: Floats) -> NDArray[np.bool_]:
-    """Say for each pair of systems whether both sides order it alike, (pairs,)."""
+    """Return for each pair of systems whether both sides order it alike, (pairs,)."""
     human, metric = judged_scores(human, metric, ndim=1)
     is_judged = ~np.isnan(human)
     human, metric = human[is_judged], metric[is_judged]

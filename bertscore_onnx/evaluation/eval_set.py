@@ -1,4 +1,13 @@
-"""Reads one language pair of an `EvalSet`: systems by segment, with the scores by annotators and metrics."""
+"""An EvalSet, a folder in the layout of mt-metrics-eval, and one language pair of it: systems by segment with scores.
+
+    sources/LP.txt                                   a segment in each line, as in all texts
+    references/LP.REFERENCE.txt
+    system-outputs/LP/SYSTEM.txt
+    human-scores/LP.GOLD.{seg,sys}.score             as `score_files` writes them
+    metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score
+
+Files that a task does not need may be missing.
+"""
 
 import logging
 import math
@@ -14,21 +23,16 @@ from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
 
-# A folder with a test set in the layout of mt-metrics-eval: what is there, by name. sources/LP.txt a segment in each
-# line, as in all texts references/LP.REFERENCE.txt system-outputs/LP/SYSTEM.txt human-scores/LP.GOLD.{seg,sys}.score
-# as `score_files` reads them metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score What is not needed may be missing.
-
-
 LEVELS = ("seg", "sys")
 ALL_REFERENCES = "all"
-"""What stands for all references together."""
+"""The name of all references together."""
 NO_REFERENCE = "src"
-"""What stands for the source alone."""
+"""The name of the source alone."""
 MOST_SHOWN = 12
 
 
 class EvalSet:
-    """The folder; its files are listed when they are asked for."""
+    """The folder; its files are listed when they are needed."""
 
     def __init__(self, folder: str | PathLike[str]) -> None:
         """Take the folder.
@@ -161,11 +165,7 @@ NOT_IN_FILE_NAMES = "/\\\0"
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a text file in UTF-8, without what ends them; a byte order mark is left out.
-
-    Raises:
-        InputError: it cannot be read, or is not UTF-8, which names the line.
-    """
+    """Return the lines of a text file in UTF-8, without line ends and a byte order mark; errors name the line."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -182,14 +182,9 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_scores(path: Path) -> dict[str, Floats]:
-    """Return the scores of each system in a file, (scores,), NaN where there is none, which is `None` in the file.
+    """Return the scores of each system in a file, (scores,), NaN for `None`; errors name the line.
 
-    Args:
-        path: the file; tabs or spaces stand between the fields.
-
-    Raises:
-        InputError: it cannot be read, has no scores, or a line is something else than a system and its score; it
-            names the line.
+    Tabs or spaces separate the fields.
     """
     scores: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -286,7 +281,7 @@ def read_eval_set(
         with_texts: whether to read outputs and references, those of systems that nobody judged too.
 
     Raises:
-        InputError: something of this is not there, with what is; or a file is damaged, with its line.
+        InputError: one of these does not exist, and the error lists those that do; or a file is damaged, with its line.
     """
     gold = eval_set.gold(language_pair, gold)
     reference = eval_set.reference(language_pair, reference)
@@ -332,7 +327,7 @@ def read_eval_set(
 
 
 class _Segments:
-    """How many segments there are: as many as the first file has that is asked."""
+    """The number of segments: that of the first file."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -360,7 +355,7 @@ class _Scores:
         return {system for scores in self._scores.values() for system in scores}
 
     def lacking(self, judged: Sequence[str]) -> str:
-        """Say which system that annotators judged has no line; nothing where each has one."""
+        """Return which system with a human score has no line; empty if each has one."""
         for level, scores in self._scores.items():
             for system in judged:
                 if system not in scores:

@@ -92,7 +92,7 @@ def hybrid_systems(human: Floats, *, num_hybrids: int = 10_000, seed: int = 0) -
         seed: of the draws. All metrics are compared on the same hybrid systems.
 
     Raises:
-        InputError: the scores have another shape, none is judged, or no hybrid system is asked for.
+        InputError: the scores have another shape, none is judged, or `num_hybrids` is below 1.
     """
     human, _ = judged_scores(human, human)
     is_judged = ~np.isnan(human)
@@ -130,7 +130,7 @@ def select_models(
 def select_by_each(
     human: Floats, metrics: Sequence[Floats], *, num_candidates: int = 100, trials: int = 100_000, seed: int = 0
 ) -> list[ModelSelection]:
-    """Do as `select_models` does with several metrics, which choose among the same systems.
+    """Select the best of a few systems by several metrics, which choose among the same ones, as `select_models` does.
 
     Args:
         human: human scores of the (hybrid) systems, (hybrids,), finite.
@@ -138,7 +138,7 @@ def select_by_each(
         num_candidates, trials, seed: as for `select_models`.
 
     Raises:
-        InputError: as `select_models` says.
+        InputError: shapes differ, a score is not finite, or a number does not fit.
     """
     pairs = [judged_scores(human, metric, ndim=1) for metric in metrics]
     human = np.asarray(human, dtype=np.float64)

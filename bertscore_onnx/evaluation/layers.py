@@ -1,4 +1,4 @@
-"""Correlates the scores of every layer with human scores, as bert-score's `tune_layers.py` does, and tests the best."""
+"""Correlate the scores of every layer with human scores, as bert-score's `tune_layers.py` does, and test the best."""
 
 import shlex
 from collections import Counter
@@ -13,7 +13,7 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation.correlation import correlate_pairs
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices, draw_counts
 from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.inputs import Reference
@@ -35,14 +35,8 @@ def resampled_pearson(
 ) -> Floats:
     """Draw segments with replacement, the same for all metrics, and correlate each metric with human scores in them.
 
-    Args:
-        human: (segments,), not constant.
-        metrics: (metrics, segments).
-        rng: draws the segments.
-        num_resamples: how many times.
-
-    Returns:
-        Pearson's r, (resamples, metrics); NaN where a side is constant in a resample.
+    Human scores are (segments,) and not constant, metrics (metrics, segments). Returns Pearson's r, (resamples,
+    metrics), NaN where a side is constant in a resample.
     """
     num_metrics, num_segments = metrics.shape
     human = _standardised(human.reshape(1, -1))[0]
@@ -50,7 +44,7 @@ def resampled_pearson(
     scale = _scale(metrics.std(axis=1, dtype=np.float64, keepdims=True))
     correlations = []
     for indices in bootstrap_indices(rng, num_segments, num_resamples):
-        counts = _counts(indices, num_segments) / num_segments  # (rows, segments)
+        counts = draw_counts(indices) / num_segments  # (rows, segments)
         sums = np.zeros((len(indices), 2 + 3 * num_metrics))
         for start in range(0, num_segments, SLICE):
             some = slice(start, start + SLICE)
@@ -71,13 +65,6 @@ def _pearson_of(sums: Floats, num_metrics: int) -> Floats:
     return np.where((variances > LEAST_VARIANCE).all(axis=0), np.clip(r, -1, 1), np.nan)
 
 
-def _counts(indices: NDArray[np.int64], num_segments: int) -> Floats:
-    """Return how often each segment was drawn in each resample, (resamples, segments)."""
-    rows = len(indices)
-    places = indices + num_segments * np.arange(rows)[:, None]
-    return np.bincount(places.ravel(), minlength=rows * num_segments).reshape(rows, num_segments).astype(np.float64)
-
-
 def _standardised(scores: Floats) -> Floats:
     centred = scores - scores.mean(axis=1, keepdims=True)
     standardised: Floats = centred / _scale(centred.std(axis=1, keepdims=True))
@@ -89,7 +76,7 @@ def _scale(deviations: Floats) -> Floats:
     return np.where(deviations > 0, deviations, 1.0)
 
 
-# What tuning found: how each layer of a model correlates with human scores, and which is best.
+# The result: how each layer of a model correlates with human scores, and which is best.
 
 
 LEVEL = 0.05
@@ -153,7 +140,7 @@ class LayerTuning(Result):
     """The layer with the highest correlation of F; the first of equals."""
 
     export_command: str
-    """What exports the model at that layer."""
+    """The command that exports the model at that layer."""
 
     @property
     def not_worse(self) -> tuple[int, ...]:
@@ -220,8 +207,8 @@ def tune_layers(
         verbose: show a progress bar on standard error; None for one on a terminal, where it takes longer.
 
     Returns:
-        The correlations. A language pair with fewer than two judgements, or with equal ones alone, is left out of all
-        means, and says why.
+        The correlations. A language pair with fewer than two human scores, or with equal ones alone, is left out of
+        all means, with a reason.
 
     Raises:
         UnknownLayerError: the scorer has one layer.
@@ -327,13 +314,7 @@ def _resampled_means(judged: Sequence[tuple[Floats, NDArray[np.float32]]], num_r
 
 
 def _results(by_pair: Mapping[str, Floats], mean: Floats, resampled: Floats) -> tuple[tuple[LayerResult, ...], int]:
-    """Return what was found of each layer, and which is best.
-
-    Args:
-        by_pair: Pearson's r in each language pair, (3, layers).
-        mean: over language pairs, (3, layers).
-        resampled: these means in the resamples that have a value, (resamples, 3, layers).
-    """
+    """Return the result of each layer, and which is best; shapes are (3, layers), and (resamples, 3, layers)."""
     f1 = mean[2]
     if np.isnan(f1).all():
         raise InputError("F is the same in all rows at every layer, so that none correlates. Give other rows.")

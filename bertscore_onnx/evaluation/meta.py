@@ -1,4 +1,4 @@
-"""Judges metrics by human scores of systems, over one or more language pairs."""
+"""Judge metrics by human scores of systems, over one or more language pairs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -154,7 +154,7 @@ def meta_evaluate(
     """Correlate metrics with human scores.
 
     Args:
-        language_pairs: the systems of each, with the metrics to judge. Systems that nobody judged are left out.
+        language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out.
         permutations: of soft pairwise accuracy, and of PERM-BOTH over every two metrics.
         seed: of the permutations; with 4, soft pairwise accuracy is that of mt-metrics-eval.
 
@@ -223,7 +223,7 @@ def _place(metric: MetricAgreement) -> tuple[float, float]:
 
 
 def _notes(judged: JudgedSystems) -> Iterator[str]:
-    """Say what makes scores less comparable."""
+    """Yield warnings about scores that are less comparable."""
     if judged.human_segment is None:
         return
     for name, metric in judged.metrics.items():

@@ -1,4 +1,4 @@
-"""PERM-BOTH: does a metric correlate better with human scores than another does? And ranks from the answers.
+"""PERM-BOTH, the ranks that follow, and Williams' test of which metrics correlate better with human scores.
 
 Deutsch, Dror and Roth, "A Statistical Analysis of Summarization Evaluation Metrics Using Resampling Methods",
 TACL 2021, section 4.2. The ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`).
@@ -62,7 +62,7 @@ def perm_both(
 
     Raises:
         InputError: shapes differ, a score is missing or infinite, an option is unknown, there are fewer than two
-            metrics, or one has no correlation, which says why.
+            metrics, or one has no correlation; the error has the reason.
     """
     if level not in LEVELS:
         raise InputError(f"There is no level {level!r}; expected one of {', '.join(LEVELS)}.")
@@ -196,12 +196,7 @@ class _MeanExchange:
 def _pearson(sums: Floats, counts: NDArray[np.int64]) -> tuple[Floats, NDArray[np.bool_]]:
     """Correlate x with human scores scores g, which have mean 0 and norm 1.
 
-    Args:
-        sums: Σx, Σxg and Σx², (3, …).
-        counts: how many x there are, broadcast to (…).
-
-    Returns:
-        r, 0 where x is constant, and whether x varies, each (…).
+    From Σx, Σxg and Σx², (3, …), and the number of x. Returns r, 0 where x is constant, and whether x varies, each (…).
     """
     total, product, square = sums
     variance = square - total**2 / counts
@@ -212,7 +207,7 @@ def _pearson(sums: Floats, counts: NDArray[np.int64]) -> tuple[Floats, NDArray[n
 
 
 def _observed(human: Floats, metric: Floats, level: Level, name: int) -> float:
-    """Correlate a metric with human scores as it is; an `InputError` where that has no value."""
+    """Correlate a metric with human scores as it is; raise InputError if that has no value."""
     if level == "system_means":
         if (is_missing := np.isnan(metric)).any():
             system, segment = np.argwhere(is_missing)[0]

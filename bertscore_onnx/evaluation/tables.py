@@ -16,7 +16,7 @@ MISSING = "-"
 """Stands for a missing value, whose reason stands below the table."""
 
 _TSV = str.maketrans("\t\n\r", "   ")
-"""What would end a column or a row, in a name."""
+"""Characters that would end a column or a row."""
 
 _LATEX = str.maketrans(
     {character: rf"\{character}" for character in "&%$#_{}"}
@@ -113,7 +113,7 @@ def number(digits: int, *, signed: bool = False, missing: str = MISSING) -> Form
 
 
 def p_value(digits: int) -> Format:
-    """Return a format of p-values: no zero before the point, and a bound for what is rounded to 0."""
+    """Return a format of p-values: no zero before the point, and a bound if all decimals are 0."""
 
     def write(value: float | None) -> str:
         if value is None:

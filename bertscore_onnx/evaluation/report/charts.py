@@ -39,7 +39,7 @@ class Scale:
         return f"{100 * self.share(value):.2f}%"
 
     def ticks(self, most: int = 6) -> list[tuple[float, str]]:
-        """Return round numbers within the scale, at most as many as asked for, with their texts."""
+        """Return round numbers within the scale, at most `most`, with their texts."""
         exponent = math.floor(math.log10((self.high - self.low) / most))
         for power in (exponent, exponent + 1):
             for factor in (1, 2, 5):
@@ -287,6 +287,6 @@ def _ends(scores: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _dots(cells: NDArray[np.int_]) -> str:
-    """Return the path that has a point at each of these places, (dots, 2), each told from the one before."""
+    """Return the path that has a point at each of these places, (dots, 2), each relative to the one before."""
     steps = np.diff(cells, axis=0, prepend=[[0, 0]])
     return "".join(f"m{dx}{dy}h0" if dy < 0 else f"m{dx} {dy}h0" for dx, dy in steps.tolist())

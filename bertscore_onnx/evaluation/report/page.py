@@ -10,6 +10,7 @@ from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.evaluation.comparison import SIGNIFICANT, TITLES, Comparison, Example, MetricResult
 from bertscore_onnx.evaluation.report import wording
 from bertscore_onnx.evaluation.report.charts import distributions, intervals, length_differences, scatter
+from bertscore_onnx.evaluation.tables import count
 from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def report_html(comparison: Comparison) -> str:
     """Return a page about a comparison: the table, how sure it is, and where the systems differ.
 
     The same comparison gives the same bytes. Systems and segments beyond a bound are left out of the drawings and the
-    examples, and the page says so; the tables are whole. Raises MissingExtraError unless Jinja is installed.
+    examples, which the page states; the tables are complete. Raises MissingExtraError unless Jinja is installed.
     """
     detailed = _detailed_systems(comparison)
     lengths = [len(references[0]) for references in comparison.references]
@@ -62,7 +63,7 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for write in (wording.score, wording.signed, wording.p_value, wording.percent, wording.count):
+    for write in (wording.score, wording.signed, wording.p_value, wording.percent, count):
         environment.filters[write.__name__] = write
     environment.filters.update(visible=wording.visible, shortened=wording.shortened)
     environment.globals.update(match_html=match_html, match_style=MATCH_STYLE)

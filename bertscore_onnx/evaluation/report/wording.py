@@ -23,7 +23,7 @@ def signed(value: float, metric: MetricResult) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Return a number with this many decimals; what is rounded to zero has no sign."""
+    """Return a number with this many decimals, and no sign if it is rounded to zero."""
     text = f"{value:.{decimals}f}"
     if not text.strip("-0."):
         return text.lstrip("-")
@@ -46,17 +46,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-# Texts of users, made fit to stand in a page: what cannot be seen becomes visible, what is endless ends.
+# Texts of users, made fit for a page: invisible characters become visible, and long texts are cut.
 
 
 MAX_CHARACTERS = 2000
-"""Of a text that is shown; the report says how many more there are."""
+"""Of a text that is shown; the report states how many more there are."""
 
 FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
 
 
 def visible(text: str) -> str:
-    """Return a text in which control characters have a picture, and what is no character is U+FFFD.
+    """Return a text in which control characters have a picture, and invalid ones are U+FFFD.
 
     Line breaks and tabs stay. A page cannot hold the other control characters, nor UTF-8 half a surrogate pair.
     """
@@ -91,7 +91,7 @@ TESTS: dict[Test, tuple[str, str]] = {
     "bs": ("paired bootstrap", "resamples"),
     "ar": ("approximate randomization", "swaps"),
 }
-"""What a test is called, and what it draws."""
+"""The name of a test, and of its draws."""
 
 FEW_SEGMENTS = 30
 """With fewer segments the report warns."""

@@ -248,17 +248,6 @@ def test_negated_ter_is_the_better_the_higher():
     assert scores.signature.endswith("|negative:yes")
 
 
-def test_options_reach_the_metric_they_are_for():
-    scores = score_systems({"bleu": {"smooth_method": "none"}, "chrf": {}}, OUTPUTS, OF_OUTPUTS)
-    assert "smooth:none" in scores["bleu"].signature
-    assert "smooth" not in scores["chrf"].signature
-
-
-def test_bertscore_needs_a_scorer():
-    with pytest.raises(InputError, match="needs a scorer"):
-        score_systems(["bertscore"], OUTPUTS, OF_OUTPUTS)
-
-
 def test_each_system_needs_a_text_or_none_for_each_segment():
     with pytest.raises(InputError, match="as many texts as references"):
         score_systems(["bleu"], [["a", "b"], ["a"]], [["x", "y"]] * 2)

@@ -8,7 +8,6 @@ import pytest
 from bertscore_onnx.evaluation.comparison import MetricResult, PairResult, SystemResult
 from bertscore_onnx.evaluation.report.wording import (
     MAX_CHARACTERS,
-    count,
     equals,
     fixed,
     isolated,
@@ -19,6 +18,7 @@ from bertscore_onnx.evaluation.report.wording import (
     verdict,
     visible,
 )
+from bertscore_onnx.evaluation.tables import count
 from tests.support.comparisons import metric_result
 
 
