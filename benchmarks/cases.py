@@ -229,7 +229,9 @@ def judging(settings: Settings) -> Case:
 
 def p_of_ours(systems: list[list[str]], references: list[str]) -> list[float]:
     """Compare all systems with the first by the paired bootstrap of BLEU."""
-    p: list[float] = paired_bootstrap(corpus_metric("bleu", systems, references).statistics).p.tolist()
+    corpus = corpus_metric("bleu", systems, references).corpus
+    assert corpus is not None
+    p: list[float] = paired_bootstrap(corpus).p.tolist()
     return p
 
 

@@ -69,7 +69,7 @@ def baseline(
     language, and `score` prints the share of unrelated pairs with a lower score. This changes the bundle's digest,
     and with it the signature of its scores.
     """
-    from bertscore_onnx.evaluation.baselines import add_to_bundle, check_bundle, compute_baseline
+    from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
 
@@ -95,7 +95,7 @@ def baseline(
     if into_bundle is not None:
         language = into_bundle.lower()
         replaced = ", replacing the previous one" if language in bundle.manifest.baselines else ""
-        sealed = add_to_bundle(bundle.path, measured, language)
+        sealed = write_baseline(bundle.path, measured, language)
         if not quiet:
             echo(f"{bundle.path} now has the baseline of {language}{replaced}; its digest is {sealed.digest[:12]}.")
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from bertscore_onnx.cli.judgements import Table
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.correlation import Floats
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts, mean_by_system
+from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.metrics import MetricScores
 
 CANDIDATE_COLUMNS = ("candidate",)
 REFERENCE_COLUMNS = ("reference", "references")
@@ -127,6 +128,7 @@ def _language_pair(
     human = _mean_judgements(rows.human[chosen], cells, shape)
     scores = {metric: arranged(values) for metric, values in rows.scores.items()}
     has_segments = rows.segments is not None
+    candidates, references = _texts(rows, chosen, cells, shape)
     return JudgedSystems(
         name,
         tuple(systems),
@@ -137,7 +139,8 @@ def _language_pair(
             for metric, values in scores.items()
         },
         segments=tuple(segments) if has_segments else (),
-        texts=_texts(rows, chosen, cells, shape),
+        candidates=candidates,
+        references=references,
     )
 
 
@@ -190,12 +193,13 @@ def _cells(
 
 def _texts(
     rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64], shape: tuple[int, int]
-) -> SystemTexts | None:
+) -> tuple[tuple[tuple[str | None, ...], ...] | None, tuple[tuple[tuple[str, ...], ...], ...]]:
+    """Return the outputs and the references of each, by system and segment; None if there are no texts."""
     if rows.candidates is None:
-        return None
+        return None, ()
     candidates: list[list[str | None]] = [[None] * shape[1] for _ in range(shape[0])]
     references: list[list[tuple[str, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
     for row, (system, segment) in zip(chosen.tolist(), cells.tolist(), strict=True):
         candidates[system][segment] = rows.candidates[row]
         references[system][segment] = tuple(rows.references[row])
-    return SystemTexts(tuple(map(tuple, candidates)), tuple(map(tuple, references)))
+    return tuple(map(tuple, candidates)), tuple(map(tuple, references))

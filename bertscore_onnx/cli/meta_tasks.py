@@ -19,12 +19,13 @@ from bertscore_onnx.cli.options import check_effects, option_name
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.auc import auc_of_labels
-from bertscore_onnx.evaluation.challenge_sets import MIN_EXAMPLES, PhenomenonExample, phenomena_of_texts
+from bertscore_onnx.evaluation.challenge_sets import MIN_EXAMPLES, ChallengeExample, evaluate_challenge_set
+from bertscore_onnx.evaluation.correlation import Floats
 from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
-from bertscore_onnx.evaluation.hybrid import HybridSettings, hybrid_by_language_pair
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores
+from bertscore_onnx.evaluation.hybrid import hybrid_by_language_pair
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta import meta_evaluate
-from bertscore_onnx.evaluation.metrics import CLASSES, SegmentScores, score_system_texts, score_texts
+from bertscore_onnx.evaluation.metrics import SACREBLEU, MetricScores, score_systems
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
 from bertscore_onnx.files import unwritable, write_whole
 from bertscore_onnx.scorer import BERTScorer
@@ -49,13 +50,13 @@ def _scorer(options: MetaOptions) -> Iterator[BERTScorer | None]:
         yield scorer
 
 
-def _sacrebleu_options(options: MetaOptions) -> Mapping[str, Mapping[str, Any]]:
-    """Return the arguments of sacreBLEU's classes, by metric."""
+def _metrics(options: MetaOptions) -> Mapping[str, Mapping[str, Any]]:
+    """Return the metrics with the arguments of sacreBLEU's classes."""
     arguments: Mapping[str, Mapping[str, Any]] = {
         "bleu": {"smooth_method": options.bleu_smooth},
         "chrf": {"word_order": options.chrf_word_order},
     }
-    return {metric: arguments[metric] for metric in options.metrics if metric in arguments}
+    return {metric: arguments.get(metric, {}) for metric in options.metrics}
 
 
 def _verbose(options: MetaOptions) -> bool | None:
@@ -95,18 +96,17 @@ def read_systems(
     if options.output is not None:  # before the costly scores
         for judged in language_pairs:
             check_names(judged.language_pair, judged.systems, judged.metrics)
-    metrics = [name for name in options.metrics if name not in unscored]
+    metrics = {name: arguments for name, arguments in _metrics(options).items() if name not in unscored}
     if not metrics:
         return language_pairs
-    arguments = _sacrebleu_options(options)
+    verbose = _verbose(options)
     with _scorer(options) as scorer:
         return [
             _with_scores(
-                judged,
-                score_system_texts(metrics, judged.texts, scorer=scorer, options=arguments, verbose=_verbose(options)),
+                judged, score_systems(metrics, judged.candidates, judged.references, scorer=scorer, verbose=verbose)
             )
             for judged in language_pairs
-            if judged.texts is not None
+            if judged.candidates is not None
         ]
 
 
@@ -157,7 +157,7 @@ def _of_table(options: MetaOptions, several_judgements: bool) -> list[JudgedSyst
 
 
 def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> JudgedSystems:
-    own = {own_name(name, judged): replace(of_metric, base_name=name) for name, of_metric in scores.items()}
+    own = {own_name(name, judged): replace(of_metric.negated, base_name=name) for name, of_metric in scores.items()}
     for name in own:
         if name in judged.metrics:
             raise InputError(
@@ -258,7 +258,7 @@ def run_darr(options: MetaOptions) -> None:
     result = darr_by_language_pair(
         read_systems(options, several_judgements=True),
         threshold=THRESHOLD if options.threshold is None else options.threshold,
-        people=options.human_system or None,
+        human_systems=options.human_system or None,
     )
     _print(options, result)
 
@@ -268,20 +268,17 @@ def run_darr(options: MetaOptions) -> None:
 
 def run_hybrid(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements over hybrid systems, and select among them."""
-    arguments = _sacrebleu_options(options)
-    corpus_metrics = {str(name): arguments.get(name, {}) for name in options.metrics if name in CLASSES}
-    default = HybridSettings()
-    num_hybrids = options.num_hybrids or default.num_hybrids
+    corpus_metrics = {name: arguments for name, arguments in _metrics(options).items() if name in SACREBLEU}
+    numbers = ("num_hybrids", "num_candidates", "num_trials")
+    settings = {name: value for name in numbers if (value := getattr(options, name)) is not None}
+    if "num_candidates" not in settings and settings.get("num_hybrids", 100) < 100:
+        settings["num_candidates"] = settings["num_hybrids"]
     result = hybrid_by_language_pair(
         read_systems(options, unscored=corpus_metrics, several_judgements=True),
         corpus_metrics=corpus_metrics,
-        settings=HybridSettings(
-            num_hybrids,
-            options.num_candidates or min(default.num_candidates, num_hybrids),
-            options.num_trials or default.num_trials,
-            options.seed,
-        ),
-        people=options.human_system or (),
+        human_systems=options.human_system or (),
+        seed=options.seed,
+        **settings,
     )
     _print(options, result)
 
@@ -312,29 +309,24 @@ def _labels(table: Table, column: str) -> NDArray[np.int64]:
     return labels.astype(np.int64)
 
 
-def _scores_of_rows(options: MetaOptions, table: Table) -> tuple[SegmentScores, ...]:
-    """Return the scores of each row by each metric, those of columns first."""
+def _scores_of_rows(options: MetaOptions, table: Table) -> dict[str, Floats]:
+    """Return the scores of each row by each metric, those of columns first; higher ones are better."""
     _check_scores(options)
     columns = [*dict.fromkeys(options.score or ())]
     if both := sorted({*columns} & {*options.metrics}):
         raise typer.BadParameter(
             f"{both[0]!r} is both a column and a metric of --metric; rename the column.", param_hint="--score"
         )
-    given = [SegmentScores(name, table.numbers(table.find(name, "--score"))) for name in columns]
+    given = {name: table.numbers(table.find(name, "--score")) for name in columns}
     if not options.metrics:
-        return tuple(given)
+        return given
     candidates = texts_of_rows(options, table, CANDIDATE_COLUMNS)
     references = references_of_rows(options, table, REFERENCE_COLUMNS)
     with _scorer(options) as scorer:
-        computed = score_texts(
-            options.metrics,
-            candidates,
-            references,
-            scorer=scorer,
-            options=_sacrebleu_options(options),
-            verbose=_verbose(options),
+        computed = score_systems(
+            _metrics(options), [candidates], [references], scorer=scorer, verbose=_verbose(options)
         )
-    return (*given, *computed)
+    return given | {name: np.asarray(scores.negated.segment)[0] for name, scores in computed.items()}
 
 
 # Task phenomena.
@@ -349,11 +341,10 @@ def run_phenomena(options: MetaOptions) -> None:
     references = references_of_rows(options, table)
     good, bad = (table.lists(table.find(name, ""), may_be_empty=True) for name in ("good", "bad"))
     with _scorer(options) as scorer:
-        result = phenomena_of_texts(
-            [PhenomenonExample(*fields) for fields in zip(categories, references, good, bad, strict=True)],
-            metrics=options.metrics,
+        result = evaluate_challenge_set(
+            [ChallengeExample(*fields) for fields in zip(categories, references, good, bad, strict=True)],
+            metrics=_metrics(options),
             scorer=scorer,
-            options=_sacrebleu_options(options),
             min_examples=options.min_examples or MIN_EXAMPLES,
             verbose=_verbose(options),
         )

@@ -306,7 +306,7 @@ def _pair(score: "Score", texts: TextPair | None) -> dict[str, Any]:
 def _means(means: Means, unrelated: "NDArray[np.float64] | None", *, all_layers: bool) -> dict[str, Any]:
     layers: list[dict[str, Any]] = [dict(zip(_FIELDS, layer, strict=True)) for layer in means.by_layer()]
     if unrelated is not None:
-        from bertscore_onnx.evaluation.baselines import percentile
+        from bertscore_onnx.evaluation.percentiles import percentile
 
         for layer, quantiles in zip(layers, unrelated if unrelated.ndim == 2 else [unrelated], strict=True):
             layer["f1_percentile"] = float(percentile(layer["f1"], quantiles))
@@ -347,7 +347,7 @@ def interpretation(
 def _rank(f1: float, unrelated: "NDArray[np.float64]") -> str:
     import numpy as np
 
-    from bertscore_onnx.evaluation.baselines import percentile
+    from bertscore_onnx.evaluation.percentiles import percentile
 
     below = float(percentile(f1, unrelated))
     share = "all" if below == 100 else f"{min(below, 99.9):.1f} % of"

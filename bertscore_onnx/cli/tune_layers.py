@@ -1,6 +1,6 @@
 """`bertscore-onnx tune-layers`: finds the layer of a model that correlates best with human judgements."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -124,8 +124,7 @@ def tune_layers(
     if output_format == "json":
         print(tuning.to_json())
     elif output_format == "tsv":
-        for cells in _tsv(tuning):
-            print("\t".join(cells))
+        print(tuning.table("tsv"))
     else:
         _print_report(tuning)
 
@@ -140,18 +139,19 @@ def _chosen_pairs(named: Sequence[str], available: Sequence[str]) -> list[str]:
 
 def _warn(tuning: "LayerTuning") -> None:
     """Warn of language pairs that are left out, and of judgements that seem to be reversed."""
-    for pair in tuning.language_pairs:
-        if pair.reason:
-            echo(f"Warning: {pair.name} is left out of all means: {pair.reason}.")
+    for name, reason in tuning.left_out.items():
+        echo(f"Warning: {name} is left out of all means: {reason}.")
     if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in tuning.layers):
         echo("Warning: F correlates negatively with the judgements at every layer. Are higher judgements better?")
 
 
 def _print_report(tuning: "LayerTuning") -> None:
     """Print a table with the curve of F, then the conclusion."""
+    from bertscore_onnx.evaluation.tables import number
+
     print(tuning.signature)
-    judged = sum(pair.n for pair in tuning.language_pairs if not pair.reason)
-    names = [pair.name for pair in tuning.language_pairs if not pair.reason]
+    names = [name for name in tuning.language_pairs if name not in tuning.left_out]
+    judged = sum(tuning.language_pairs[name] for name in names)
     over = "" if len(names) == 1 else f", mean over {len(names)} language pairs"
     print(f"Pearson's r with {judged:,} judgements of {', '.join(names)}{over}\n")
     low = min((layer.f1.low for layer in tuning.layers if layer.f1.low is not None), default=-1.0)
@@ -162,7 +162,7 @@ def _print_report(tuning: "LayerTuning") -> None:
         f1 = layer.f1
         interval = "-" if f1.low is None or f1.high is None else f"{f1.low:.3f} to {f1.high:.3f}"
         p = "best" if layer.layer == tuning.best_layer else "-" if layer.p is None else f"{layer.p:.3f}"
-        scores = [_number(correlation.pearson, 4) for correlation in (layer.precision, layer.recall, f1)]
+        scores = [number(4)(correlation.pearson) for correlation in (layer.precision, layer.recall, f1)]
         rows.append([str(layer.layer), *scores, interval, p, _curve(f1, low, high)])
     print_table(rows)
     print(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_others(tuning)}")
@@ -190,18 +190,3 @@ def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:
     line = list(" " * first + "-" * (last - first + 1))
     line[min(max(place(correlation.pearson), first), last)] = "o"
     return "".join(line)
-
-
-def _tsv(tuning: "LayerTuning") -> Iterator[list[str]]:
-    """Yield a header and a row for each layer; a value that is missing is empty."""
-    scores = ("precision", "recall", "f1")
-    columns = [column for score in scores for column in (score, f"{score}_low", f"{score}_high")]
-    yield ["layer", *columns, "p", *(f"f1_{name}" for name in tuning.layers[0].f1.language_pairs)]
-    for layer in tuning.layers:
-        triples = ((score.pearson, score.low, score.high) for score in (layer.precision, layer.recall, layer.f1))
-        values = [*(value for triple in triples for value in triple), layer.p, *layer.f1.language_pairs.values()]
-        yield [str(layer.layer), *(_number(value, 6, "") for value in values)]
-
-
-def _number(value: float | None, digits: int, missing: str = "-") -> str:
-    return missing if value is None else f"{value:.{digits}f}"

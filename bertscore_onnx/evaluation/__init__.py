@@ -7,34 +7,44 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bertscore_onnx.evaluation.auc import AucOfMetric, AucResult, auc_of_labels, average_precision, roc_auc
+    from bertscore_onnx.evaluation.auc import (
+        AucResult,
+        auc_of_labels,
+        average_precision,
+        roc_auc,
+    )
     from bertscore_onnx.evaluation.baselines import (
         LayerBaseline,
         MeasuredBaseline,
-        add_to_bundle,
         check_bundle,
         compute_baseline,
         draw_pairs,
-        percentile,
         short_texts,
+        write_baseline,
     )
     from bertscore_onnx.evaluation.challenge_sets import (
-        Condition,
-        Phenomena,
-        PhenomenaOfMetric,
-        PhenomenaResult,
-        PhenomenonExample,
-        phenomena,
-        phenomena_of_texts,
+        ChallengeExample,
+        ChallengeResult,
+        ChallengeScores,
+        check_challenges,
+        evaluate_challenge_set,
     )
-    from bertscore_onnx.evaluation.compare_systems import compare
-    from bertscore_onnx.evaluation.comparison import Comparison, Example, MetricResult, PairResult, SystemResult
+    from bertscore_onnx.evaluation.compare_systems import (
+        compare,
+    )
+    from bertscore_onnx.evaluation.comparison import (
+        Comparison,
+        Example,
+        MetricResult,
+        PairResult,
+        SystemResult,
+    )
     from bertscore_onnx.evaluation.correlation import (
         Measure,
-        TieCalibratedAccuracy,
         average,
         correlate,
         correlate_pairs,
+        mean_by_system,
         outliers,
         pairwise_accuracy,
         soft_pairwise_accuracy,
@@ -42,14 +52,15 @@ if TYPE_CHECKING:
         system_means,
         tie_calibrated_accuracy,
     )
-    from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
+    from bertscore_onnx.evaluation.eval_set import (
+        EvalSet,
+        check_names,
+        read_eval_set,
+        score_files,
+    )
     from bertscore_onnx.evaluation.hybrid import (
-        Estimate,
         HybridOfLanguagePair,
-        HybridOfMetric,
-        HybridPair,
         HybridResult,
-        HybridSettings,
         HybridSystems,
         ModelSelection,
         binomial_interval,
@@ -58,39 +69,46 @@ if TYPE_CHECKING:
         select_by_each,
         select_models,
     )
-    from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts, mean_by_system
+    from bertscore_onnx.evaluation.judged_systems import (
+        JudgedSystems,
+    )
     from bertscore_onnx.evaluation.layers import (
-        LanguagePair,
         LayerCorrelation,
         LayerResult,
         LayerTuning,
         pairs_into_one_language,
         tune_layers,
     )
-    from bertscore_onnx.evaluation.meta import meta_evaluate
+    from bertscore_onnx.evaluation.meta import (
+        meta_evaluate,
+    )
     from bertscore_onnx.evaluation.meta_results import (
+        Agreement,
         Difference,
         LanguagePairResult,
         MetaEvaluation,
         MetricAgreement,
         MetricMean,
         MetricPair,
-        SegmentAgreement,
-        SystemAgreement,
-        Ties,
     )
-    from bertscore_onnx.evaluation.metric_tests import PermBoth, Williams, clusters, perm_both, williams
+    from bertscore_onnx.evaluation.metric_tests import (
+        PermBoth,
+        Williams,
+        clusters,
+        perm_both,
+        williams,
+    )
     from bertscore_onnx.evaluation.metrics import (
-        CorpusMetric,
-        SegmentScores,
+        MetricScores,
         corpus_metric,
-        score_system_texts,
-        score_texts,
+        score_systems,
+    )
+    from bertscore_onnx.evaluation.percentiles import (
+        percentile,
     )
     from bertscore_onnx.evaluation.relative_ranking import (
         Darr,
         DarrOfLanguagePair,
-        DarrOfMetric,
         DarrResult,
         darr,
         darr_by_language_pair,
@@ -108,27 +126,22 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "AucOfMetric",
+    "Agreement",
     "AucResult",
+    "ChallengeExample",
+    "ChallengeResult",
+    "ChallengeScores",
     "Comparison",
-    "Condition",
-    "CorpusMetric",
     "Darr",
     "DarrOfLanguagePair",
-    "DarrOfMetric",
     "DarrResult",
     "Difference",
-    "Estimate",
     "EvalSet",
     "Example",
     "HybridOfLanguagePair",
-    "HybridOfMetric",
-    "HybridPair",
     "HybridResult",
-    "HybridSettings",
     "HybridSystems",
     "JudgedSystems",
-    "LanguagePair",
     "LanguagePairResult",
     "LayerBaseline",
     "LayerCorrelation",
@@ -146,28 +159,18 @@ __all__ = [
     "PairResult",
     "PairedTestResult",
     "PermBoth",
-    "Phenomena",
-    "PhenomenaOfMetric",
-    "PhenomenaResult",
-    "PhenomenonExample",
-    "SegmentAgreement",
     "SegmentMeans",
     "SegmentOutcomes",
-    "SegmentScores",
     "SummedStatistics",
-    "SystemAgreement",
     "SystemResult",
-    "SystemTexts",
-    "TieCalibratedAccuracy",
-    "Ties",
     "Williams",
-    "add_to_bundle",
     "approximate_randomization",
     "auc_of_labels",
     "average",
     "average_precision",
     "binomial_interval",
     "check_bundle",
+    "check_challenges",
     "check_names",
     "clusters",
     "compare",
@@ -179,6 +182,7 @@ __all__ = [
     "darr",
     "darr_by_language_pair",
     "draw_pairs",
+    "evaluate_challenge_set",
     "holm",
     "hybrid_by_language_pair",
     "hybrid_systems",
@@ -190,13 +194,10 @@ __all__ = [
     "pairwise_accuracy",
     "percentile",
     "perm_both",
-    "phenomena",
-    "phenomena_of_texts",
     "read_eval_set",
     "roc_auc",
     "score_files",
-    "score_system_texts",
-    "score_texts",
+    "score_systems",
     "segment_outcomes",
     "select_by_each",
     "select_models",
@@ -207,144 +208,44 @@ __all__ = [
     "tie_calibrated_accuracy",
     "tune_layers",
     "williams",
+    "write_baseline",
 ]
 
-_NAMES = {
-    "auc": (
-        "AucOfMetric",
-        "AucResult",
-        "auc_of_labels",
-        "average_precision",
-        "roc_auc",
-    ),
-    "baselines": (
-        "LayerBaseline",
-        "MeasuredBaseline",
-        "add_to_bundle",
-        "check_bundle",
-        "compute_baseline",
-        "draw_pairs",
-        "percentile",
-        "short_texts",
-    ),
-    "challenge_sets": (
-        "Condition",
-        "Phenomena",
-        "PhenomenaOfMetric",
-        "PhenomenaResult",
-        "PhenomenonExample",
-        "phenomena",
-        "phenomena_of_texts",
-    ),
-    "compare_systems": ("compare",),
-    "comparison": (
-        "Comparison",
-        "Example",
-        "MetricResult",
-        "PairResult",
-        "SystemResult",
-    ),
+_MODULES = {
+    "auc": "AucResult auc_of_labels average_precision roc_auc",
+    "baselines": ("LayerBaseline MeasuredBaseline check_bundle compute_baseline draw_pairs short_texts write_baseline"),
+    "challenge_sets": "ChallengeExample ChallengeResult ChallengeScores check_challenges evaluate_challenge_set",
+    "compare_systems": "compare",
+    "comparison": "Comparison Example MetricResult PairResult SystemResult",
     "correlation": (
-        "Measure",
-        "TieCalibratedAccuracy",
-        "average",
-        "correlate",
-        "correlate_pairs",
-        "outliers",
-        "pairwise_accuracy",
-        "soft_pairwise_accuracy",
-        "superiority",
-        "system_means",
-        "tie_calibrated_accuracy",
+        "Measure average correlate correlate_pairs mean_by_system outliers pairwise_accuracy "
+        "soft_pairwise_accuracy superiority system_means tie_calibrated_accuracy"
     ),
-    "eval_set": (
-        "EvalSet",
-        "check_names",
-        "read_eval_set",
-        "score_files",
-    ),
+    "eval_set": "EvalSet check_names read_eval_set score_files",
     "hybrid": (
-        "Estimate",
-        "HybridOfLanguagePair",
-        "HybridOfMetric",
-        "HybridPair",
-        "HybridResult",
-        "HybridSettings",
-        "HybridSystems",
-        "ModelSelection",
-        "binomial_interval",
-        "hybrid_by_language_pair",
-        "hybrid_systems",
-        "select_by_each",
-        "select_models",
+        "HybridOfLanguagePair HybridResult HybridSystems ModelSelection binomial_interval "
+        "hybrid_by_language_pair hybrid_systems select_by_each select_models"
     ),
-    "judged_systems": (
-        "JudgedSystems",
-        "MetricScores",
-        "SystemTexts",
-        "mean_by_system",
-    ),
-    "layers": (
-        "LanguagePair",
-        "LayerCorrelation",
-        "LayerResult",
-        "LayerTuning",
-        "pairs_into_one_language",
-        "tune_layers",
-    ),
-    "meta": ("meta_evaluate",),
-    "meta_results": (
-        "Difference",
-        "LanguagePairResult",
-        "MetaEvaluation",
-        "MetricAgreement",
-        "MetricMean",
-        "MetricPair",
-        "SegmentAgreement",
-        "SystemAgreement",
-        "Ties",
-    ),
-    "metric_tests": (
-        "PermBoth",
-        "Williams",
-        "clusters",
-        "perm_both",
-        "williams",
-    ),
-    "metrics": (
-        "CorpusMetric",
-        "SegmentScores",
-        "corpus_metric",
-        "score_system_texts",
-        "score_texts",
-    ),
-    "relative_ranking": (
-        "Darr",
-        "DarrOfLanguagePair",
-        "DarrOfMetric",
-        "DarrResult",
-        "darr",
-        "darr_by_language_pair",
-    ),
+    "judged_systems": "JudgedSystems",
+    "layers": "LayerCorrelation LayerResult LayerTuning pairs_into_one_language tune_layers",
+    "meta": "meta_evaluate",
+    "meta_results": "Agreement Difference LanguagePairResult MetaEvaluation MetricAgreement MetricMean MetricPair",
+    "metric_tests": "PermBoth Williams clusters perm_both williams",
+    "metrics": "MetricScores corpus_metric score_systems",
+    "percentiles": "percentile",
+    "relative_ranking": "Darr DarrOfLanguagePair DarrResult darr darr_by_language_pair",
     "significance": (
-        "PairedTestResult",
-        "SegmentMeans",
-        "SegmentOutcomes",
-        "SummedStatistics",
-        "approximate_randomization",
-        "confidence_interval",
-        "holm",
-        "paired_bootstrap",
-        "segment_outcomes",
+        "PairedTestResult SegmentMeans SegmentOutcomes SummedStatistics approximate_randomization "
+        "confidence_interval holm paired_bootstrap segment_outcomes"
     ),
 }
 """The public names of each module."""
 
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: `score` needs one function of all this."""
-    if name not in _MODULES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -1,7 +1,9 @@
-"""How well metrics tell paraphrases from other pairs of texts, as in PAWS and QQP."""
+"""How well scores separate two classes, such as paraphrases from other pairs (PAWS, QQP): ROC AUC and AP.
 
-import json
-from collections.abc import Sequence
+Papers report either as "AUC"; they differ, so each has its name here.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats, Measure, midranks, no_value
-from bertscore_onnx.evaluation.metrics import SegmentScores
-from bertscore_onnx.evaluation.tables import (
-    TableFormat,
-    format_number,
-    is_tsv,
-    missing_note,
-    tabulated,
-    to_tsv,
-    with_notes,
-)
-
-# How well scores tell two classes apart, such as paraphrases from other pairs (PAWS, QQP): ROC AUC and AP. Papers
-# report either as "AUC"; they differ, so each has its name here.
+from bertscore_onnx.evaluation.tables import Column, Result, Table, count, number, with_notes
 
 
 def roc_auc(labels: ArrayLike, scores: Floats) -> Measure:
@@ -35,7 +25,7 @@ def roc_auc(labels: ArrayLike, scores: Floats) -> Measure:
         scores: finite, (n,).
 
     Returns:
-        The area in [0, 1]; no value where one class is empty.
+        The area in [0, 1]; no value if one class is empty.
 
     Raises:
         InputError: shapes differ, a label is neither 0 nor 1, or a score is not finite.
@@ -58,10 +48,10 @@ def average_precision(labels: ArrayLike, scores: Floats) -> Measure:
         scores: finite, (n,).
 
     Returns:
-        The average in [0, 1]; no value where nothing is positive.
+        The average in [0, 1]; no value if nothing is positive.
 
     Raises:
-        InputError: as `roc_auc` says.
+        InputError: shapes differ, a label is neither 0 nor 1, or a score is not finite.
     """
     classes, scores = _labelled(labels, scores)
     n = len(classes)
@@ -85,54 +75,57 @@ def _labelled(labels: ArrayLike, scores: Floats) -> tuple[NDArray[np.int64], Flo
     return labels.astype(np.int64), scores
 
 
-@dataclass(frozen=True, slots=True)
-class AucOfMetric:
-    """One metric as a classifier."""
+_COLUMNS: tuple[Column, ...] = (
+    ("metric", "metric", str),
+    ("pairs", "n", count),
+    ("positive", "positive", count),
+    ("ROC AUC", "roc_auc", number(4)),
+    ("average precision", "average_precision", number(4)),
+)
 
-    metric: str
+
+@dataclass(frozen=True, slots=True)
+class AucResult(Result):
+    """Metrics as classifiers of pairs of texts."""
+
     n: int
-    """Pairs of texts, of which `positive` are paraphrases."""
-
+    """Pairs of texts."""
     positive: int
-    roc_auc: Measure
-    average_precision: Measure
-
-    @property
-    def reason(self) -> str:
-        """Why a value is missing; empty where both are there."""
-        return self.roc_auc.reason or self.average_precision.reason
-
-
-@dataclass(frozen=True, slots=True)
-class AucResult:
-    """What `auc_of_labels` found."""
-
-    metrics: tuple[AucOfMetric, ...]
-
-    def table(self, table_format: TableFormat = "text") -> str:
-        """Write a table to read, or with "tsv" one with all digits; without a line end after its last line.
-
-        Raises:
-            InputError: there is no such format.
-            MissingExtraError: tabulate is not installed.
-        """
-        return auc_table(self, table_format)
-
-    def to_json(self) -> str:
-        """Return it as JSON; what is missing is null, with a reason."""
-        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
+    """Those of them that are positive, such as paraphrases."""
+    roc_auc: Mapping[str, Measure]
+    """By metric."""
+    average_precision: Mapping[str, Measure]
+    """By metric."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `to_json` writes."""
-        return {"metrics": {one.metric: _as_dict(one) for one in self.metrics}}
+        """Return what `to_json` writes; a missing value is None, with a reason."""
+        return {
+            "metrics": {
+                name: {
+                    "n": self.n,
+                    "positive": self.positive,
+                    "roc_auc": area.value,
+                    "average_precision": self.average_precision[name].value,
+                    **(area.reasons or self.average_precision[name].reasons),
+                }
+                for name, area in self.roc_auc.items()
+            }
+        }
+
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        return ({"metric": name, **values} for name, values in self.to_dict()["metrics"].items())
+
+    def _blocks(self) -> Iterator[str]:
+        rows = [*self._rows()]
+        yield with_notes(Table(_COLUMNS, rows).text(), {row["metric"]: row.get("reason", "") for row in rows})
 
 
-def auc_of_labels(labels: NDArray[np.integer], metrics: Sequence[SegmentScores]) -> AucResult:
-    """Measure how well scores tell the positive pairs of texts from the negative ones.
+def auc_of_labels(labels: NDArray[np.integer], metrics: Mapping[str, Floats]) -> AucResult:
+    """Measure how well scores separate the positive pairs of texts from the negative ones.
 
     Args:
         labels: 1 for positive pairs and 0 for negative ones, (pairs,).
-        metrics: scores of the pairs, (pairs,) each.
+        metrics: by name the scores of the pairs, (pairs,) each, the higher, the better; NaN where there is none.
 
     Returns:
         The area under the ROC curve and the average precision of each metric. A metric that lacks scores has neither;
@@ -141,46 +134,11 @@ def auc_of_labels(labels: NDArray[np.integer], metrics: Sequence[SegmentScores])
     Raises:
         InputError: a label is neither 0 nor 1, or there are not as many labels as scores.
     """
-    return AucResult(tuple(_of_metric(labels, metric) for metric in metrics))
-
-
-def _of_metric(labels: NDArray[np.integer], metric: SegmentScores) -> AucOfMetric:
-    n, positive = len(labels), int(np.sum(labels))
-    scores = metric.oriented
-    if lacking := int((~np.isfinite(scores)).sum()):
-        nothing = no_value(f"{lacking} of {n} pairs have no score", n)
-        return AucOfMetric(metric.name, n, positive, nothing, nothing)
-    return AucOfMetric(metric.name, n, positive, roc_auc(labels, scores), average_precision(labels, scores))
-
-
-def _as_dict(result: AucOfMetric) -> dict[str, Any]:
-    values = {
-        "n": result.n,
-        "positive": result.positive,
-        "roc_auc": result.roc_auc.value,
-        "average_precision": result.average_precision.value,
-    }
-    return {**values, **({"reason": result.reason} if result.reason else {})}
-
-
-def auc_table(result: "AucResult", table_format: TableFormat) -> str:
-    """Write a row for each metric.
-
-    Raises:
-        InputError: there is no such format; likewise of the functions below.
-        MissingExtraError: tabulate is not installed; likewise.
-    """
-    if is_tsv(table_format):
-        return to_tsv([{"metric": name, **values} for name, values in result.to_dict()["metrics"].items()])
-    rows = [
-        [
-            one.metric,
-            f"{one.n:,}",
-            f"{one.positive:,}",
-            format_number(one.roc_auc.value),
-            format_number(one.average_precision.value),
-        ]
-        for one in result.metrics
-    ]
-    header = ["metric", "pairs", "positive", "ROC AUC", "average precision"]
-    return with_notes(tabulated(rows, header), [missing_note(one.metric, one.reason) for one in result.metrics])
+    n = len(labels)
+    areas, precisions = {}, {}
+    for name, scores in metrics.items():
+        if lacking := int((~np.isfinite(scores)).sum()):
+            areas[name] = precisions[name] = no_value(f"{lacking} of {n} pairs have no score", n)
+        else:
+            areas[name], precisions[name] = roc_auc(labels, scores), average_precision(labels, scores)
+    return AucResult(n, int(np.sum(labels)), areas, precisions)

@@ -1,4 +1,4 @@
-"""What was measured of unrelated pairs: their mean scores at each layer, and how far these can be trusted."""
+"""Baselines: the mean scores of random pairs at each layer, measured on a corpus, and written into a bundle."""
 
 import json
 import tempfile
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.bundle import read_manifest
@@ -29,7 +29,7 @@ from bertscore_onnx.scorer import BERTScorer
 
 @dataclass(frozen=True, slots=True)
 class LayerBaseline:
-    """What unrelated pairs scored at one layer."""
+    """The scores of random pairs at one layer."""
 
     layer: int
     """Its number; 0 is the embeddings."""
@@ -46,7 +46,7 @@ class LayerBaseline:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredBaseline:
-    """What unrelated pairs scored with one bundle."""
+    """The scores of random pairs with one bundle."""
 
     signature: str
     """How the scores were made."""
@@ -73,8 +73,8 @@ class MeasuredBaseline:
         rows = ((layer.layer, layer.mean.precision, layer.mean.recall, layer.mean.f1) for layer in self.layers)
         return "LAYER,P,R,F\n" + "".join(f"{layer},{p:.8f},{r:.8f},{f:.8f}\n" for layer, p, r, f in rows)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all of it as what JSON has."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `to_json` writes."""
         return {
             "signature": self.signature,
             "pairs": self.num_pairs,
@@ -92,18 +92,18 @@ class MeasuredBaseline:
         }
 
     def to_json(self) -> str:
-        """Return all of it as one JSON object."""
-        return json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False)
+        """Write one JSON object."""
+        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
 
 
-# Puts a measured baseline into the bundle that it was measured with, under a language.
+# Writing a baseline into the bundle that it was measured with, under a language.
 
 
 _INSTEAD = "Write the baseline to a file instead, which `baseline_path` (--baseline-path) takes."
 
 
 def check_bundle(path: str | PathLike[str], language: str) -> None:
-    """Check that a baseline can be put into a bundle under a language, before it is measured.
+    """Check that a baseline can be written into a bundle under a language, before it is measured.
 
     Raises:
         InputError: the language is no code, such as `en`.
@@ -125,8 +125,8 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
         raise BundleError(f"The bundle {folder} cannot be changed ({error.strerror}). {_INSTEAD}") from error
 
 
-def add_to_bundle(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
-    """Put a baseline into a bundle's manifest under a language, and return the manifest, whose digest is new.
+def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
+    """Write a baseline into a bundle's manifest under a language, and return the manifest, whose digest is new.
 
     A baseline of that language is replaced; those of others stay. Scorers that have opened the bundle go on as they
     are. The manifest is replaced whole; a model card that the export wrote follows.
@@ -138,7 +138,7 @@ def add_to_bundle(path: str | PathLike[str], baseline: MeasuredBaseline, languag
 
     Raises:
         InputError: the language is no code, or the baseline is one of other layers.
-        BundleError: as `check_bundle` says.
+        BundleError: the bundle was pulled, is part of a cache, or cannot be written.
     """
     check_bundle(path, language)
     folder, code = Path(path), language.lower()
@@ -165,17 +165,17 @@ def add_to_bundle(path: str | PathLike[str], baseline: MeasuredBaseline, languag
 
 
 def _update_card(card: Path, old: Manifest, new: Manifest) -> None:
-    """Let a card that was written of the old manifest say what the new one does; one of somebody else stays."""
+    """Update a card that the export wrote; any other card stays."""
     if not card.is_file() or CARD_MARK not in (text := card.read_text(encoding="utf-8", errors="replace")):
         return
     replace_whole(card, updated_card(text, old, new).encode())
 
 
-# Draws unrelated pairs from a corpus, as bert-score's `get_rescale_baseline.py` does.
+# Drawing random pairs from a corpus, as bert-score's `get_rescale_baseline.py` does.
 
 
 MAX_LINES = 1_000_000
-"""The lines that are read, from the first on; what is beyond does not count."""
+"""The lines that are read, from the first on; the rest is ignored."""
 
 MAX_WORDS = 32
 """Texts have fewer words."""
@@ -237,7 +237,7 @@ def draw_pairs(texts: list[str], num_pairs: int | None, seed: int) -> list[tuple
     return [(texts[candidate], texts[reference]) for candidate, reference in zip(candidates, references, strict=True)]
 
 
-# Measures a baseline: the mean scores of unrelated pairs, bert-score's `journal/rescale_baseline.md`.
+# Measuring a baseline: the mean scores of random pairs, bert-score's `journal/rescale_baseline.md`.
 
 
 Floats = NDArray[np.float64]
@@ -334,40 +334,3 @@ class _Scores:
             self._f1[:, : self.number].astype(np.float64), np.linspace(0, 1, NUM_QUANTILES), axis=1
         ).T
         return quantiles.round(6)
-
-
-# Where a score stands among those of unrelated pairs.
-
-
-def percentile(f1: ArrayLike, unrelated: ArrayLike) -> NDArray[np.float64]:
-    """Return how many percent of unrelated pairs score lower.
-
-    Args:
-        f1: scores, of any shape; with several layers the layers come first.
-        unrelated: evenly spaced quantiles of F of unrelated pairs in ascending order, or all their scores in that
-            order, such as `BERTScorer.unrelated_scores` returns: (quantiles,) or (layers, quantiles), at least two.
-
-    Returns:
-        Percentages from 0 to 100, shaped like `f1`; between two quantiles they are interpolated, and of equal ones the
-        middle counts. 100 says that a score is higher than all that were measured.
-
-    Raises:
-        InputError: something is not finite, not in ascending order, or does not fit.
-    """
-    scores, quantiles = np.asarray(f1, dtype=np.float64), np.asarray(unrelated, dtype=np.float64)
-    if not np.isfinite(scores).all():
-        raise InputError("A score is not finite; expected numbers only.")
-    if quantiles.ndim == 2:
-        if scores.ndim == 0 or len(scores) != len(quantiles):
-            raise InputError(
-                f"There are unrelated scores of {len(quantiles)} layers, and scores of shape {scores.shape}; expected "
-                "as many layers first."
-            )
-        return np.stack([percentile(one, of_layer) for one, of_layer in zip(scores, quantiles, strict=True)])
-    if quantiles.ndim != 1 or len(quantiles) < 2 or not np.isfinite(quantiles).all() or (np.diff(quantiles) < 0).any():
-        raise InputError(
-            f"Unrelated scores of shape {quantiles.shape}; expected two or more finite numbers in ascending order."
-        )
-    values, place, counts = np.unique(quantiles, return_inverse=True, return_counts=True)
-    middle = np.bincount(place, weights=np.linspace(0, 100, len(quantiles))) / counts
-    return np.asarray(np.interp(scores, values, middle, left=0, right=100))

@@ -1,135 +1,40 @@
-"""`compare`: scores several systems by several metrics, and tests their differences on the same resamples."""
+"""Compare systems: score them by several metrics, and test their differences on the same resamples."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.evaluation.baselines import percentile
 from bertscore_onnx.evaluation.comparison import Comparison, Example, MetricResult, PairResult, SystemResult, Test
-from bertscore_onnx.evaluation.metrics import BERTSCORE, ScoredMetric, check_metric, score_metric, with_fixed_weights
+from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, metric_options, score_systems, with_fixed_weights
+from bertscore_onnx.evaluation.percentiles import percentile
 from bertscore_onnx.evaluation.significance import (
     NUM_RESAMPLES,
     NUM_SWAPS,
     SEED,
+    CorpusScores,
     PairedTestResult,
     approximate_randomization,
     check_draws,
     paired_bootstrap,
     segment_outcomes,
 )
-from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.inputs import collect_texts
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, token_similarity
 
-# Where exactly? The segments on which a system differs most from the baseline, with the tokens that match.
-
-
-def find_examples(
-    names: Sequence[str],
-    candidates: Sequence[Sequence[str]],
-    references: Sequence[Sequence[str]],
-    metric: ScoredMetric,
-    scorer: BERTScorer | None,
-    number: int,
-) -> tuple[Example, ...]:
-    """Return for each system but the first its largest gains, and then its largest losses, under one metric.
-
-    Args:
-        names: of the systems.
-        candidates: their texts.
-        references: those of each segment.
-        metric: whose scores differ.
-        scorer: says which tokens match, where the metric is BERTScore.
-        number: the most gains, and the most losses; segments that tie are neither, and equal texts stand once.
-    """
-    best = metric.best_reference
-    token_names = None if scorer is None else TokenNames(scorer.bundle)
-
-    def matches(system: int, segment: int) -> tuple[TokenSimilarity, TokenSimilarity] | None:
-        if scorer is None or token_names is None or best is None:
-            return None
-        texts = [(candidates[one][segment], references[segment][best[one, segment]]) for one in (0, system)]
-        baseline, other = (token_similarity(scorer, token_names, *pair) for pair in texts)
-        return baseline, other
-
-    def of_system(system: int) -> Iterator[Example]:
-        delta = metric.segment_scores[system] - metric.segment_scores[0]  # (segments,)
-        gain = -delta if metric.lower_is_better else delta
-        texts = list(zip(candidates[0], candidates[system], map(tuple, references), strict=True))
-        for segment in chain(_largest(gain, texts, number), _largest(-gain, texts, number)):
-            yield Example(segment, names[system], float(delta[segment]), matches(system, segment))
-
-    return tuple(chain.from_iterable(map(of_system, range(1, len(names)))))
-
-
-def _largest(gain: NDArray[np.float64], texts: Sequence[Hashable], number: int) -> list[int]:
-    """Return the segments of the largest gains above 0, the largest first; of segments with equal texts the first."""
-    found: dict[Hashable, int] = {}
-    for segment in np.argsort(-gain, kind="stable").tolist():
-        if len(found) == number or gain[segment] <= 0:
-            break
-        found.setdefault(texts[segment], segment)
-    return list(found.values())
-
-
-# Checks that the texts of all systems and their references belong together.
-
-
-def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Return the references of each segment.
-
-    Raises:
-        InputError: there is no segment, or one has no reference.
-        InputTypeError: something is not a text.
-    """
-    if isinstance(references, str | bytes):
-        raise InputTypeError(
-            f"The references are one {type(references).__name__}; expected a list, one for each segment."
-        )
-    lists = []
-    for segment, one in enumerate(references):
-        texts = collect_texts([one] if isinstance(one, str) else one, f"references[{segment}]")
-        if not texts:
-            raise InputError(f"references[{segment}] is empty; expected a text, or a list of at least one.")
-        lists.append(tuple(texts))
-    if not lists:
-        raise InputError("There are no references; expected one for each segment.")
-    return tuple(lists)
-
-
-def checked_systems(systems: Mapping[str, Iterable[str]], num_segments: int) -> dict[str, tuple[str, ...]]:
-    """Return the texts of each system.
-
-    Raises:
-        InputError: there is one system or none, or a system has more or fewer texts than there are segments.
-        InputTypeError: something is not a text, or the systems have no names.
-    """
-    if not isinstance(systems, Mapping):
-        raise InputTypeError(f"systems is a {type(systems).__name__}; expected a mapping of names to lists of texts.")
-    if len(systems) < 2:
-        there = f"one system, {next(iter(systems))}" if systems else "no system"
-        raise InputError(f"There is {there}; expected a baseline, and at least one to compare with it.")
-    checked = {}
-    for name, texts in systems.items():
-        checked[name] = tuple(collect_texts(texts, f"systems[{name!r}]"))
-        if (number := len(checked[name])) != num_segments:
-            raise InputError(
-                f"The system {name} has {number} texts, and there are references for {num_segments} segments: line "
-                f"{min(number, num_segments) + 1} has no partner. Give one text for each segment, in the same order."
-            )
-    return checked
+if TYPE_CHECKING:
+    from bertscore_onnx.scorer import BERTScorer
 
 
 def compare(
     systems: Mapping[str, Iterable[str]],
     references: Iterable[str | Sequence[str]],
     *,
-    scorer: BERTScorer | None = None,
+    scorer: "BERTScorer | None" = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
     test: Test = "bs",
     num_resamples: int | None = None,
@@ -146,8 +51,8 @@ def compare(
     Args:
         systems: the texts of each system by its name, one for each segment; the first is the baseline.
         references: for each segment a reference, or a list of several.
-        scorer: what BERTScore is computed with: a scorer of one layer.
-        metrics: `bertscore`, `bleu`, `chrf`, `ter`, and perhaps what sacreBLEU's class is told, such as
+        scorer: for BERTScore; a scorer of one layer.
+        metrics: `bertscore`, `bleu`, `chrf`, `ter`, or these with options of sacreBLEU's class, such as
             `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`. The first chooses the examples.
         test: "bs" for the paired bootstrap, "ar" for approximate randomization.
         num_resamples: the resamples of the bootstrap, 1,000 by default, or the swaps of the randomization, 10,000 by
@@ -160,7 +65,7 @@ def compare(
     Raises:
         InputError: fewer than two systems, no segment, a system with more or fewer texts than there are references,
             an unknown metric, BERTScore without a scorer, or an option out of its range.
-        InputTypeError: something is not a text, or `metrics` is one.
+        InputTypeError: something is not a text, or `metrics` is one text.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
     if test not in get_args(Test):
@@ -171,70 +76,70 @@ def compare(
         raise InputError(f"num_examples is {num_examples}; expected 0 or more.")
     draws = (NUM_RESAMPLES if test == "bs" else NUM_SWAPS) if num_resamples is None else num_resamples
     check_draws(draws, seed)
+    options = metric_options([BERTSCORE] if metrics is None else metrics)
     lists = checked_references(references)
     texts = checked_systems(systems, len(lists))
     candidates = tuple(texts.values())
     names = tuple(texts)
-    with nullcontext() if scorer is None else with_fixed_weights(scorer, lists) as weighing:
-        scored = _scored(_by_name(metrics), candidates, lists, weighing, verbose)
-        examples = find_examples(names, candidates, lists, scored[0], weighing, num_examples)
+    with nullcontext() if scorer is None else with_fixed_weights(scorer, lists) as weighted:
+        scored = score_systems(options, candidates, [lists] * len(names), scorer=weighted, verbose=verbose)
+        first = next(iter(scored.values()))
+        examples = find_examples(names, candidates, lists, first, weighted, num_examples)
+    settings = f"test:{test}|resamples:{draws}|seed:{seed}"
     results = []
-    for metric in scored:
+    for name, metric in scored.items():
+        corpus = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
         if test == "bs":
-            tested = paired_bootstrap(metric.corpus_scores, all_pairs=all_pairs, num_resamples=draws, seed=seed)
+            tested = paired_bootstrap(corpus, all_pairs=all_pairs, num_resamples=draws, seed=seed)
         else:
-            tested = approximate_randomization(metric.corpus_scores, all_pairs=all_pairs, num_swaps=draws, seed=seed)
-        results.append(_result(metric, tested, names, f"test:{test}|resamples:{draws}|seed:{seed}", all_pairs))
-    return Comparison(
-        test,
-        draws,
-        seed,
-        names,
-        candidates,
-        lists,
-        tuple(results),
-        examples,
-    )
+            tested = approximate_randomization(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
+        results.append(_result(name, metric, tested, names, settings, all_pairs))
+    return Comparison(test, draws, seed, names, candidates, lists, tuple(results), examples)
 
 
-def _by_name(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None) -> Mapping[str, Mapping[str, Any]]:
-    """Return what each metric is told, by its name."""
-    if isinstance(metrics, str):
-        raise InputTypeError(f"metrics is the text {metrics!r}; expected a list of names, such as [{metrics!r}].")
-    if isinstance(metrics, Mapping):
-        chosen = metrics
-    else:
-        chosen = {name: {} for name in ([BERTSCORE] if metrics is None else metrics)}
-    if not chosen:
-        raise InputError("There are no metrics. Give at least one, such as bertscore.")
-    for name in chosen:
-        check_metric(name)
-    return chosen
+def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the references of each segment; raise InputError if there is no segment, or one has no reference."""
+    if isinstance(references, str | bytes):
+        raise InputTypeError(
+            f"The references are one {type(references).__name__}; expected a list, one for each segment."
+        )
+    lists = []
+    for segment, given in enumerate(references):
+        texts = collect_texts([given] if isinstance(given, str) else given, f"references[{segment}]")
+        if not texts:
+            raise InputError(f"references[{segment}] is empty; expected a text, or a list of at least one.")
+        lists.append(tuple(texts))
+    if not lists:
+        raise InputError("There are no references; expected one for each segment.")
+    return tuple(lists)
 
 
-def _scored(
-    metrics: Mapping[str, Mapping[str, Any]],
-    candidates: Sequence[Sequence[str]],
-    references: Sequence[Sequence[str]],
-    scorer: BERTScorer | None,
-    verbose: bool | None,
-) -> list[ScoredMetric]:
-    """Score by each metric, by BERTScore last, so that a wrong option or a missing package is told before long work."""
-    found = {
-        name: score_metric(name, candidates, references, scorer, metrics[name], verbose=verbose)
-        for name in sorted(metrics, key=lambda name: name == BERTSCORE)
-    }
-    return [found[name] for name in metrics]
+def checked_systems(systems: Mapping[str, Iterable[str]], num_segments: int) -> dict[str, tuple[str, ...]]:
+    """Return the texts of each system; raise InputError unless there are two, with a text for each segment."""
+    if not isinstance(systems, Mapping):
+        raise InputTypeError(f"systems is a {type(systems).__name__}; expected a mapping of names to lists of texts.")
+    if len(systems) < 2:
+        number_given = f"one system, {next(iter(systems))}" if systems else "no system"
+        raise InputError(f"There is {number_given}; expected a baseline, and at least one to compare with it.")
+    checked = {}
+    for name, texts in systems.items():
+        checked[name] = tuple(collect_texts(texts, f"systems[{name!r}]"))
+        if (number := len(checked[name])) != num_segments:
+            raise InputError(
+                f"The system {name} has {number} texts, and there are references for {num_segments} segments: line "
+                f"{min(number, num_segments) + 1} has no partner. Give one text for each segment, in the same order."
+            )
+    return checked
 
 
 def _result(
-    metric: ScoredMetric, tested: PairedTestResult, names: Sequence[str], test: str, all_pairs: bool
+    name: str, metric: MetricScores, tested: PairedTestResult, names: Sequence[str], settings: str, all_pairs: bool
 ) -> MetricResult:
-    """Put together what was found under one metric."""
-    outcomes = segment_outcomes(
-        metric.segment_scores, tolerance=metric.resolution, lower_is_better=metric.lower_is_better
-    )
-    standing = [None] * len(names) if metric.unrelated is None else percentile(tested.score, metric.unrelated).tolist()
+    """Put together the scores and the tests of one metric."""
+    segment_scores = np.asarray(metric.segment)
+    outcomes = segment_outcomes(segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better)
+    unrelated = metric.unrelated
+    percentiles = [None] * len(names) if unrelated is None else percentile(tested.score, unrelated).tolist()
     rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
 
     def system_result(system: int) -> SystemResult:
@@ -250,7 +155,7 @@ def _result(
             won=None if row is None else int(outcomes.won[system]),
             lost=None if row is None else int(outcomes.lost[system]),
             tied=None if row is None else int(outcomes.tied[system]),
-            percentile=standing[system],
+            percentile=percentiles[system],
         )
 
     def pair_result(first: int, second: int, row: int) -> PairResult:
@@ -258,11 +163,58 @@ def _result(
         return PairResult(names[first], names[second], *(float(column[row]) for column in columns))
 
     return MetricResult(
-        metric.name,
-        f"{metric.signature}|{test}",
+        name,
+        f"{metric.signature}|{settings}",
         metric.lower_is_better,
         tuple(map(system_result, range(len(names)))),
         tuple(pair_result(first, second, row) for (first, second), row in rows.items()) if all_pairs else (),
-        metric.segment_scores,
+        segment_scores,
         metric.unrelated,
     )
+
+
+# The segments on which a system differs most from the baseline, with the tokens that match.
+
+
+def find_examples(
+    names: Sequence[str],
+    candidates: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    metric: MetricScores,
+    scorer: "BERTScorer | None",
+    number: int,
+) -> tuple[Example, ...]:
+    """Return for each system but the first its largest gains, and then its largest losses, under one metric.
+
+    At most `number` of each; segments that tie are neither, and equal texts stand once. With BERTScore the scorer adds
+    the token matches.
+    """
+    segment_scores = np.asarray(metric.segment)
+    best = metric.best_reference
+    token_names = None if scorer is None else TokenNames(scorer.bundle)
+
+    def matches(system: int, segment: int) -> tuple[TokenSimilarity, TokenSimilarity] | None:
+        if scorer is None or token_names is None or best is None:
+            return None
+        texts = [(candidates[row][segment], references[segment][best[row, segment]]) for row in (0, system)]
+        baseline, other = (token_similarity(scorer, token_names, *pair) for pair in texts)
+        return baseline, other
+
+    def of_system(system: int) -> Iterator[Example]:
+        delta = segment_scores[system] - segment_scores[0]  # (segments,)
+        gain = -delta if metric.lower_is_better else delta
+        texts = list(zip(candidates[0], candidates[system], map(tuple, references), strict=True))
+        for segment in chain(_largest(gain, texts, number), _largest(-gain, texts, number)):
+            yield Example(segment, names[system], float(delta[segment]), matches(system, segment))
+
+    return tuple(chain.from_iterable(map(of_system, range(1, len(names)))))
+
+
+def _largest(gain: NDArray[np.float64], texts: Sequence[Hashable], number: int) -> list[int]:
+    """Return the segments of the largest gains above 0, the largest first; of segments with equal texts the first."""
+    found: dict[Hashable, int] = {}
+    for segment in np.argsort(-gain, kind="stable").tolist():
+        if len(found) == number or gain[segment] <= 0:
+            break
+        found.setdefault(texts[segment], segment)
+    return list(found.values())

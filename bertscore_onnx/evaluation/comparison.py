@@ -1,19 +1,29 @@
-"""What a comparison of systems found."""
+"""The result of comparing systems, as records, tables and JSON."""
 
-import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx import __version__
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.tables import tabulated
-from bertscore_onnx.similarity import TokenSimilarity
+from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, number, percent
+
+if TYPE_CHECKING:
+    from bertscore_onnx.similarity import TokenSimilarity
 
 Test = Literal["bs", "ar"]
 """Paired bootstrap, or approximate randomization."""
+
+TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
+"""The names of the metrics for readers."""
+
+DIGITS = {"bertscore": 4}
+"""After the point; scores of the others go up to 100, and have 2."""
+
+SIGNIFICANT = 0.05
+"""A p below it is marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +94,19 @@ class MetricResult:
     """The baseline first."""
 
     pairs: tuple[PairResult, ...]
-    """Every pair of systems where all were asked for; else none."""
+    """Every pair of systems if all were tested; else none."""
 
     segment_scores: NDArray[np.float64]
     """(systems, segments)."""
 
     unrelated: NDArray[np.float64] | None = None
-    """Scores of unrelated pairs with the same model in ascending order, as evenly spaced quantiles, where they are
+    """Scores of unrelated pairs with the same model in ascending order, as evenly spaced quantiles, if they are
     known."""
+
+    @property
+    def digits(self) -> int:
+        """How many decimals its scores are written with."""
+        return DIGITS.get(self.name, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +122,21 @@ class Example:
     delta: float
     """The segment's score of the system less the baseline's."""
 
-    matches: tuple[TokenSimilarity, TokenSimilarity] | None
+    matches: "tuple[TokenSimilarity, TokenSimilarity] | None"
     """Which tokens of the baseline's text, and of the system's, match the best reference; None where the first metric
     is not BERTScore."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """What `compare` found."""
+class Comparison(Result):
+    """The result of `compare`.
+
+    As text there is a table for each metric, and `*` at a p below 0.05; as TSV a row for each metric and system; as
+    LaTeX a row for each system, and `*` too. In JSON a value that the baseline has not is null, and segments, those
+    that differ most under the first metric, are counted from 1.
+    """
+
+    FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
 
     test: Test
     num_resamples: int
@@ -143,22 +165,38 @@ class Comparison:
         """How systems were compared, to be quoted beside the signature of each metric."""
         return f"bertscore-onnx|test:{self.test}|resamples:{self.num_resamples}|seed:{self.seed}|version:{__version__}"
 
-    def table(self, table_format: "TableFormat" = "text") -> str:
-        """Write a table.
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `to_json` writes."""
+        metrics = {metric.name: metric for metric in self.metrics}
+        record: dict[str, Any] = {
+            "signature": self.signature,
+            "signatures": {name: metric.signature for name, metric in metrics.items()},
+            "test": self.test,
+            "resamples": self.num_resamples,
+            "seed": self.seed,
+            "num_segments": len(self.references),
+            "systems": [
+                {"name": name, "metrics": {key: _values(metric.systems[row]) for key, metric in metrics.items()}}
+                for row, name in enumerate(self.systems)
+            ],
+            "segments": [self._segment(example) for example in self.examples],
+        }
+        if any(metric.pairs for metric in self.metrics):
+            record["pairs"] = {name: [asdict(pair) for pair in metric.pairs] for name, metric in metrics.items()}
+        return record
 
-        Args:
-            table_format: "text" has a table for each metric, and `*` at a p below 0.05; "tsv" a row for each metric
-                and system, with all digits; "latex" a row for each system, and `*` too.
-
-        Raises:
-            InputError: there is no such format.
-            MissingExtraError: tabulate is not installed.
-        """
-        return comparison_table(self, table_format)
-
-    def to_json(self) -> str:
-        """Write one JSON object; what the baseline has no value for is null, and segments are counted from 1."""
-        return comparison_json(self)
+    def _segment(self, example: Example) -> dict[str, Any]:
+        systems = {name: self.systems.index(name) for name in (self.systems[0], example.system)}
+        scores = self.metrics[0].segment_scores
+        return {
+            "segment": example.segment + 1,
+            "metric": self.metrics[0].name,
+            "system": example.system,
+            "delta": example.delta,
+            "scores": {name: float(scores[row, example.segment]) for name, row in systems.items()},
+            "candidates": {name: self.candidates[row][example.segment] for name, row in systems.items()},
+            "references": self.references[example.segment],
+        }
 
     def to_html(self) -> str:
         """Return a page about it that needs neither a network nor a script; the same comparison gives the same bytes.
@@ -176,179 +214,93 @@ class Comparison:
 
         return notebook_html(self)
 
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        for metric in self.metrics:
+            for system in metric.systems:
+                values = _values(system)
+                del values["percentile"]
+                yield {"metric": metric.name, "system": system.name, **values}
 
-# A comparison as a table: to read, as TSV, or for a paper in LaTeX.
+    def _blocks(self) -> Iterator[str]:
+        for metric in self.metrics:
+            yield _systems(metric).text()
+            if metric.pairs:
+                yield _pairs(metric).text()
+            yield metric.signature
 
-
-TableFormat = Literal["text", "tsv", "latex"]
-
-TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
-"""What the metrics are called by those who read them."""
-
-DIGITS = {"bertscore": 4}
-"""After the point; scores of the others go up to 100, and have 2."""
-
-SIGNIFICANT = 0.05
-"""A p below it is marked."""
-
-_LATEX = str.maketrans(
-    {one: rf"\{one}" for one in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
-
-_TSV = str.maketrans("\t\n\r", "   ")
-"""What would end a column or a row, in a name."""
-
-_COLUMNS = ("metric", "system", "score", "mean", "ci", "delta", "p", "wins", "won", "lost", "tied")
-
-
-def comparison_table(comparison: Comparison, table_format: TableFormat = "text") -> str:
-    """Write a comparison as a table, without a line end after its last line.
-
-    Args:
-        comparison: what `compare` found.
-        table_format: "text" has a table for each metric, and `*` at a p below 0.05; "tsv" a row for each metric and
-            system, with all digits; "latex" a row for each system, a dagger-like `*` at a p below 0.05.
-
-    Raises:
-        InputError: there is no such format.
-        MissingExtraError: tabulate is not installed.
-    """
-    match table_format:
-        case "text":
-            return "\n\n".join(_text(metric) for metric in comparison.metrics)
-        case "tsv":
-            rows = [
-                [metric.name, *(_full(getattr(system, column)) for column in ("name", *_COLUMNS[2:]))]
-                for metric in comparison.metrics
-                for system in metric.systems
-            ]
-            return "\n".join("\t".join(row) for row in [_COLUMNS, *rows])
-        case "latex":
-            return _latex(comparison)
-        case _:
-            raise InputError(f"There is no format {table_format!r}. Choose one of {', '.join(get_args(TableFormat))}.")
-
-
-def _text(metric: MetricResult) -> str:
-    title = TITLES[metric.name] + (" (lower is better)" if metric.lower_is_better else "")
-    header = [title, "score", "95% interval", "delta", "p", "wins", "won/lost/tied"]
-    rows = [[system.name, *_score_cells(metric, system), *_test_cells(metric, system)] for system in metric.systems]
-    if metric.unrelated is not None:
-        header.append("above unrelated")
-        for row, system in zip(rows, metric.systems, strict=True):
-            row.append("" if system.percentile is None else f"{system.percentile:.1f}%")
-    tables = [tabulated(rows, header)]
-    if metric.pairs:
-        pairs = [
-            [
-                f"{pair.system} - {pair.baseline}",
-                _signed(pair.delta, metric),
-                _p(pair.p, pair.delta),
-                _p(pair.p_holm, pair.delta),
-            ]
-            for pair in metric.pairs
+    def _latex(self) -> Iterator[str]:
+        columns: list[Column] = [("system", "system", str)]
+        columns += [(TITLES[metric.name], metric.name, "{}".format) for metric in self.metrics]
+        rows = [
+            {"system": name, **{metric.name: _latex_cell(metric, metric.systems[row]) for metric in self.metrics}}
+            for row, name in enumerate(self.systems)
         ]
-        tables.append(tabulated(pairs, ["all pairs", "delta", "p", "p (Holm)"]))
-    return "\n\n".join([*tables, metric.signature])
+        yield Table(columns, rows).latex()
 
 
-def _score_cells(metric: MetricResult, system: SystemResult) -> list[str]:
-    digits = _digits(metric)
-    return [f"{system.score:.{digits}f}", f"{system.mean:.{digits}f} ± {system.ci:.{digits}f}"]
+def _values(system: SystemResult) -> dict[str, Any]:
+    """Return the values of a system by name."""
+    values = asdict(system)
+    del values["name"]
+    return values
 
 
-def _test_cells(metric: MetricResult, system: SystemResult) -> list[str]:
-    if system.delta is None or system.p is None or system.wins is None:
-        return ["", "", "", ""]
-    segments = f"{system.won}/{system.lost}/{system.tied}"
-    return [_signed(system.delta, metric), _p(system.p, system.delta), f"{system.wins:.1%}", segments]
+# The tables of text and of LaTeX.
 
 
-def _latex(comparison: Comparison) -> str:
-    rows = [
-        [name.translate(_LATEX), *(_latex_cell(metric, metric.systems[row]) for metric in comparison.metrics)]
-        for row, name in enumerate(comparison.systems)
+def _systems(metric: MetricResult) -> Table:
+    def score(value: float) -> str:
+        return f"{value:.{metric.digits}f}"
+
+    rows = []
+    for system in metric.systems:
+        row = _values(system) | {"system": system.name, "interval": f"{score(system.mean)} ± {score(system.ci)}"}
+        if system.delta is not None and system.p is not None:
+            row |= {"p": _marked_p(system.p, system.delta), "counts": f"{system.won}/{system.lost}/{system.tied}"}
+        rows.append(row)
+    columns: list[Column] = [
+        (TITLES[metric.name] + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
+        ("score", "score", score),
+        ("95% interval", "interval", _or_blank),
+        ("delta", "delta", number(metric.digits, signed=True, missing="")),
+        ("p", "p", _or_blank),
+        ("wins", "wins", lambda wins: "" if wins is None else percent(wins)),
+        ("won/lost/tied", "counts", _or_blank),
     ]
-    return tabulated(
-        rows, ["system", *(TITLES[metric.name] for metric in comparison.metrics)], table_format="latex_raw"
-    )
+    if metric.unrelated is not None:
+        columns.append(("above unrelated", "percentile", lambda value: "" if value is None else f"{value:.1f}%"))
+    return Table(columns, rows)
+
+
+def _pairs(metric: MetricResult) -> Table:
+    rows = [
+        {
+            "pair": f"{pair.system} - {pair.baseline}",
+            "delta": pair.delta,
+            "p": _marked_p(pair.p, pair.delta),
+            "p_holm": _marked_p(pair.p_holm, pair.delta),
+        }
+        for pair in metric.pairs
+    ]
+    delta = number(metric.digits, signed=True)
+    columns: list[Column] = [("all pairs", "pair", str), ("delta", "delta", delta)]
+    return Table([*columns, ("p", "p", _or_blank), ("p (Holm)", "p_holm", _or_blank)], rows)
+
+
+def _or_blank(cell: str | None) -> str:
+    return cell or ""
+
+
+def _marked_p(p: float, delta: float) -> str:
+    return f"{p:.4f}{'*' if _is_significant(p, delta) else ' '}"
+
+
+def _is_significant(p: float, delta: float) -> bool:
+    """Return whether to mark a difference; that of equal systems, 0 on every draw, has the smallest p and is not."""
+    return p < SIGNIFICANT and delta != 0
 
 
 def _latex_cell(metric: MetricResult, system: SystemResult) -> str:
-    digits = _digits(metric)
-    mark = "" if system.p is None or system.delta is None else _mark(system.p, system.delta, r"^{*}")
-    return rf"${system.score:.{digits}f} \pm {system.ci:.{digits}f}{mark}$"
-
-
-def _digits(metric: MetricResult) -> int:
-    return DIGITS.get(metric.name, 2)
-
-
-def _signed(delta: float, metric: MetricResult) -> str:
-    return f"{delta:+.{_digits(metric)}f}"
-
-
-def _p(p: float, delta: float) -> str:
-    return f"{p:.4f}{_mark(p, delta, '*') or ' '}"
-
-
-def _mark(p: float, delta: float, mark: str) -> str:
-    """Mark a difference that is significant; that of equal systems, 0 on every draw, has the smallest p and is not."""
-    return mark if p < SIGNIFICANT and delta else ""
-
-
-def _full(value: object) -> str:
-    return "" if value is None else str(value).translate(_TSV)
-
-
-# A comparison as JSON.
-
-
-def comparison_json(comparison: Comparison) -> str:
-    """Write a comparison as one JSON object; what the baseline has no value for is null.
-
-    `systems` has for each its `name` and its `metrics`, by name: `score`, `mean`, `ci`, `delta`, `p`, `wins`, `won`,
-    `lost` and `tied`. `pairs`, by metric, is there where all pairs were tested. `segments` are those that differ most
-    under the first metric, counted from 1.
-    """
-    metrics = {metric.name: metric for metric in comparison.metrics}
-    record: dict[str, Any] = {
-        "signature": comparison.signature,
-        "signatures": {name: metric.signature for name, metric in metrics.items()},
-        "test": comparison.test,
-        "resamples": comparison.num_resamples,
-        "seed": comparison.seed,
-        "num_segments": len(comparison.references),
-        "systems": [
-            {"name": name, "metrics": {key: _of_system(metric, row) for key, metric in metrics.items()}}
-            for row, name in enumerate(comparison.systems)
-        ],
-        "segments": [_segment(comparison, example) for example in comparison.examples],
-    }
-    if any(metric.pairs for metric in comparison.metrics):
-        record["pairs"] = {name: [asdict(pair) for pair in metric.pairs] for name, metric in metrics.items()}
-    return json.dumps(record, allow_nan=False, ensure_ascii=False)
-
-
-def _of_system(metric: MetricResult, row: int) -> dict[str, Any]:
-    fields = asdict(metric.systems[row])
-    del fields["name"]
-    return fields
-
-
-def _segment(comparison: Comparison, example: Example) -> dict[str, Any]:
-    rows = [0, comparison.systems.index(example.system)]
-    names = [comparison.systems[row] for row in rows]
-    scores = comparison.metrics[0].segment_scores
-    return {
-        "segment": example.segment + 1,
-        "metric": comparison.metrics[0].name,
-        "system": example.system,
-        "delta": example.delta,
-        "scores": {name: float(scores[row, example.segment]) for name, row in zip(names, rows, strict=True)},
-        "candidates": {
-            name: comparison.candidates[row][example.segment] for name, row in zip(names, rows, strict=True)
-        },
-        "references": comparison.references[example.segment],
-    }
+    is_marked = system.p is not None and system.delta is not None and _is_significant(system.p, system.delta)
+    mark = "^{*}" if is_marked else ""
+    return rf"${system.score:.{metric.digits}f} \pm {system.ci:.{metric.digits}f}{mark}$"

@@ -1,4 +1,4 @@
-"""Correlation of a metric with people, over judged pairs: flat, by segment or by system.
+"""Correlation of a metric with human scores, pairwise accuracy, and pairwise accuracy with tie calibration.
 
 Pearson's r, Spearman's ρ (Pearson's of midranks) and Kendall's τ (M. G. Kendall, "The treatment of ties in ranking
 problems", Biometrika 1945). Places without a judgement are left out. A side that is constant has no value.
@@ -13,31 +13,39 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, needs_extra
 
-# What people and metrics say about systems × segments, checked, and a measure that may have no value.
-
-
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number computed from judgements, or the reason why there is none."""
+    """A number computed from human scores, or the reason why there is none."""
 
     value: float | None
-    """None where the data gives no value."""
+    """None if the data gives no value."""
     n: int
     """What it was computed from: judged pairs of scores, or pairs of systems."""
+    reason: str = ""
+    """Why there is no value; empty if there is one."""
     groups: int = 1
-    """How many values it is the mean of; 1 where it is none, 0 where it has no value."""
+    """How many values it is the mean of; 0 without a value."""
     left_out: int = 0
     """How many groups had no value, and are not part of the mean."""
-    reason: str = ""
-    """Why there is no value; empty where there is one."""
+    low: float | None = None
+    """The lower end of the 95 % interval, if there is one."""
+    high: float | None = None
+    """The upper end."""
+    epsilon: float | None = None
+    """Of `tie_calibrated_accuracy`: the difference up to which two scores of the metric count as tied."""
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """The reason as an entry for JSON; empty if there is a value."""
+        return {"reason": self.reason} if self.reason else {}
 
 
 def no_value(reason: str, n: int) -> Measure:
     """Return a measure without a value."""
-    return Measure(None, n, groups=0, left_out=1, reason=reason)
+    return Measure(None, n, reason, groups=0, left_out=1)
 
 
 def average(measures: Sequence[Measure]) -> Measure:
@@ -56,20 +64,15 @@ def average(measures: Sequence[Measure]) -> Measure:
     left_out = len(measures) - len(values)
     if not values:
         reasons = ", ".join(sorted({one.reason for one in measures}))
-        return Measure(None, 0, groups=0, left_out=left_out, reason=f"no group has a value: {reasons}")
+        return Measure(None, 0, f"no group has a value: {reasons}", groups=0, left_out=left_out)
     return Measure(float(np.mean(values)), n, groups=len(values), left_out=left_out)
 
 
 def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floats, Floats]:
-    """Check human scores against those of a metric, and return both as float64.
+    """Return human scores and a metric's as float64; raise InputError unless shapes agree and no score is missing.
 
-    Args:
-        human: scores by people, (systems, segments), or one per system, (systems,); NaN where nobody judged.
-        metric: scores of the metric, in the same places; finite wherever people judged.
-        ndim: how many dimensions both have.
-
-    Raises:
-        InputError: their shapes differ or have another number of dimensions, or a score is missing or infinite.
+    Both are (systems, segments), or (systems,) with `ndim` 1. Human scores are NaN where nobody judged; the metric's
+    are finite wherever annotators judged.
     """
     human, metric = np.asarray(human, dtype=np.float64), np.asarray(metric, dtype=np.float64)
     axes = ("system", "segment")[:ndim]
@@ -79,7 +82,7 @@ def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floa
             f"Human scores of shape {human.shape} and metric scores of shape {metric.shape}; "
             f"expected both as ({shape}), in the same order."
         )
-    for side, is_wrong in (("People", np.isinf(human)), ("The metric", ~np.isnan(human) & ~np.isfinite(metric))):
+    for side, is_wrong in (("Annotators", np.isinf(human)), ("The metric", ~np.isnan(human) & ~np.isfinite(metric))):
         if is_wrong.any():
             place = ", ".join(f"{axis} {at}" for axis, at in zip(axes, np.argwhere(is_wrong)[0], strict=True))
             raise InputError(
@@ -104,19 +107,21 @@ def system_means(scores: Floats) -> Floats:
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim != 2:
         raise InputError(f"The scores have the shape {scores.shape}; expected (systems, segments).")
+    means = mean_by_system(scores)
+    if np.isnan(means).any():
+        raise InputError(f"System {np.isnan(means).argmax()} (counted from 0) has no judged segment. Leave it out.")
+    return means
+
+
+def mean_by_system(scores: Floats) -> Floats:
+    """Average each system's scores over the segments that have one, as `system_means`, but NaN for a system of none."""
     counts = (~np.isnan(scores)).sum(axis=1)
-    if not counts.all():
-        raise InputError(f"System {counts.argmin()} (counted from 0) has no judged segment. Leave it out.")
-    means: Floats = np.nansum(scores, axis=1) / counts
+    means: Floats = np.where(counts, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nan)
     return means
 
 
 def scipy_stats() -> Any:
-    """Return `scipy.stats`.
-
-    Raises:
-        MissingExtraError: scipy is not installed.
-    """
+    """Return `scipy.stats`; raise MissingExtraError unless scipy is installed."""
     with needs_extra("evaluation", "This statistic"):
         from scipy import stats
     return stats
@@ -131,11 +136,11 @@ OUTLIER = 2.5
 
 
 def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson", by: Grouping = "all") -> Measure:
-    """Correlate a metric's segment scores with people's.
+    """Correlate a metric's segment scores with human scores.
 
     Args:
         human: (systems, segments), NaN where nobody judged.
-        metric: (systems, segments), finite where people judged.
+        metric: (systems, segments), finite where annotators judged.
         coefficient: `kendall_b` corrects for ties of either side, `kendall_c` for the number of distinct scores.
         by: over all judged pairs at once; or within each segment, or each system, and then the mean of these values.
 
@@ -145,7 +150,7 @@ def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pear
 
     Raises:
         InputError: shapes differ, a score is missing, or a coefficient or grouping is unknown.
-        MissingExtraError: Kendall's τ was asked for and scipy is not installed.
+        MissingExtraError: scipy, which Kendall's τ needs, is not installed.
     """
     human, metric = judged_scores(human, metric)
     if by not in GROUPINGS:
@@ -162,11 +167,12 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
 
     Args:
         human: (n,), NaN where nobody judged.
-        metric: (n,), finite where people judged.
+        metric: (n,), finite where annotators judged.
         coefficient: as `correlate` has it.
 
     Raises:
-        InputError, MissingExtraError: as `correlate` says.
+        InputError: shapes differ, a score is missing, or the coefficient is unknown.
+        MissingExtraError: scipy, which Kendall's τ needs, is not installed.
     """
     human, metric = judged_scores(human, metric, ndim=1)
     if coefficient not in COEFFICIENTS:
@@ -176,7 +182,7 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
     n = len(human)
     if n < 2:
         return no_value(f"{n} judged, and a correlation needs two", n)
-    for side, scores in (("people's", human), ("the metric's", metric)):
+    for side, scores in (("the human", human), ("the metric's", metric)):
         if (scores == scores[0]).all():
             return no_value(f"{side} scores are constant", n)
     if coefficient == "pearson":
@@ -205,7 +211,7 @@ def outliers(system_scores: Floats) -> NDArray[np.bool_]:
     Mathur et al., "Tangled up in BLEU", ACL 2020, section 3.1. One such system can make any metric correlate.
 
     Args:
-        system_scores: by people, (systems,), finite.
+        system_scores: human scores, (systems,), finite.
 
     Returns:
         True for outliers, (systems,). Where more than half the scores are the same, MAD is 0 and gives no scale to
@@ -245,12 +251,12 @@ ROUNDING = 1e-9
 
 
 def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measure:
-    """Return the share of pairs of systems that a metric orders as people do, pooled over language pairs.
+    """Return the share of pairs of systems that a metric orders as annotators do, pooled over language pairs.
 
     A tie of one side agrees only with a tie of the other.
 
     Args:
-        language_pairs: for each, the system scores by people and by the metric, each (systems,). Systems are compared
+        language_pairs: for each, the system human scores and by the metric, each (systems,). Systems are compared
             within their language pair alone. A system without a judgement, NaN, is left out.
 
     Returns:
@@ -267,13 +273,13 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measur
 
 
 def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
-    """Return 1 − the mean over pairs of systems of |p by people − p by the metric| (SPA, section 3 of the paper).
+    """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
 
-    p says how likely a system is to be ahead of another by as much if the two were the same (`superiority`).
+    p is the chance that a system is ahead of another by as much if the two were the same (`superiority`).
 
     Args:
         human: (systems, segments), NaN where nobody judged. Only segments judged for every system count.
-        metric: (systems, segments), finite where people judged.
+        metric: (systems, segments), finite where annotators judged.
         permutations: how often each pair of systems is permuted.
         seed: of the permutations; 4 draws those of mt-metrics-eval.
 
@@ -289,11 +295,11 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
         return no_value("a pair needs two systems", 0)
     if not is_judged.any():
         return no_value("no segment is judged for every system", 0)
-    by_people, by_metric = (
+    by_human, by_metric = (
         superiority(scores[:, is_judged], permutations=permutations, seed=seed) for scores in (human, metric)
     )
     upper = np.triu_indices(len(human), 1)
-    return Measure(float(1 - np.abs(by_people - by_metric)[upper].mean()), len(upper[0]))
+    return Measure(float(1 - np.abs(by_human - by_metric)[upper].mean()), len(upper[0]))
 
 
 def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> Floats:
@@ -331,7 +337,7 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> F
 
 
 def _agreements(human: Floats, metric: Floats) -> NDArray[np.bool_]:
-    """Say for each pair of systems whether both sides order it alike, (pairs,)."""
+    """Return for each pair of systems whether both sides order it alike, (pairs,)."""
     human, metric = judged_scores(human, metric, ndim=1)
     is_judged = ~np.isnan(human)
     human, metric = human[is_judged], metric[is_judged]
@@ -347,33 +353,17 @@ DIGITS = 12
 """Accuracies that agree to this digit are equal: below it they differ by the rounding of sums."""
 
 
-@dataclass(frozen=True, slots=True)
-class TieCalibratedAccuracy:
-    """How often a metric agrees with people on which of two systems did better on a segment, or that neither did."""
-
-    value: float | None
-    """acc*_eq in [0, 1]; None where no segment has two judged systems."""
-    epsilon: float | None
-    """The difference up to which two scores of the metric count as tied; None where there is no value."""
-    pairs: int
-    """Judged pairs of systems, over all segments."""
-    segments: int
-    """Segments with at least one such pair."""
-    reason: str = ""
-    """Why there is no value; empty where there is one."""
-
-
-def tie_calibrated_accuracy(human: Floats, metric: Floats) -> TieCalibratedAccuracy:
-    """Find the ε at which a metric agrees best with people, and how often it agrees then.
+def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
+    """Find the ε at which a metric agrees best with human scores, and how often it agrees then.
 
     A segment's accuracy is (concordant pairs + pairs tied in both) / all pairs, section 5 of the paper; ε is one for
     the whole set and maximises the mean over segments, section 6 (mt-metrics-eval: `tau_optimization.py`, with every
-    pair in the sample). People tie where their scores are equal, the metric where |Δ| ≤ ε. Of several ε that are
+    pair in the sample). Annotators tie where their scores are equal, the metric where |Δ| ≤ ε. Of several ε that are
     equally good, the smallest is taken; ε = 0 is among them.
 
     Args:
         human: (systems, segments), NaN where nobody judged; such pairs are left out.
-        metric: (systems, segments), finite where people judged.
+        metric: (systems, segments), finite where annotators judged.
 
     Raises:
         InputError: shapes differ, or a score is missing or infinite.
@@ -385,13 +375,13 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> TieCalibratedAccur
     counts = is_judged.sum(axis=1)
     pairs, segments = int(counts.sum()), int((counts > 0).sum())
     if not pairs:
-        return TieCalibratedAccuracy(None, None, 0, 0, reason="no segment has two judged systems")
+        return no_value("no segment has two judged systems", 0)
 
     share = np.repeat(1 / np.maximum(counts, 1), counts) / segments  # a pair's part in the mean, (judged pairs,)
     human_delta = human_delta[is_judged]
     metric_delta = (metric[first] - metric[second]).T[is_judged]
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
-    # Once ε reaches its |Δ|, a pair is tied for the metric: right if people tie too, and no longer concordant.
+    # Once ε reaches its |Δ|, a pair is tied for the metric: right if annotators tie too, and no longer concordant.
     gain = share * ((human_delta == 0).astype(np.int64) - is_concordant)
     distance = np.abs(metric_delta)
     order = np.argsort(distance)
@@ -401,4 +391,4 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> TieCalibratedAccur
         thresholds, gains = np.append(0, thresholds), np.append(0, gains)
     accuracy = share[is_concordant].sum() + np.cumsum(gains)
     best = int(accuracy.round(DIGITS).argmax())
-    return TieCalibratedAccuracy(float(accuracy[best]), float(thresholds[best]), pairs, segments)
+    return Measure(float(accuracy[best]), pairs, groups=segments, epsilon=float(thresholds[best]))

@@ -1,4 +1,13 @@
-"""Reads one language pair of an `EvalSet`: systems by segment, with what people and metrics gave them."""
+"""An EvalSet, a folder in the layout of mt-metrics-eval, and one language pair of it: systems by segment with scores.
+
+    sources/LP.txt                                   a segment in each line, as in all texts
+    references/LP.REFERENCE.txt
+    system-outputs/LP/SYSTEM.txt
+    human-scores/LP.GOLD.{seg,sys}.score             as `score_files` writes them
+    metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score
+
+Files that a task does not need may be missing.
+"""
 
 import logging
 import math
@@ -10,24 +19,20 @@ from pathlib import Path
 import numpy as np
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.correlation import Floats
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores, SystemTexts, mean_by_system
-
-# A folder with a test set in the layout of mt-metrics-eval: what is there, by name. sources/LP.txt a segment in each
-# line, as in all texts references/LP.REFERENCE.txt system-outputs/LP/SYSTEM.txt human-scores/LP.GOLD.{seg,sys}.score
-# as `score_files` reads them metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score What is not needed may be missing.
-
+from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.metrics import MetricScores
 
 LEVELS = ("seg", "sys")
 ALL_REFERENCES = "all"
-"""What stands for all references together."""
+"""The name of all references together."""
 NO_REFERENCE = "src"
-"""What stands for the source alone."""
+"""The name of the source alone."""
 MOST_SHOWN = 12
 
 
 class EvalSet:
-    """The folder; its files are listed when they are asked for."""
+    """The folder; its files are listed when they are needed."""
 
     def __init__(self, folder: str | PathLike[str]) -> None:
         """Take the folder.
@@ -160,11 +165,7 @@ NOT_IN_FILE_NAMES = "/\\\0"
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a text file in UTF-8, without what ends them; a byte order mark is left out.
-
-    Raises:
-        InputError: it cannot be read, or is not UTF-8, which names the line.
-    """
+    """Return the lines of a text file in UTF-8, without line ends and a byte order mark; errors name the line."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -181,14 +182,9 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_scores(path: Path) -> dict[str, Floats]:
-    """Return the scores of each system in a file, (scores,), NaN where there is none, which is `None` in the file.
+    """Return the scores of each system in a file, (scores,), NaN for `None`; errors name the line.
 
-    Args:
-        path: the file; tabs or spaces stand between the fields.
-
-    Raises:
-        InputError: it cannot be read, has no scores, or a line is something else than a system and its score; it
-            names the line.
+    Tabs or spaces separate the fields.
     """
     scores: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -271,8 +267,8 @@ def read_eval_set(
 ) -> JudgedSystems:
     """Read a language pair.
 
-    Its systems are all that people judged or that have outputs, less the references in use. Another reference, which
-    is a person's translation, counts as a system.
+    Its systems are all that annotators judged or that have outputs, less the references in use. Another reference, a
+    human translation, counts as a system.
 
     Args:
         eval_set: the folder.
@@ -285,22 +281,22 @@ def read_eval_set(
         with_texts: whether to read outputs and references, those of systems that nobody judged too.
 
     Raises:
-        InputError: something of this is not there, with what is; or a file is damaged, with its line.
+        InputError: one of these does not exist, and the error lists those that do; or a file is damaged, with its line.
     """
     gold = eval_set.gold(language_pair, gold)
     reference = eval_set.reference(language_pair, reference)
     in_use = eval_set.references_in(language_pair, reference)
     chosen = eval_set.chosen_metrics(language_pair, metrics, reference)
 
-    people = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{gold}")
-    systems = sorted((people.systems | {*(eval_set.outputs(language_pair) if with_texts else ())}) - in_use)
+    human = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{gold}")
+    systems = sorted((human.systems | {*(eval_set.outputs(language_pair) if with_texts else ())}) - in_use)
     segments = _Segments()
-    human_segment = people.segment_scores(systems, segments)
-    human_system = people.system_scores(systems, human_segment)
+    human_segment = human.segment_scores(systems, segments)
+    human_system = human.system_scores(systems, human_segment)
     is_judged = ~np.isnan(human_system)
     if human_segment is not None:
         is_judged |= ~np.isnan(human_segment).all(axis=1)
-    texts = _texts(eval_set, language_pair, systems, sorted(in_use), segments) if with_texts else None
+    texts = _texts(eval_set, language_pair, systems, sorted(in_use), segments) if with_texts else (None, ())
 
     scores = {}
     judged = [system for system, has_any in zip(systems, is_judged, strict=True) if has_any]
@@ -314,7 +310,7 @@ def read_eval_set(
         segment = files.segment_scores(systems, segments)
         scores[name] = MetricScores(files.system_scores(systems, segment), segment, base_name=name.rpartition("-")[0])
     if chosen and not scores:
-        raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that people judged.")
+        raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that annotators judged.")
     return JudgedSystems(
         language_pair,
         tuple(systems),
@@ -324,13 +320,14 @@ def read_eval_set(
         gold=gold,
         reference=reference,
         segments=tuple(str(number) for number in range(1, segments.count + 1)),
-        people=frozenset(systems) & frozenset(eval_set.references(language_pair)),
-        texts=texts,
+        human_systems=frozenset(systems) & frozenset(eval_set.references(language_pair)),
+        candidates=texts[0],
+        references=texts[1],
     )
 
 
 class _Segments:
-    """How many segments there are: as many as the first file has that is asked."""
+    """The number of segments: that of the first file."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -358,12 +355,12 @@ class _Scores:
         return {system for scores in self._scores.values() for system in scores}
 
     def lacking(self, judged: Sequence[str]) -> str:
-        """Say which system that people judged has no line; nothing where each has one."""
+        """Return which system with a human score has no line; empty if each has one."""
         for level, scores in self._scores.items():
             for system in judged:
                 if system not in scores:
                     return (
-                        f"{self._paths[level]} has no line of the system {system}, which people judged. Add its "
+                        f"{self._paths[level]} has no line of the system {system}, which annotators judged. Add its "
                         "scores; or, where this is the reference that the metric took, name it as `reference`."
                     )
         return ""
@@ -389,7 +386,8 @@ class _Scores:
 
 def _texts(
     eval_set: EvalSet, language_pair: str, systems: Sequence[str], references: Sequence[str], segments: _Segments
-) -> SystemTexts:
+) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[tuple[str, ...], ...], ...]]:
+    """Return the outputs, and the references of each, by system and segment."""
     if not references:
         raise InputError(f"{language_pair}: there is no reference to score the outputs against. Name a `reference`.")
 
@@ -402,4 +400,4 @@ def _texts(
     of_references = [lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
     outputs = tuple(tuple(lines(folder / "system-outputs" / language_pair / f"{name}.txt")) for name in systems)
     of_segment = tuple(zip(*of_references, strict=True))
-    return SystemTexts(outputs, tuple(of_segment for _ in systems))
+    return outputs, (of_segment,) * len(systems)

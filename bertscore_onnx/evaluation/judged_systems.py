@@ -1,4 +1,4 @@
-"""The systems of one language pair: what they wrote, and what people and metrics gave them, system by segment."""
+"""The systems of one language pair: their outputs, and their scores by annotators and metrics, system by segment."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -9,60 +9,43 @@ import numpy as np
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats
+from bertscore_onnx.evaluation.metrics import MetricScores
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MetricScores:
-    """A metric's scores; the higher, the better."""
-
-    system: Floats | None
-    """Scores of whole systems, (systems,), NaN where there is none; None without any."""
-    segment: Floats | None
-    """(systems, segments), likewise."""
-    signature: str = ""
-    """How they were made, where that is known."""
-    base_name: str = ""
-    """The metric's name in all language pairs, where that is not its name in one, such as BLEU of BLEU-refB."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SystemTexts:
-    """What the systems wrote."""
-
-    candidates: tuple[tuple[str | None, ...], ...]
-    """By system and segment; None where a system has no output."""
-    references: tuple[tuple[tuple[str, ...], ...], ...]
-    """The references of each output, by system and segment, one or more; none where there is no output."""
+HUMAN_NAME = re.compile(r"(human|translator|ref(erence)?)([-_.]?[a-z0-9])?(\.\d+)?", re.IGNORECASE)
+"""How the shared tasks of WMT name human translations: Human-A.0, HUMAN, refB, translator-A.0, ref."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedSystems:
-    """The systems of one language pair with their scores by people and by metrics."""
+    """The systems of one language pair with their human scores and their scores by metrics."""
 
     language_pair: str
     systems: tuple[str, ...]
     """Their names; some may be judged by nobody."""
     human_system: Floats
-    """Scores of whole systems by people, (systems,), NaN where nobody judged."""
+    """Human scores of whole systems, (systems,), NaN where nobody judged."""
     human_segment: Floats | None
-    """(systems, segments), NaN where nobody judged; None where people judged whole systems alone."""
+    """(systems, segments), NaN where nobody judged; None if only whole systems were judged."""
     metrics: Mapping[str, MetricScores]
+    """Higher scores are better."""
     gold: str = ""
-    """Which judgements these are, such as mqm; empty where there is but one kind."""
+    """Which human scores these are, such as mqm; empty if there is but one kind."""
     reference: str = ""
-    """The reference in use, such as refB, with which names of metrics end; empty where they do not."""
+    """The reference in use, such as refB, with which names of metrics end; empty if they do not."""
     segments: tuple[str, ...] = ()
-    """Names of the segments; none where there are only whole systems."""
-    people: frozenset[str] = frozenset()
-    """Which of the systems are people, whose translation is another reference of the set."""
-    texts: SystemTexts | None = None
-    """What the systems wrote, where it was asked for."""
+    """Names of the segments; none if there are only whole systems."""
+    human_systems: frozenset[str] = frozenset()
+    """Which of the systems are human translations: other references of the set."""
+    candidates: tuple[tuple[str | None, ...], ...] | None = None
+    """The outputs by system and segment, if they were read; None where a system has no output."""
+    references: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    """The references of each output, by system and segment, one or more; none where there is no output."""
 
     def judged(self) -> "JudgedSystems":
-        """Return the systems that people judged, with all their segments.
+        """Return the systems that annotators judged, with all their segments.
 
         Raises:
-            InputError: there are none, shapes differ, or a metric lacks a score that people judged.
+            InputError: there are none, shapes differ, or a metric lacks a score that has a human score.
         """
         self._check_shapes()
         is_judged = ~np.isnan(self.human_system)
@@ -70,35 +53,47 @@ class JudgedSystems:
             is_judged |= ~np.isnan(self.human_segment).all(axis=1)
         if not is_judged.any():
             raise InputError(
-                f"{self.language_pair}: people judged none of the {len(self.systems)} systems. Leave it out."
+                f"{self.language_pair}: none of the {len(self.systems)} systems has a human score. Leave it out."
             )
-        rows = np.flatnonzero(is_judged)
-        human_segment = None if self.human_segment is None else self.human_segment[rows]
-        texts = self.texts and SystemTexts(
-            tuple(self.texts.candidates[row] for row in rows), tuple(self.texts.references[row] for row in rows)
-        )
-        judged = replace(
-            self,
-            systems=tuple(self.systems[row] for row in rows),
-            human_system=self.human_system[rows],
-            human_segment=human_segment,
-            metrics={
-                name: replace(
-                    scores,
-                    system=None if scores.system is None else scores.system[rows],
-                    segment=None if scores.segment is None else scores.segment[rows],
-                )
-                for name, scores in self.metrics.items()
-            },
-            texts=texts,
-        )
+        judged = self._only(np.flatnonzero(is_judged).tolist())
         judged._check_complete()
         return judged
+
+    def exclude_human_systems(self, names: Collection[str]) -> tuple["JudgedSystems", Floats, tuple[str, ...]]:
+        """Return the other systems, their human scores of segments, (systems, segments), and the excluded names.
+
+        Raises:
+            InputError: only whole systems have human scores.
+        """
+        if self.human_segment is None:
+            raise InputError(
+                f"{self.language_pair}: only whole systems have human scores, and here those of segments are needed."
+            )
+        others = self._only([row for row, name in enumerate(self.systems) if name not in names])
+        human = self.human_segment[[name not in names for name in self.systems]]
+        return others, human, tuple(name for name in self.systems if name in names)
+
+    def _only(self, rows: Sequence[int]) -> "JudgedSystems":
+        def of_rows(scores: Floats | None) -> Floats | None:
+            return None if scores is None else scores[list(rows)]
+
+        return replace(
+            self,
+            systems=tuple(self.systems[row] for row in rows),
+            human_system=self.human_system[list(rows)],
+            human_segment=of_rows(self.human_segment),
+            metrics={
+                name: replace(scores, system=of_rows(scores.system), segment=of_rows(scores.segment))
+                for name, scores in self.metrics.items()
+            },
+            candidates=self.candidates and tuple(self.candidates[row] for row in rows),
+            references=tuple(self.references[row] for row in rows) if self.references else (),
+        )
 
     def _check_shapes(self) -> None:
         of_systems = (len(self.systems),)
         of_segments = (len(self.systems), len(self.segments))
-        sides = {"people": MetricScores(self.human_system, self.human_segment), **self.metrics}
+        sides = {"annotators": MetricScores(self.human_system, self.human_segment), **self.metrics}
         for side, both in sides.items():
             for scores, shape in ((both.system, of_systems), (both.segment, of_segments)):
                 if scores is not None and scores.shape != shape:
@@ -108,7 +103,7 @@ class JudgedSystems:
                     )
 
     def _check_complete(self) -> None:
-        """Raise where people judged something that a metric did not score."""
+        """Raise InputError if a metric lacks a score that has a human score."""
         for name, scores in self.metrics.items():
             if scores.segment is not None and self.human_segment is not None:
                 missing = np.argwhere(~np.isnan(self.human_segment) & ~np.isfinite(scores.segment))
@@ -122,66 +117,18 @@ class JudgedSystems:
 
     def _raise_missing(self, metric: str, what: str) -> None:
         raise InputError(
-            f"{self.language_pair}: {metric} has no score for {what}, which people judged. Add it, or leave out the "
-            "judgement."
+            f"{self.language_pair}: {metric} has no score for {what}, which has a human score. Add it, or leave out "
+            "the human score."
         )
 
+    def segment_scores(self, metric: MetricScores) -> Floats:
+        """Return a metric's scores, (systems, segments), NaN where there is none."""
+        missing = np.full((len(self.systems), len(self.segments)), np.nan)
+        return missing if metric.segment is None else metric.segment
 
-def mean_by_system(scores: Floats) -> Floats:
-    """Average each system's scores over the segments that have one.
-
-    Args:
-        scores: (systems, segments), NaN where there is none.
-
-    Returns:
-        (systems,), NaN for a system that has none.
-    """
-    counts = (~np.isnan(scores)).sum(axis=1)
-    means: Floats = np.where(counts, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nan)
-    return means
-
-
-# The outputs of machines that people judged, without people's own translations.
-
-
-NAME_OF_PEOPLE = re.compile(r"(human|translator|ref(erence)?)([-_.]?[a-z0-9])?(\.\d+)?", re.IGNORECASE)
-"""How the shared tasks of WMT name people's translations: Human-A.0, HUMAN, refB, translator-A.0, ref."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Machines:
-    """The systems of one language pair that are no people."""
-
-    language_pair: str
-    systems: tuple[str, ...]
-    people: tuple[str, ...]
-    """The systems that were left out."""
-
-    segments: tuple[str, ...]
-    human: Floats
-    """(systems, segments), NaN where nobody judged."""
-
-    rows: tuple[int, ...]
-    """The place of each system among all."""
-
-    texts: SystemTexts | None
-    """Of all systems, where they are known."""
-
-    def scores(self, metric: MetricScores) -> Floats:
-        """Return the metric's scores, (systems, segments), NaN where there are none."""
-        return np.full(self.human.shape, np.nan) if metric.segment is None else metric.segment[list(self.rows)]
-
-    def text(self, system: int, segment: int) -> tuple[str, tuple[str, ...]] | None:
-        """Return an output with its references; None where it is not known."""
-        if self.texts is None:
-            return None
-        row = self.rows[system]
-        candidate = self.texts.candidates[row][segment]
-        return None if candidate is None else (candidate, self.texts.references[row][segment])
-
-    def missing(self, scores: Floats) -> str:
-        """Say which judged outputs have no finite score, of (systems, segments); empty where all have one."""
-        is_judged = ~np.isnan(self.human)
+    def unscored(self, scores: Floats) -> str:
+        """Return which outputs with a human score lack one of these, (systems, segments); empty if none does."""
+        is_judged = np.zeros(scores.shape, bool) if self.human_segment is None else ~np.isnan(self.human_segment)
         lacking = np.argwhere(is_judged & ~np.isfinite(scores))
         if not len(lacking):
             return ""
@@ -192,36 +139,10 @@ class Machines:
         )
 
 
-def machines(judged: JudgedSystems, people: Collection[str]) -> Machines:
-    """Leave people out.
-
-    Args:
-        judged: the systems of one language pair.
-        people: names of systems.
-
-    Raises:
-        InputError: people judged whole systems alone.
-    """
-    if judged.human_segment is None:
-        raise InputError(
-            f"{judged.language_pair}: people judged whole systems, and here the judgements of segments are needed."
-        )
-    rows = tuple(row for row, name in enumerate(judged.systems) if name not in people)
-    return Machines(
-        judged.language_pair,
-        tuple(judged.systems[row] for row in rows),
-        tuple(name for name in judged.systems if name in people),
-        judged.segments,
-        judged.human_segment[list(rows)],
-        rows,
-        judged.texts,
-    )
-
-
-def people_by_name(language_pairs: Sequence[JudgedSystems]) -> frozenset[str]:
-    """Return the systems that are known to be people, or are named as WMT names them."""
-    names = {name for one in language_pairs for name in one.systems if NAME_OF_PEOPLE.fullmatch(name)}
-    return frozenset(names).union(*(one.people for one in language_pairs))
+def human_by_name(language_pairs: Sequence[JudgedSystems]) -> frozenset[str]:
+    """Return the systems that are known as human translations, or are named as WMT names them."""
+    names = {name for one in language_pairs for name in one.systems if HUMAN_NAME.fullmatch(name)}
+    return frozenset(names).union(*(one.human_systems for one in language_pairs))
 
 
 def check_systems(language_pairs: Sequence[JudgedSystems], names: Collection[str]) -> None:

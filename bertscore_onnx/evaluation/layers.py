@@ -1,11 +1,10 @@
-"""Correlates the scores of every layer with people's, as bert-score's `tune_layers.py` does, and tests the best."""
+"""Correlate the scores of every layer with human scores, as bert-score's `tune_layers.py` does, and test the best."""
 
-import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +13,8 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation.correlation import correlate_pairs
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices, draw_counts
+from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.inputs import Reference
 
@@ -33,16 +33,10 @@ LEAST_VARIANCE = 1e-12
 def resampled_pearson(
     human: Floats, metrics: NDArray[np.floating], rng: np.random.Generator, num_resamples: int
 ) -> Floats:
-    """Draw segments with replacement, the same for all metrics, and correlate each metric with people in them.
+    """Draw segments with replacement, the same for all metrics, and correlate each metric with human scores in them.
 
-    Args:
-        human: (segments,), not constant.
-        metrics: (metrics, segments).
-        rng: draws the segments.
-        num_resamples: how many times.
-
-    Returns:
-        Pearson's r, (resamples, metrics); NaN where a side is constant in a resample.
+    Human scores are (segments,) and not constant, metrics (metrics, segments). Returns Pearson's r, (resamples,
+    metrics), NaN where a side is constant in a resample.
     """
     num_metrics, num_segments = metrics.shape
     human = _standardised(human.reshape(1, -1))[0]
@@ -50,12 +44,12 @@ def resampled_pearson(
     scale = _scale(metrics.std(axis=1, dtype=np.float64, keepdims=True))
     correlations = []
     for indices in bootstrap_indices(rng, num_segments, num_resamples):
-        counts = _counts(indices, num_segments) / num_segments  # (rows, segments)
+        counts = draw_counts(indices) / num_segments  # (rows, segments)
         sums = np.zeros((len(indices), 2 + 3 * num_metrics))
         for start in range(0, num_segments, SLICE):
             some = slice(start, start + SLICE)
-            people, metric = human[some], (metrics[:, some] - centre) / scale
-            moments = np.concatenate([[people, people**2], metric, metric**2, metric * people])
+            of_human, metric = human[some], (metrics[:, some] - centre) / scale
+            moments = np.concatenate([[of_human, of_human**2], metric, metric**2, metric * of_human])
             sums += counts[:, some] @ moments.T
         correlations.append(_pearson_of(sums, num_metrics))
     return np.concatenate(correlations)
@@ -63,19 +57,12 @@ def resampled_pearson(
 
 def _pearson_of(sums: Floats, num_metrics: int) -> Floats:
     """Return Pearson's r from means of products, (resamples, metrics)."""
-    people, people_squared = sums[:, :1], sums[:, 1:2]
+    human, human_squared = sums[:, :1], sums[:, 1:2]
     metric, squared, product = (sums[:, 2 + i * num_metrics : 2 + (i + 1) * num_metrics] for i in range(3))
-    variances = np.stack(np.broadcast_arrays(people_squared - people**2, squared - metric**2))
+    variances = np.stack(np.broadcast_arrays(human_squared - human**2, squared - metric**2))
     with np.errstate(invalid="ignore", divide="ignore"):
-        r = (product - people * metric) / np.sqrt(variances.prod(axis=0))
+        r = (product - human * metric) / np.sqrt(variances.prod(axis=0))
     return np.where((variances > LEAST_VARIANCE).all(axis=0), np.clip(r, -1, 1), np.nan)
-
-
-def _counts(indices: NDArray[np.int64], num_segments: int) -> Floats:
-    """Return how often each segment was drawn in each resample, (resamples, segments)."""
-    rows = len(indices)
-    places = indices + num_segments * np.arange(rows)[:, None]
-    return np.bincount(places.ravel(), minlength=rows * num_segments).reshape(rows, num_segments).astype(np.float64)
 
 
 def _standardised(scores: Floats) -> Floats:
@@ -89,7 +76,7 @@ def _scale(deviations: Floats) -> Floats:
     return np.where(deviations > 0, deviations, 1.0)
 
 
-# What tuning found: how each layer of a model correlates with people, and which is best.
+# The result: how each layer of a model correlates with human scores, and which is best.
 
 
 LEVEL = 0.05
@@ -98,7 +85,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class LayerCorrelation:
-    """How P, R or F at one layer correlates with people: Pearson's r, the mean over language pairs."""
+    """How P, R or F at one layer correlates with human scores: Pearson's r, the mean over language pairs."""
 
     pearson: float | None
     """None where the scores are constant in a language pair, and so have no correlation."""
@@ -129,21 +116,10 @@ class LayerResult:
 
 
 @dataclass(frozen=True, slots=True)
-class LanguagePair:
-    """The judgements of one language pair."""
+class LayerTuning(Result):
+    """How each layer correlates with human scores; as a table in TSV."""
 
-    name: str
-
-    n: int
-    """How many rows people judged."""
-
-    reason: str = ""
-    """Why it has no correlation, and is left out; empty where it counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerTuning:
-    """How each layer correlates with people."""
+    FORMATS: ClassVar[tuple[TableFormat, ...]] = ("tsv",)
 
     signature: str
     """How the scores were made."""
@@ -151,7 +127,11 @@ class LayerTuning:
     num_resamples: int
     seed: int
 
-    language_pairs: tuple[LanguagePair, ...]
+    language_pairs: Mapping[str, int]
+    """How many rows have a human score, by language pair."""
+
+    left_out: Mapping[str, str]
+    """The language pairs that are left out of all means, with the reason why they have no correlation."""
 
     layers: tuple[LayerResult, ...]
     """Every layer, from 0."""
@@ -160,15 +140,15 @@ class LayerTuning:
     """The layer with the highest correlation of F; the first of equals."""
 
     export_command: str
-    """What exports the model at that layer."""
+    """The command that exports the model at that layer."""
 
     @property
     def not_worse(self) -> tuple[int, ...]:
         """The other layers whose F is not significantly worse than the best layer's: p is 0.05 or more."""
         return tuple(result.layer for result in self.layers if result.p is not None and result.p >= LEVEL)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all of it as what JSON has."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `to_json` writes."""
         return {
             "signature": self.signature,
             "resamples": self.num_resamples,
@@ -176,15 +156,21 @@ class LayerTuning:
             "best_layer": self.best_layer,
             "not_worse": list(self.not_worse),
             "language_pairs": {
-                pair.name: {"n": pair.n, "left_out": pair.reason or None} for pair in self.language_pairs
+                name: {"n": n, "left_out": self.left_out.get(name)} for name, n in self.language_pairs.items()
             },
             "layers": [asdict(result) for result in self.layers],
             "export": self.export_command,
         }
 
-    def to_json(self) -> str:
-        """Return all of it as one JSON object."""
-        return json.dumps(self.as_dict(), allow_nan=False, ensure_ascii=False)
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        write = number(6, missing="")
+        for result in self.layers:
+            row: dict[str, Any] = {"layer": result.layer}
+            for name in ("precision", "recall", "f1"):
+                score: LayerCorrelation = getattr(result, name)
+                row |= {name: write(score.pearson), f"{name}_low": write(score.low), f"{name}_high": write(score.high)}
+            row |= {"p": write(result.p)}
+            yield row | {f"f1_{name}": write(value) for name, value in result.f1.language_pairs.items()}
 
 
 ROUNDING = 1e-12
@@ -202,7 +188,7 @@ def tune_layers(
     seed: int = SEED,
     verbose: bool | None = False,
 ) -> LayerTuning:
-    """Correlate P, R and F at every layer with people, and find the best layer by F.
+    """Correlate P, R and F at every layer with human scores, and find the best layer by F.
 
     The correlation is Pearson's r within each language pair, and then the mean over these. Segments are drawn with
     replacement within each language pair, the same for all layers: that gives the intervals and a paired test of each
@@ -212,17 +198,17 @@ def tune_layers(
 
     Args:
         scorer: a scorer of every layer, `BERTScorer(…, all_layers=True)`.
-        candidates: the texts that people judged, one for each row.
+        candidates: the texts that annotators judged, one for each row.
         references: for each row one reference, or a list of several, of which the best counts.
-        human: what people said, (rows,), higher is better; NaN where nobody judged, which leaves the row out.
+        human: human scores, (rows,), higher is better; NaN where nobody judged, which leaves the row out.
         language_pairs: the language pair of each row, or any other group; None where all rows are one.
         num_resamples: how many times segments are drawn.
         seed: of these draws.
         verbose: show a progress bar on standard error; None for one on a terminal, where it takes longer.
 
     Returns:
-        The correlations. A language pair with fewer than two judgements, or with equal ones alone, is left out of all
-        means, and says why.
+        The correlations. A language pair with fewer than two human scores, or with equal ones alone, is left out of
+        all means, with a reason.
 
     Raises:
         UnknownLayerError: the scorer has one layer.
@@ -236,20 +222,34 @@ def tune_layers(
         )
     if num_resamples < 1 or seed < 0:
         raise InputError(f"num_resamples is {num_resamples} and seed {seed}; expected at least 1, and at least 0.")
-    people = np.asarray(human, dtype=np.float64)
+    human = np.asarray(human, dtype=np.float64)
     names = ["all"] * len(candidates) if language_pairs is None else list(language_pairs)
-    _check_rows(len(candidates), references=len(references), human=people.shape, language_pairs=len(names))
-    if np.isinf(people).any():
-        raise InputError(f"human is infinite in row {np.isinf(people).argmax()} (counted from 0); expected a number.")
-    pairs, used = _language_pairs(names, people)
+    _check_rows(len(candidates), references=len(references), human=human.shape, language_pairs=len(names))
+    if np.isinf(human).any():
+        raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
+    judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
+    reasons = {name: _unusable(human[rows]) for name, rows in judged_rows.items()}
+    used = {name: rows for name, rows in judged_rows.items() if not reasons[name]}
+    if not used:
+        listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "there are no rows"
+        raise InputError(f"No language pair has judgements to correlate with: {listed}.")
     scores = _scores(scorer, candidates, references, np.concatenate([*used.values()]), verbose)
-    judged = [(people[rows], scores[:, :, rows]) for rows in used.values()]
+    judged = [(human[rows], scores[:, :, rows]) for rows in used.values()]
     by_pair = dict(zip(used, (_correlations(*one) for one in judged), strict=True))
     mean = np.mean([*by_pair.values()], axis=0)  # (3, layers)
     resampled = _resampled_means(judged, num_resamples, seed)
     has_value = np.isfinite(resampled[:, np.isfinite(mean)]).all(axis=1)
     layers, best = _results(by_pair, mean, resampled[has_value])
-    return LayerTuning(scorer.hash, num_resamples, seed, pairs, layers, best, export_command(manifest, best))
+    return LayerTuning(
+        scorer.hash,
+        num_resamples,
+        seed,
+        {name: len(rows) for name, rows in judged_rows.items()},
+        {name: reason for name, reason in reasons.items() if reason},
+        layers,
+        best,
+        export_command(manifest, best),
+    )
 
 
 def export_command(manifest: Manifest, num_layers: int | None = None) -> str:
@@ -276,21 +276,8 @@ def _check_rows(expected: int, **found: int | tuple[int, ...]) -> None:
             raise InputError(f"There are {expected} candidates, and {name} is {size} long; expected one for each.")
 
 
-def _language_pairs(
-    names: Sequence[str], people: Floats
-) -> tuple[tuple[LanguagePair, ...], dict[str, NDArray[np.int64]]]:
-    """Return all language pairs, and the judged rows of those that have a correlation."""
-    rows_of = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(people)) for name in dict.fromkeys(names)}
-    pairs = tuple(LanguagePair(name, len(rows), _unusable(people[rows])) for name, rows in rows_of.items())
-    used = {pair.name: rows_of[pair.name] for pair in pairs if not pair.reason}
-    if not used:
-        reasons = "; ".join(f"{pair.name}: {pair.reason}" for pair in pairs) or "there are no rows"
-        raise InputError(f"No language pair has judgements to correlate with: {reasons}.")
-    return pairs, used
-
-
 def _unusable(human: Floats) -> str:
-    """Say why judgements have no correlation with anything; nothing where they may have."""
+    """Return why human scores correlate with nothing; empty if they may."""
     return correlate_pairs(human, np.arange(len(human), dtype=np.float64)).reason
 
 
@@ -327,13 +314,7 @@ def _resampled_means(judged: Sequence[tuple[Floats, NDArray[np.float32]]], num_r
 
 
 def _results(by_pair: Mapping[str, Floats], mean: Floats, resampled: Floats) -> tuple[tuple[LayerResult, ...], int]:
-    """Return what was found of each layer, and which is best.
-
-    Args:
-        by_pair: Pearson's r in each language pair, (3, layers).
-        mean: over language pairs, (3, layers).
-        resampled: these means in the resamples that have a value, (resamples, 3, layers).
-    """
+    """Return the result of each layer, and which is best; shapes are (3, layers), and (resamples, 3, layers)."""
     f1 = mean[2]
     if np.isnan(f1).all():
         raise InputError("F is the same in all rows at every layer, so that none correlates. Give other rows.")

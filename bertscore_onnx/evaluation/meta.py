@@ -1,8 +1,7 @@
-"""Judges metrics by what people say of systems, over one or more language pairs."""
+"""Judge metrics by human scores of systems, over one or more language pairs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -21,85 +20,63 @@ from bertscore_onnx.evaluation.correlation import (
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems, MetricScores
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta_results import (
+    Agreement,
     Difference,
     LanguagePairResult,
     MetaEvaluation,
     MetricAgreement,
     MetricMean,
     MetricPair,
-    SegmentAgreement,
-    SystemAgreement,
-    Ties,
 )
-from bertscore_onnx.evaluation.metric_tests import PermBoth, Williams, clusters, perm_both, williams
+from bertscore_onnx.evaluation.metric_tests import MIN_SYSTEMS, PermBoth, Williams, clusters, perm_both, williams
+from bertscore_onnx.evaluation.metrics import MetricScores
 
-# How one metric agrees with people in one language pair.
+# How one metric agrees with human scores in one language pair.
 
 
 def system_agreement(
     judged: JudgedSystems, metric: MetricScores, *, rank: int | None, permutations: int, seed: int
-) -> SystemAgreement | None:
-    """Compare a metric's scores of whole systems with people's.
-
-    Args:
-        judged: systems that people judged, as `JudgedSystems.judged` returns them.
-        metric: the metric's scores of these.
-        rank: its rank among all metrics.
-        permutations, seed: of soft pairwise accuracy.
-
-    Returns:
-        The agreement; None where the metric has no scores of systems.
-    """
+) -> Agreement | None:
+    """Compare a metric's scores of whole systems with human scores; None if the metric has none."""
     if metric.system is None:
         return None
     is_judged = ~np.isnan(judged.human_system)
     human, scores = judged.human_system[is_judged], metric.system[is_judged]
     is_outlier = outliers(human) if len(human) else is_judged[is_judged]
     names = np.array(judged.systems, dtype=object)[is_judged]
-    return SystemAgreement(
-        n=len(human),
-        pearson=correlate_pairs(human, scores),
-        pearson_without_outliers=correlate_pairs(human[~is_outlier], scores[~is_outlier]),
-        outliers=tuple(names[is_outlier]),
-        accuracy=pairwise_accuracy([(human, scores)]),
-        spa=_soft_accuracy(judged, metric, permutations, seed),
-        ties=_ties(human[:, None], scores[:, None]),
-        rank=rank,
-    )
+    measures = {
+        "pearson": correlate_pairs(human, scores),
+        "pearson_without_outliers": correlate_pairs(human[~is_outlier], scores[~is_outlier]),
+        "accuracy": pairwise_accuracy([(human, scores)]),
+        "spa": _soft_accuracy(judged, metric, permutations, seed),
+    }
+    ties = _ties(human[:, None], scores[:, None])
+    return Agreement(len(human), measures, *ties, rank, tuple(names[is_outlier]))
 
 
-def segment_agreement(judged: JudgedSystems, metric: MetricScores, *, rank: int | None) -> SegmentAgreement | None:
-    """Compare a metric's scores of segments with people's.
-
-    Args:
-        judged, metric, rank: as `system_agreement` has them.
-
-    Returns:
-        The agreement; None where the metric has no scores of segments, or people judged none.
-    """
+def segment_agreement(judged: JudgedSystems, metric: MetricScores, *, rank: int | None) -> Agreement | None:
+    """Compare a metric's scores of segments with human scores; None if either has none."""
     human, scores = judged.human_segment, metric.segment
     if human is None or scores is None:
         return None
     is_judged = ~np.isnan(human).all(axis=0)
     human, scores = human[:, is_judged], scores[:, is_judged]  # (systems, judged segments)
-    return SegmentAgreement(
-        n=int((~np.isnan(human)).sum()),
-        pearson=correlate(human, scores),
-        pearson_by_item=correlate(human, scores, by="segment"),
-        pearson_by_system=correlate(human, scores, by="system"),
-        kendall_b=correlate(human, scores, coefficient="kendall_b"),
-        kendall_c=correlate(human, scores, coefficient="kendall_c"),
-        acc_eq=tie_calibrated_accuracy(human, scores),
-        ties=_ties(human, scores),
-        rank=rank,
-    )
+    measures = {
+        "pearson": correlate(human, scores),
+        "pearson_by_item": correlate(human, scores, by="segment"),
+        "pearson_by_system": correlate(human, scores, by="system"),
+        "kendall": correlate(human, scores, coefficient="kendall_b"),
+        "kendall_c": correlate(human, scores, coefficient="kendall_c"),
+        "acc_eq": tie_calibrated_accuracy(human, scores),
+    }
+    return Agreement(int((~np.isnan(human)).sum()), measures, *_ties(human, scores), rank)
 
 
 def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Measure:
     if judged.human_segment is None:
-        return no_value("people judged whole systems alone, and it takes segments", 0)
+        return no_value("only whole systems have human scores, and it takes segments", 0)
     if metric.segment is None:
         return no_value("the metric has no scores of segments", 0)
     has_any = ~np.isnan(judged.human_segment).all(axis=1)
@@ -108,58 +85,42 @@ def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: in
     )
 
 
-def _ties(human: Floats, metric: Floats) -> Ties:
-    """Count pairs of systems, within each segment, that have equal scores; both are (systems, segments)."""
-    pairs = by_people = by_metric = 0
+def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
+    """Count the judged pairs of systems within each segment, and those with equal scores by either side.
+
+    Both are (systems, segments).
+    """
+    pairs = human_ties = metric_ties = 0
     for system in range(len(human) - 1):
         human_delta = human[system] - human[system + 1 :]
         is_judged = ~np.isnan(human_delta)
         pairs += int(is_judged.sum())
-        by_people += int((human_delta == 0).sum())
-        by_metric += int((is_judged & (metric[system] == metric[system + 1 :])).sum())
-    return Ties(pairs, by_people, by_metric)
+        human_ties += int((human_delta == 0).sum())
+        metric_ties += int((is_judged & (metric[system] == metric[system + 1 :])).sum())
+    return pairs, human_ties, metric_ties
 
 
-# Which metrics correlate better with people than which others, and the ranks that follow.
+# Which metrics correlate better with human scores than which others, and the ranks that follow.
 
 
-MIN_SYSTEMS = 4
-"""Williams' test has n − 3 degrees of freedom."""
+def compare_metrics(
+    human: Floats | None, scores: Mapping[str, Floats | None], permutations: int, seed: int
+) -> tuple[dict[str, int], dict[tuple[str, str], Difference]]:
+    """Compare metrics by Pearson's r at one level, with PERM-BOTH, and Williams' test for whole systems.
 
-
-@dataclass(frozen=True, slots=True)
-class LevelComparison:
-    """All metrics that correlate with people at one level."""
-
-    ranks: Mapping[str, int]
-    differences: Mapping[tuple[str, str], Difference]
-    """By the names of two metrics, in both orders."""
-
-
-def compare_systems(judged: JudgedSystems, *, permutations: int, seed: int) -> LevelComparison:
-    """Compare metrics by Pearson's r of their scores of whole systems, with PERM-BOTH and Williams' test."""
-    scores = {name: metric.system for name, metric in judged.metrics.items() if metric.system is not None}
-    return _compare(judged.human_system, scores, permutations, seed, has_williams=True)
-
-
-def compare_segments(judged: JudgedSystems, *, permutations: int, seed: int) -> LevelComparison:
-    """Compare metrics by Pearson's r of their scores of all judged segments, with PERM-BOTH."""
-    if judged.human_segment is None:
-        return LevelComparison({}, {})
-    scores = {name: metric.segment for name, metric in judged.metrics.items() if metric.segment is not None}
-    return _compare(judged.human_segment, scores, permutations, seed, has_williams=False)
-
-
-def _compare(
-    human: Floats, scores: Mapping[str, Floats], permutations: int, seed: int, *, has_williams: bool
-) -> LevelComparison:
+    Returns the rank of each metric that correlates, and the differences by the names of two, in both orders. Scores
+    are those of systems, (systems,), or of segments, (systems, segments).
+    """
+    if human is None:
+        return {}, {}
+    has_williams = human.ndim == 1
     human = human.reshape(len(human), -1)
-    correlations = {name: correlate_pairs(human.ravel(), metric.ravel()).value for name, metric in scores.items()}
-    names = [name for name, value in correlations.items() if value is not None]
+    found = {name: metric.reshape(human.shape) for name, metric in scores.items() if metric is not None}
+    names = [name for name, metric in found.items() if correlate_pairs(human.ravel(), metric.ravel()).value is not None]
     if len(names) < 2:
-        return LevelComparison(dict.fromkeys(names, 1), {})
+        return dict.fromkeys(names, 1), {}
     human = _scaled(human)
-    metrics = [_scaled(scores[name].reshape(human.shape)) for name in names]
+    metrics = [_scaled(found[name]) for name in names]
     test = perm_both(human, metrics, permutations=permutations, seed=seed)
     ranks = clusters(test.correlations, test.p)
     differences = {}
@@ -169,7 +130,7 @@ def _compare(
             delta = float(test.correlations[one] - test.correlations[other])
             p, p_reverse = float(test.p[one, other]), float(test.p[other, one])
             differences[names[one], names[other]] = Difference(delta, p, p_reverse, tested)
-    return LevelComparison({name: int(rank) for name, rank in zip(names, ranks, strict=True)}, differences)
+    return {name: int(rank) for name, rank in zip(names, ranks, strict=True)}, differences
 
 
 def _scaled(scores: Floats) -> Floats:
@@ -190,16 +151,16 @@ def _williams(human: Floats, metrics: list[Floats], test: PermBoth, first: int, 
 def meta_evaluate(
     language_pairs: Sequence[JudgedSystems], *, permutations: int = 1000, seed: int = 4
 ) -> MetaEvaluation:
-    """Correlate metrics with people.
+    """Correlate metrics with human scores.
 
     Args:
-        language_pairs: the systems of each, with the metrics to judge. Systems that nobody judged are left out.
+        language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out.
         permutations: of soft pairwise accuracy, and of PERM-BOTH over every two metrics.
         seed: of the permutations; with 4, soft pairwise accuracy is that of mt-metrics-eval.
 
     Raises:
         InputError: there is no language pair, one is given twice, one has no metric or no judged system, shapes
-            differ, or a metric lacks a score that people judged.
+            differ, or a metric lacks a score that annotators judged.
         MissingExtraError: scipy is not installed.
     """
     names = [one.language_pair for one in language_pairs]
@@ -213,17 +174,19 @@ def meta_evaluate(
 def _language_pair(judged: JudgedSystems, permutations: int, seed: int) -> LanguagePairResult:
     if not judged.metrics:
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
-    systems = compare_systems(judged, permutations=permutations, seed=seed)
-    segments = compare_segments(judged, permutations=permutations, seed=seed)
-    ranks = segments.ranks or systems.ranks
+    system_scores = {name: metric.system for name, metric in judged.metrics.items()}
+    segment_scores = {name: metric.segment for name, metric in judged.metrics.items()}
+    system_ranks, system_differences = compare_metrics(judged.human_system, system_scores, permutations, seed)
+    segment_ranks, segment_differences = compare_metrics(judged.human_segment, segment_scores, permutations, seed)
+    ranks = segment_ranks or system_ranks
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
     agreements = [
         MetricAgreement(
             name,
             metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name,
             metric.signature,
-            system_agreement(judged, metric, rank=systems.ranks.get(name), permutations=permutations, seed=seed),
-            segment_agreement(judged, metric, rank=segments.ranks.get(name)),
+            system_agreement(judged, metric, rank=system_ranks.get(name), permutations=permutations, seed=seed),
+            segment_agreement(judged, metric, rank=segment_ranks.get(name)),
             ranks.get(name),
         )
         for name, metric in judged.metrics.items()
@@ -233,8 +196,8 @@ def _language_pair(judged: JudgedSystems, permutations: int, seed: int) -> Langu
         MetricPair(
             first.name,
             second.name,
-            systems.differences.get((first.name, second.name)),
-            segments.differences.get((first.name, second.name)),
+            system_differences.get((first.name, second.name)),
+            segment_differences.get((first.name, second.name)),
         )
         for first, second in combinations(ordered, 2)
     ]
@@ -255,12 +218,12 @@ def _language_pair(judged: JudgedSystems, permutations: int, seed: int) -> Langu
 def _place(metric: MetricAgreement) -> tuple[float, float]:
     """Sort by rank and then by correlation; what has neither comes last."""
     level = metric.segment or metric.system
-    r = level.pearson.value if level else None
+    r = level["pearson"].value if level else None
     return (np.inf if metric.rank is None else metric.rank, np.inf if r is None else -r)
 
 
 def _notes(judged: JudgedSystems) -> Iterator[str]:
-    """Say what makes scores less comparable."""
+    """Yield warnings about scores that are less comparable."""
     if judged.human_segment is None:
         return
     for name, metric in judged.metrics.items():
@@ -279,7 +242,12 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
 def _means(judged: Sequence[JudgedSystems], results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
     names = dict.fromkeys(metric.base_name for result in results for metric in result.metrics)
     means = [_mean(name, judged, results) for name in names]
-    return tuple(sorted(means, key=lambda mean: np.inf if mean.accuracy.value is None else -mean.accuracy.value))
+    return tuple(sorted(means, key=_lowest_last))
+
+
+def _lowest_last(mean: MetricMean) -> float:
+    accuracy = mean["accuracy"].value
+    return np.inf if accuracy is None else -accuracy
 
 
 def _mean(name: str, judged: Sequence[JudgedSystems], results: Sequence[LanguagePairResult]) -> MetricMean:
@@ -291,26 +259,16 @@ def _mean(name: str, judged: Sequence[JudgedSystems], results: Sequence[Language
     ]
     systems = [metric.system for _, metric in found if metric.system is not None]
     segments = [metric.segment for _, metric in found if metric.segment is not None]
-    accuracies = [
-        no_value(one.acc_eq.reason, 0) if one.acc_eq.value is None else Measure(one.acc_eq.value, one.acc_eq.pairs)
-        for one in segments
-    ]
-    return MetricMean(
-        name,
-        len({one.language_pair for one, _ in found}),
-        system_pearson=_average([one.pearson for one in systems]),
-        spa=_average([one.spa for one in systems]),
-        segment_pearson=_average([one.pearson for one in segments]),
-        kendall_b=_average([one.kendall_b for one in segments]),
-        acc_eq=_average(accuracies),
-        accuracy=pairwise_accuracy(
-            [
-                (one.human_system, scores)
-                for one, metric in found
-                if (scores := one.metrics[metric.name].system) is not None
-            ]
-        ),
-    )
+    scores = [(one.human_system, one.metrics[metric.name].system) for one, metric in found]
+    measures = {
+        "accuracy": pairwise_accuracy([(human, metric) for human, metric in scores if metric is not None]),
+        "system_pearson": _average([one["pearson"] for one in systems]),
+        "spa": _average([one["spa"] for one in systems]),
+        "segment_pearson": _average([one["pearson"] for one in segments]),
+        "kendall": _average([one["kendall"] for one in segments]),
+        "acc_eq": _average([one["acc_eq"] for one in segments]),
+    }
+    return MetricMean(name, len({one.language_pair for one, _ in found}), measures)
 
 
 def _average(measures: Sequence[Measure]) -> Measure:

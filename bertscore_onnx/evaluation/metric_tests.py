@@ -1,4 +1,4 @@
-"""PERM-BOTH: does a metric correlate better with people than another does? And ranks from the answers.
+"""PERM-BOTH, the ranks that follow, and Williams' test of which metrics correlate better with human scores.
 
 Deutsch, Dror and Roth, "A Statistical Analysis of Summarization Evaluation Metrics Using Resampling Methods",
 TACL 2021, section 4.2. The ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`).
@@ -26,13 +26,15 @@ Level = Literal["all", "segment", "system", "system_means"]
 LEVELS = (*GROUPINGS, "system_means")
 CHUNK_CELLS = 2_000_000
 """Signs in memory at a time: 16 MB."""
+MIN_SYSTEMS = 4
+"""Of Williams' test, which has n − 3 degrees of freedom."""
 ROUNDING = 1e-9
 """Correlations closer than this are equal, and a variance below this share of the squares is 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class PermBoth:
-    """Which of several metrics correlate better with people than which others."""
+    """Which of several metrics correlate better with human scores than which others."""
 
     correlations: Floats
     """Pearson's r of each metric, (metrics,)."""
@@ -51,16 +53,16 @@ def perm_both(
 
     Args:
         human: (systems, segments), NaN where nobody judged.
-        metrics: each metric's scores, (systems, segments), finite where people judged.
+        metrics: each metric's scores, (systems, segments), finite where annotators judged.
         level: `all` judged cells at once; within each `segment` or `system`, then the mean of those that have a
-            value; or `system_means`, where each system's score is the mean of its segments (of people's, the judged
+            value; or `system_means`, where each system's score is the mean of its segments (of human scores, the judged
             ones).
         permutations: k, how often each pair is exchanged.
         seed: of the permutations.
 
     Raises:
         InputError: shapes differ, a score is missing or infinite, an option is unknown, there are fewer than two
-            metrics, or one has no correlation, which says why.
+            metrics, or one has no correlation; the error has the reason.
     """
     if level not in LEVELS:
         raise InputError(f"There is no level {level!r}; expected one of {', '.join(LEVELS)}.")
@@ -68,8 +70,8 @@ def perm_both(
         raise InputError(f"{len(metrics)} metrics and {permutations} permutations; expected at least 2 metrics and 1.")
     pairs = [judged_scores(human, metric) for metric in metrics]
     correlations = np.array([_observed(*pair, level, name) for name, pair in enumerate(pairs)])
-    people = pairs[0][0]
-    exchange = _MeanExchange(people) if level == "system_means" else _CellExchange(people, level)
+    human = pairs[0][0]
+    exchange = _MeanExchange(human) if level == "system_means" else _CellExchange(human, level)
     scores = np.stack([exchange.arrange(metric) for _, metric in pairs], axis=-1)  # (groups, cells, metrics)
 
     counts = np.zeros((len(metrics), len(metrics)))
@@ -135,7 +137,7 @@ class _CellExchange:
         cells = self._grouped(human)
         is_judged = ~np.isnan(cells)
         low, high = (bound.reduce(cells, axis=1) for bound in (np.fmin, np.fmax))
-        self._groups = low < high  # people's scores vary
+        self._groups = low < high  # human scores vary
         cells, is_judged = cells[self._groups], is_judged[self._groups]
         self._counts = is_judged.sum(axis=1)[:, None, None]
         self._human = np.where(is_judged, cells, 0)
@@ -192,14 +194,9 @@ class _MeanExchange:
 
 
 def _pearson(sums: Floats, counts: NDArray[np.int64]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Correlate x with people's scores g, which have mean 0 and norm 1.
+    """Correlate x with human scores scores g, which have mean 0 and norm 1.
 
-    Args:
-        sums: Σx, Σxg and Σx², (3, …).
-        counts: how many x there are, broadcast to (…).
-
-    Returns:
-        r, 0 where x is constant, and whether x varies, each (…).
+    From Σx, Σxg and Σx², (3, …), and the number of x. Returns r, 0 where x is constant, and whether x varies, each (…).
     """
     total, product, square = sums
     variance = square - total**2 / counts
@@ -210,7 +207,7 @@ def _pearson(sums: Floats, counts: NDArray[np.int64]) -> tuple[Floats, NDArray[n
 
 
 def _observed(human: Floats, metric: Floats, level: Level, name: int) -> float:
-    """Correlate a metric with people as it is; an `InputError` where that has no value."""
+    """Correlate a metric with human scores as it is; raise InputError if that has no value."""
     if level == "system_means":
         if (is_missing := np.isnan(metric)).any():
             system, segment = np.argwhere(is_missing)[0]
@@ -222,7 +219,7 @@ def _observed(human: Floats, metric: Floats, level: Level, name: int) -> float:
     else:
         observed = correlate(human, metric, by=level)
     if observed.value is None:
-        raise InputError(f"Metric {name} (counted from 0) does not correlate with people: {observed.reason}.")
+        raise InputError(f"Metric {name} (counted from 0) does not correlate with human scores: {observed.reason}.")
     return observed.value
 
 
@@ -233,7 +230,7 @@ def _observed(human: Floats, metric: Floats, level: Level, name: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Williams:
-    """Whether one metric correlates better with people than another."""
+    """Whether one metric correlates better with human scores than another."""
 
     t: float | None
     """The statistic: above 0 where the first metric correlates better. None where there is no value."""
@@ -252,8 +249,8 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
     t = (r12 − r13)·√((n−1)(1+r23)) / √(2K(n−1)/(n−3) + ((r12+r13)/2)²(1−r23)³), with n − 3 degrees of freedom.
 
     Args:
-        r12: Pearson's r of people and the first metric, with its sign.
-        r13: of people and the second.
+        r12: Pearson's r of human scores and the first metric, with its sign.
+        r13: of human scores and the second.
         r23: of the two metrics.
         n: how many systems each was computed from, at least 4.
 
@@ -261,8 +258,10 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
         InputError: a correlation is not within [-1, 1], the three cannot come from the same systems, or n < 4.
         MissingExtraError: scipy is not installed.
     """
-    if n < 4:
-        raise InputError(f"Williams' test of {n} systems; expected at least 4, since it has n − 3 degrees of freedom.")
+    if n < MIN_SYSTEMS:
+        raise InputError(
+            f"Williams' test of {n} systems; expected at least {MIN_SYSTEMS}, since it has n − 3 degrees of freedom."
+        )
     correlations = {"r12": r12, "r13": r13, "r23": r23}
     for name, value in correlations.items():
         if not -1 <= value <= 1:

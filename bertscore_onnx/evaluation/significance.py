@@ -32,7 +32,7 @@ class SegmentMeans:
     """A metric whose corpus score is the mean over segments, such as BERTScore: resampling is one matrix product."""
 
     def __init__(self, scores: ArrayLike, *, lower_is_better: bool = False) -> None:
-        """Take the matrix of scores.
+        """Take a matrix of scores.
 
         Args:
             scores: finite segment scores, (systems, segments).
@@ -61,13 +61,13 @@ class SegmentMeans:
         Returns:
             Means, (resamples, systems).
         """
-        means: NDArray[np.float64] = _counts(indices) @ self._scores[systems].T / self.shape[1]
+        means: NDArray[np.float64] = draw_counts(indices) @ self._scores[systems].T / self.shape[1]
         return means
 
     def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the second system's mean less the first's, after they swapped the segments that are not kept.
 
-        What is kept counts for a system, and what is swapped against it: 2 (kept₂ - kept₁) - (all₂ - all₁).
+        Kept segments count for a system, and swapped ones against it: 2 (kept₂ - kept₁) - (all₂ - all₁).
 
         Args:
             kept: which segments are not swapped, (swaps, segments).
@@ -129,7 +129,7 @@ class SummedStatistics:
         close to the observed one may fall on its other side, and p be another.
         """
         if self._is_exact:  # one matrix product has the same sums
-            sums = self._sums(_counts(indices))[:, systems].astype(np.float32)
+            sums = self._sums(draw_counts(indices))[:, systems].astype(np.float32)
         else:
             statistics = self._statistics[systems].astype(np.float32)
             sums = np.array([[one[row].sum(axis=0) for one in statistics] for row in indices])
@@ -170,10 +170,10 @@ class SummedStatistics:
 
 
 CorpusScores = SegmentMeans | SummedStatistics
-"""What the paired tests take: both answer the same questions."""
+"""The metrics that the paired tests take."""
 
 
-def _counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
+def draw_counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
     """Count how often each segment is in each resample, (resamples, segments)."""
     rows, num_segments = indices.shape
     cells = indices + np.arange(rows)[:, None] * num_segments
@@ -181,11 +181,7 @@ def _counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
-    """Return segment scores as a matrix of finite float64, (systems, segments).
-
-    Raises:
-        InputError: they are no such matrix.
-    """
+    """Return segment scores as a matrix of finite float64, (systems, segments); raise InputError for anything else."""
     try:
         matrix = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -278,7 +274,7 @@ BLOCK_CELLS = 1 << 20
 """Draws in memory at a time: 8 MB of indices."""
 
 DRAWN_BITS = 32
-"""numpy draws booleans 32 at a time and drops what is left of the last; blocks of 32 rows leave nothing."""
+"""numpy draws booleans 32 at a time and drops the rest of the last; blocks of 32 rows leave none."""
 
 
 def bootstrap_indices(rng: np.random.Generator, num_segments: int, num_resamples: int) -> Iterator[NDArray[np.int64]]:

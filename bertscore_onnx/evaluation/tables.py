@@ -1,103 +1,171 @@
-"""Tables of text, aligned by tabulate."""
+"""Results as tables: text, TSV or LaTeX from one list of columns; and what all results of an evaluation share."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from bertscore_onnx.errors import InputError, needs_extra
 
-
-def tabulated(
-    rows: Sequence[Sequence[str]], header: Sequence[str], *, names: Sequence[int] = (0,), table_format: str = "simple"
-) -> str:
-    """Align rows, numbers to the right.
-
-    Args:
-        rows: cells, written as they are.
-        header: the names of the columns.
-        names: the columns that hold names, which are aligned to the left.
-        table_format: as tabulate calls it.
-
-    Raises:
-        MissingExtraError: tabulate is not installed.
-    """
-    with needs_extra("evaluation", "Writing a table"):
-        from tabulate import tabulate
-    alignment = ["left" if column in names else "right" for column in range(len(header))]
-    return str(tabulate(rows, header, tablefmt=table_format, colalign=alignment, disable_numparse=True))
-
-
-# The results of the tasks as tables to read, or as TSV with all digits and the names that JSON has.
-
-
-TableFormat = Literal["text", "tsv"]
+TableFormat = Literal["text", "tsv", "latex"]
+Format = Callable[[Any], str]
+Column = tuple[str, str, Format]
+"""The header, the key of the value in a row, and how the value is written."""
 
 MISSING = "-"
-"""Stands for a value that is missing, whose reason is told below the table."""
+"""Stands for a missing value, whose reason stands below the table."""
+
+_TSV = str.maketrans("\t\n\r", "   ")
+"""Characters that would end a column or a row."""
+
+_LATEX = str.maketrans(
+    {character: rf"\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
 
 
-def is_tsv(table_format: TableFormat) -> bool:
-    """Return whether to write TSV; raise InputError if there is no such format."""
-    if table_format not in get_args(TableFormat):
-        raise InputError(f"There is no format {table_format!r}. Choose one of {', '.join(get_args(TableFormat))}.")
-    return table_format == "tsv"
+class Table:
+    """Rows by key. Text and LaTeX show the columns, in their formats; TSV shows every key, with all digits."""
+
+    def __init__(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Take the columns; those written by `str` hold names, and are aligned to the left."""
+        self.columns = columns
+        self.rows = rows
+
+    def text(self, table_format: str = "simple") -> str:
+        """Align the columns in a format of tabulate; raise MissingExtraError unless tabulate is installed."""
+        with needs_extra("evaluation", "Writing a table"):
+            from tabulate import tabulate
+        cells = [[write(row.get(key)) for _, key, write in self.columns] for row in self.rows]
+        header = [title for title, _, _ in self.columns]
+        alignment = ["left" if write is str else "right" for _, _, write in self.columns]
+        return str(tabulate(cells, header, tablefmt=table_format, colalign=alignment, disable_numparse=True))
+
+    def latex(self) -> str:
+        """Write a tabular environment; names are escaped, other cells hold LaTeX already."""
+        rows = [
+            {key: str(row[key]).translate(_LATEX) if write is str else row[key] for _, key, write in self.columns}
+            for row in self.rows
+        ]
+        return Table(self.columns, rows).text("latex_raw")
+
+    def tsv(self) -> str:
+        """Write the header and the rows; a missing value is empty."""
+        header = list(dict.fromkeys(key for row in self.rows for key in row))
+        cells = [["" if row.get(key) is None else str(row[key]).translate(_TSV) for key in header] for row in self.rows]
+        return "\n".join("\t".join(line) for line in [header, *cells])
 
 
-def rows_by_language_pair(whole: Mapping[str, Any]) -> list[dict[str, object]]:
-    """Return a row for each language pair and metric of a result as a dict."""
-    return [
-        {"lang_pair": language_pair, "metric": metric, **flatten(values)}
-        for language_pair, of_pair in whole["language_pairs"].items()
-        for metric, values in of_pair["metrics"].items()
-    ]
+class Result(ABC):
+    """Something an evaluation found, which can be written as a table or as JSON."""
+
+    __slots__ = ()
+    FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv")
+
+    def table(self, table_format: TableFormat = "text") -> str:
+        """Write a table, without a line end after its last line.
+
+        Args:
+            table_format: "text" for reading, "tsv" for a row for each result, with all digits, or "latex"; not every
+                result has all of them.
+
+        Raises:
+            InputError: there is no such format.
+            MissingExtraError: tabulate is not installed.
+        """
+        if table_format not in self.FORMATS:
+            raise InputError(f"There is no format {table_format!r}. Choose one of {', '.join(self.FORMATS)}.")
+        if table_format == "tsv":
+            return Table((), [*self._rows()]).tsv()
+        return "\n\n".join(self._blocks() if table_format == "text" else self._latex())
+
+    def to_json(self) -> str:
+        """Write one JSON object; a missing value is null."""
+        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `to_json` writes."""
+
+    @abstractmethod
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows of TSV."""
+
+    def _blocks(self) -> Iterator[str]:
+        """Yield the tables of text, with their titles and notes."""
+        raise NotImplementedError
+
+    def _latex(self) -> Iterator[str]:
+        raise NotImplementedError
 
 
-def flatten(values: Mapping[str, Any]) -> dict[str, object]:
-    """Return what is nested by names such as `ii_right` and `mrr_low`."""
-    flat: dict[str, object] = {}
+# How values are written.
+
+
+def number(digits: int, *, signed: bool = False, missing: str = MISSING) -> Format:
+    """Return a format of numbers with this many decimals, `signed` with a plus sign too."""
+    sign = "+" if signed else ""
+
+    def write(value: float | None) -> str:
+        return missing if value is None else f"{value:{sign}.{digits}f}"
+
+    return write
+
+
+def p_value(digits: int) -> Format:
+    """Return a format of p-values: no zero before the point, and a bound if all decimals are 0."""
+
+    def write(value: float | None) -> str:
+        if value is None:
+            return MISSING
+        return f"<.{'1':0>{digits}}" if value < 0.5 * 10**-digits else f"{value:.{digits}f}".removeprefix("0")
+
+    return write
+
+
+def count(value: int | None) -> str:
+    """Write a whole number, with a comma at the thousands."""
+    return MISSING if value is None else f"{value:,}"
+
+
+def percent(value: float) -> str:
+    """Write a proportion in percent."""
+    return f"{value:.1%}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Write a number of things, such as `3 systems`."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def with_notes(table: str, notes: Mapping[str, str]) -> str:
+    """Write below a table why values of these names are missing."""
+    return "\n".join([table, *(f"{name}: {reason}" for name, reason in notes.items() if reason)])
+
+
+def language_pair_title(language_pair: str, systems: Sequence[str], human_systems: Sequence[str]) -> str:
+    """Return the line above the table of a language pair."""
+    kind = "human system" if len(human_systems) == 1 else "human systems"
+    without = f", without the {kind} {', '.join(human_systems)}" if human_systems else ""
+    return f"{language_pair}: {plural(len(systems), 'system')}{without}"
+
+
+def rows_by_language_pair(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each language pair and metric of a result as a dict."""
+    for language_pair, of_pair in result["language_pairs"].items():
+        for metric, values in of_pair["metrics"].items():
+            yield {"lang_pair": language_pair, "metric": metric, **flatten(values)}
+
+
+def flatten(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested values under names such as `order_kept_n`, and the ends of intervals as `mrr_low`, `mrr_high`."""
+    flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            flat |= {f"{name}_{inner}": one for inner, one in value.items()}
+            flat |= {f"{name}_{inner}": nested for inner, nested in value.items()}
         elif name.endswith("_interval"):
             low, high = value or (None, None)
             flat |= {name.replace("interval", "low"): low, name.replace("interval", "high"): high}
         else:
             flat[name] = value
     return flat
-
-
-def to_tsv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Write rows as TSV, with the columns of all of them."""
-    header = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [["" if row.get(name) is None else str(row[name]) for name in header] for row in rows]
-    return "\n".join("\t".join(line) for line in [header, *cells])
-
-
-def with_notes(table: str, notes: Sequence[str]) -> str:
-    """Write notes below a table."""
-    return "\n".join([table, *(note for note in notes if note)])
-
-
-def language_pair_title(language_pair: str, systems: Sequence[str], people: Sequence[str]) -> str:
-    """Return the line above the table of a language pair."""
-    without = f", without {', '.join(people)}, who are people" if people else ""
-    return f"{language_pair}: {len(systems)} system{'s' * (len(systems) != 1)}{without}"
-
-
-def missing_note(name: str, reason: str) -> str:
-    """Return a note that gives the reason of a missing value, or nothing."""
-    return f"{name}: {reason}" if reason else ""
-
-
-def format_number(value: float | None, digits: int = 4) -> str:
-    """Write a number, or a dash for a missing one."""
-    return MISSING if value is None else f"{value:.{digits}f}"
-
-
-def format_p(value: float | None) -> str:
-    """Write a p-value without its leading zero."""
-    return "<.0001" if value is not None and value < 0.00005 else format_number(value).removeprefix("0")
-
-
-def format_signed(value: float | None) -> str:
-    """Write a number with its sign, or a dash for a missing one."""
-    return MISSING if value is None else f"{value:+.4f}"

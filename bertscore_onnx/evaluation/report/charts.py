@@ -1,14 +1,16 @@
-"""What drawings have in common: rows that share a scale, and the numbers below them."""
+"""The drawings of the report, in SVG: rows that share a scale, and a scatter plot."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.evaluation.comparison import MetricResult
-from bertscore_onnx.evaluation.report.wording import count, fixed, plural, score, signed
+from bertscore_onnx.evaluation.report.wording import fixed, score, signed
+from bertscore_onnx.evaluation.tables import count, plural
 
 # A scale from numbers to places on a drawing, with round numbers as its ticks.
 
@@ -37,7 +39,7 @@ class Scale:
         return f"{100 * self.share(value):.2f}%"
 
     def ticks(self, most: int = 6) -> list[tuple[float, str]]:
-        """Return round numbers within the scale, at most as many as asked for, with their texts."""
+        """Return round numbers within the scale, at most `most`, with their texts."""
         exponent = math.floor(math.log10((self.high - self.low) / most))
         for power in (exponent, exponent + 1):
             for factor in (1, 2, 5):
@@ -71,27 +73,18 @@ class Drawing:
     """The same for those who cannot see it; still to be escaped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Strip:
-    """One row of a chart."""
-
-    name: str
-    note: str
-    drawing: Drawing
+Chart = dict[str, Any]
+"""Rows below each other, and the axis below them: SVG elements with the numbers of the scale."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Rows below each other."""
-
-    strips: tuple[Strip, ...]
-
-    axis: str
-    """SVG elements of the row below them: the numbers of the scale."""
+def chart(rows: Iterable[tuple[str, str, Drawing]], scale: Scale) -> Chart:
+    """Put rows of a name, a note and a drawing together."""
+    named = [{"name": name, "note": note, "drawing": drawing} for name, note, drawing in rows]
+    return {"rows": named, "axis": axis(scale)}
 
 
 def grid(scale: Scale) -> str:
-    """Return a line over the height of a strip for each tick."""
+    """Return a line over the height of a row for each tick."""
     places = [scale.percent(value) for value, _ in scale.ticks()]
     return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in places)
 
@@ -120,7 +113,7 @@ def distributions(metric: MetricResult) -> Chart:
     shares = [_shares(scores, scale) for _, scores, _ in rows]
     highest = max(float(one.max()) for one in shares)
     outlines = [_outline(one / highest) for one in shares]
-    strips = []
+    drawn = []
     for row, (name, scores, style) in enumerate(rows):
         low, middle, high = (float(value) for value in np.quantile(scores, [0.25, 0.5, 0.75]))
         text = f"Median {score(middle, metric)}, middle half {score(low, metric)} to {score(high, metric)}"
@@ -131,8 +124,8 @@ def distributions(metric: MetricResult) -> Chart:
             f'preserveAspectRatio="none"><path class="{style}" d="{outlines[row]}"/>{behind}</svg>'
             f'<line class="middle" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
         )
-        strips.append(Strip(name, "", Drawing(body, text)))
-    return Chart(tuple(strips), axis(scale))
+        drawn.append((name, "", Drawing(body, text)))
+    return chart(drawn, scale)
 
 
 def _shares(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
@@ -157,12 +150,12 @@ def intervals(metric: MetricResult) -> Chart:
     ends = [end for one in metric.systems for end in (one.mean - one.ci, one.score, one.mean + one.ci)]
     scale = scale_over(ends)
     baseline = metric.systems[0].score
-    strips = []
+    drawn = []
     for one in metric.systems:
         low, high = one.mean - one.ci, one.mean + one.ci
         text = f"Score {score(one.score, metric)}, 95 % interval {score(low, metric)} to {score(high, metric)}"
-        strips.append(Strip(one.name, "", Drawing(_row(scale, baseline, low, one.score, high), text)))
-    return Chart(tuple(strips), axis(scale))
+        drawn.append((one.name, "", Drawing(_row(scale, baseline, low, one.score, high), text)))
+    return chart(drawn, scale)
 
 
 def _row(scale: Scale, baseline: float, low: float, middle: float, high: float) -> str:
@@ -181,50 +174,27 @@ NORMAL_95 = 1.96
 """Standard errors on each side of a mean that make a 95 % interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeanDifference:
-    """Of the segments of one bucket."""
-
-    mean: float
-
-    half_width: float
-    """Of the 95 % interval; 0 where there is one segment."""
-
-    num_segments: int
-
-
 def length_differences(metric: MetricResult, systems: Sequence[int], lengths: Sequence[int]) -> list[Chart]:
-    """Draw a bar from zero to the mean difference of each bucket, with its 95 % interval; one scale serves all systems.
+    """Draw for each system a bar from zero to its mean difference to the baseline, by length of the reference.
 
-    The intervals are mean ± 1.96 standard errors; a bucket of one segment has none.
-
-    Args:
-        metric: what was found.
-        systems: the rows of those that are compared with the baseline.
-        lengths: of the reference of each segment, (segments,).
-
-    Returns:
-        A chart for each of these systems.
+    The intervals of 95 % are mean ± 1.96 standard errors; a bucket of one segment has none. One scale serves all
+    systems, which are rows of the scores.
     """
     characters = np.asarray(lengths)
     buckets = length_buckets(characters)
     names = [_range(int(characters[bucket].min()), int(characters[bucket].max())) for bucket in buckets]
     differences = [metric.segment_scores[row] - metric.segment_scores[0] for row in systems]
-    found = [[_mean_difference(system[bucket]) for bucket in buckets] for system in differences]
-    scale = scale_over([0, *(one.mean + sign * one.half_width for row in found for one in row for sign in (-1, 1))])
+    bars = [[(len(bucket), *_mean_interval(system[bucket])) for bucket in buckets] for system in differences]
+    scale = scale_over([0, *(end for row in bars for _, *ends in row for end in ends)])
     return [
-        Chart(tuple(_strip(metric, scale, *one) for one in zip(names, row, strict=True)), axis(scale)) for row in found
+        chart([_bar(metric, scale, name, *bar) for name, bar in zip(names, row, strict=True)], scale) for row in bars
     ]
 
 
 def length_buckets(lengths: NDArray[np.int_]) -> list[NDArray[np.int_]]:
     """Return the segments by length, in at most `NUM_BUCKETS` parts of about the same size; equal lengths are together.
 
-    Args:
-        lengths: (segments,), at least one.
-
-    Returns:
-        The segments of each part, from the shortest on; none is empty.
+    The shortest come first, and no part is empty.
     """
     edges = np.unique(np.quantile(lengths, np.arange(1, NUM_BUCKETS) / NUM_BUCKETS, method="lower"))
     bucket_of = np.searchsorted(edges, lengths, side="left")
@@ -235,28 +205,30 @@ def _range(low: int, high: int) -> str:
     return count(low) if low == high else f"{count(low)}–{count(high)}"
 
 
-def _mean_difference(differences: NDArray[np.float64]) -> MeanDifference:
+def _mean_interval(differences: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return the lower end, the mean and the upper end of a 95 % interval; of one segment the mean alone."""
     number, mean = len(differences), float(differences.mean())
     half_width = NORMAL_95 * float(differences.std(ddof=1)) / math.sqrt(number) if number > 1 else 0.0
-    return MeanDifference(mean, half_width, number)
+    return mean - half_width, mean, mean + half_width
 
 
-def _strip(metric: MetricResult, scale: Scale, name: str, found: MeanDifference) -> Strip:
-    low, high = found.mean - found.half_width, found.mean + found.half_width
-    text = f"Mean difference {signed(found.mean, metric)}"
-    if found.num_segments > 1:
+def _bar(
+    metric: MetricResult, scale: Scale, name: str, num_segments: int, low: float, mean: float, high: float
+) -> tuple[str, str, Drawing]:
+    text = f"Mean difference {signed(mean, metric)}"
+    if num_segments > 1:
         text += f", 95 % interval {signed(low, metric)} to {signed(high, metric)}"
-    style = "better" if (found.mean < 0) == metric.lower_is_better else "worse"
+    style = "better" if (mean < 0) == metric.lower_is_better else "worse"
     if low <= 0 <= high:
         style += " unsure"
-    left, right = sorted([scale.share(0), scale.share(found.mean)])
+    left, right = sorted([scale.share(0), scale.share(mean)])
     zero, x1, x2 = (scale.percent(value) for value in (0, low, high))
     body = (
         f'{grid(scale)}<rect class="{style}" x="{100 * left:.2f}%" width="{100 * (right - left):.2f}%" '
         f'y="28%" height="44%"/><line class="whisker" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>'
         f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
     )
-    return Strip(name, plural(found.num_segments, "segment"), Drawing(body, text))
+    return name, plural(num_segments, "segment"), Drawing(body, text)
 
 
 # The segment scores of a system against the baseline's: a dot for each segment.
@@ -276,12 +248,7 @@ CLASSES = ((1, "few"), (2, "some"), (5, "many"))
 
 
 def scatter(baseline: NDArray[np.float64], system: NDArray[np.float64], *, lower_is_better: bool) -> Drawing:
-    """Draw the baseline's score from left to right and the system's from bottom to top.
-
-    Args:
-        baseline, system: scores of the same segments, (segments,), at least one.
-        lower_is_better: whether the system is better below the diagonal.
-    """
+    """Draw the baseline's score from left to right and the system's from bottom to top; both are (segments,)."""
     scale = scale_over([*_ends(baseline), *_ends(system)])
     x, y = (np.rint(SIDE * scale.shares(scores)).astype(int) for scores in (baseline, system))
     cells, counts = np.unique(np.stack([x + LEFT, TOP + SIDE - y], axis=1), axis=0, return_counts=True)
@@ -320,6 +287,6 @@ def _ends(scores: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _dots(cells: NDArray[np.int_]) -> str:
-    """Return the path that has a point at each of these places, (dots, 2), each told from the one before."""
+    """Return the path that has a point at each of these places, (dots, 2), each relative to the one before."""
     steps = np.diff(cells, axis=0, prepend=[[0, 0]])
     return "".join(f"m{dx}{dy}h0" if dy < 0 else f"m{dx} {dy}h0" for dx, dy in steps.tolist())

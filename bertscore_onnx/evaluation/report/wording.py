@@ -1,18 +1,19 @@
-"""What a row of the table says in plain words."""
+"""The words and numbers of the report: verdicts, scores with as many digits as their metric has, and safe texts."""
 
 import math
 import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from bertscore_onnx.evaluation.comparison import DIGITS, SIGNIFICANT, Comparison, MetricResult, SystemResult, Test
+from bertscore_onnx.evaluation.comparison import SIGNIFICANT, Comparison, MetricResult, SystemResult, Test
+from bertscore_onnx.evaluation.tables import count, plural
 
-# How the report writes numbers: with as many digits as its metric is read with, and a true minus sign.
+# Numbers, with a true minus sign.
 
 
 def score(value: float, metric: MetricResult) -> str:
     """Return a score of this metric, or the half-width of an interval of them."""
-    return fixed(value, DIGITS.get(metric.name, 2))
+    return fixed(value, metric.digits)
 
 
 def signed(value: float, metric: MetricResult) -> str:
@@ -22,7 +23,7 @@ def signed(value: float, metric: MetricResult) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Return a number with this many decimals; what is rounded to zero has no sign."""
+    """Return a number with this many decimals, and no sign if it is rounded to zero."""
     text = f"{value:.{decimals}f}"
     if not text.strip("-0."):
         return text.lstrip("-")
@@ -45,27 +46,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def plural(number: int, noun: str) -> str:
-    """Return a number of things, such as `3 systems`."""
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
-
-
-def count(number: int) -> str:
-    """Return a whole number, with a comma at the thousands."""
-    return f"{number:,}"
-
-
-# Texts of users, made fit to stand in a page: what cannot be seen becomes visible, what is endless ends.
+# Texts of users, made fit for a page: invisible characters become visible, and long texts are cut.
 
 
 MAX_CHARACTERS = 2000
-"""Of a text that is shown; the report says how many more there are."""
+"""Of a text that is shown; the report states how many more there are."""
 
 FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
 
 
 def visible(text: str) -> str:
-    """Return a text in which control characters have a picture, and what is no character is U+FFFD.
+    """Return a text in which control characters have a picture, and invalid ones are U+FFFD.
 
     Line breaks and tabs stay. A page cannot hold the other control characters, nor UTF-8 half a surrogate pair.
     """
@@ -100,65 +91,62 @@ TESTS: dict[Test, tuple[str, str]] = {
     "bs": ("paired bootstrap", "resamples"),
     "ar": ("approximate randomization", "swaps"),
 }
-"""What a test is called, and what it draws."""
+"""The name of a test, and of its draws."""
 
 FEW_SEGMENTS = 30
 """With fewer segments the report warns."""
 
-Verdict = Literal["better", "worse", "unclear", "same"]
-"""Of a system against the baseline; `unclear` where luck may explain the difference."""
+Outcome = Literal["better", "worse", "unclear", "same"]
+"""Of a system against the baseline; `unclear` if luck may explain the difference."""
 
-LABELS: dict[Verdict, str] = {"better": "better", "worse": "worse", "unclear": "may be luck", "same": "no difference"}
-
-SYMBOLS: dict[Verdict, str] = {"better": "▲", "worse": "▼", "unclear": "≈", "same": "="}
+LABELS: dict[Outcome, str] = {"better": "better", "worse": "worse", "unclear": "may be luck", "same": "no difference"}
+SYMBOLS: dict[Outcome, str] = {"better": "▲", "worse": "▼", "unclear": "≈", "same": "="}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Verdict:
     """One system against the baseline."""
 
-    verdict: Verdict
-
+    name: Outcome
     sentence: str
-    """What follows the system's name; it holds the baseline's."""
-
+    """Follows the system's name, and holds the baseline's."""
     segments: str
     """On how many segments the system is better."""
 
     @property
     def label(self) -> str:
         """The verdict in two words."""
-        return LABELS[self.verdict]
+        return LABELS[self.name]
 
     @property
     def symbol(self) -> str:
         """The verdict in one character."""
-        return SYMBOLS[self.verdict]
+        return SYMBOLS[self.name]
 
 
-def read(metric: MetricResult, system: SystemResult) -> Reading | None:
+def verdict(metric: MetricResult, system: SystemResult) -> Verdict | None:
     """Put the comparison of a system with the baseline into words; None for the baseline itself.
 
-    Where all pairs were compared, p after Holm's correction decides.
+    If all pairs were compared, p after Holm's correction decides.
     """
     if system.delta is None or system.p is None:
         return None
     baseline, segments = isolated(metric.systems[0].name), _segments(system)
     if system.delta == 0:
-        return Reading("same", f"has the same score as {baseline}.", segments)
+        return Verdict("same", f"has the same score as {baseline}.", segments)
     corrected = corrected_p(metric, system)
     amount, p = score(abs(system.delta), metric), f"p {equals(system.p)}"
     if corrected is not None:
         p += f" ({p_value(corrected)} with Holm’s correction)"
-    found = verdict(metric, system.delta, system.p if corrected is None else corrected)
+    found = verdict_of(metric, system.delta, system.p if corrected is None else corrected)
     if found == "unclear":
         direction = "higher" if system.delta > 0 else "lower"
-        return Reading(found, f"scores {direction} than {baseline} by {amount}, {p}: this may be luck.", segments)
-    return Reading(found, f"is {found} than {baseline} by {amount}, {p}: unlikely to be luck.", segments)
+        return Verdict(found, f"scores {direction} than {baseline} by {amount}, {p}: this may be luck.", segments)
+    return Verdict(found, f"is {found} than {baseline} by {amount}, {p}: unlikely to be luck.", segments)
 
 
-def verdict(metric: MetricResult, delta: float, p: float) -> Verdict:
-    """Say how a system stands to another whose score is less by `delta`; one segment alone is always unclear."""
+def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
+    """Judge a system whose score is higher than another's by `delta`; one segment alone is always unclear."""
     if delta == 0:
         return "same"
     if p >= SIGNIFICANT or metric.segment_scores.shape[1] == 1:
@@ -167,13 +155,13 @@ def verdict(metric: MetricResult, delta: float, p: float) -> Verdict:
 
 
 def test_settings(comparison: Comparison) -> str:
-    """Return the test with what it was told."""
+    """Return the test with its settings."""
     test, draws = TESTS[comparison.test]
     return f"{test}, {count(comparison.num_resamples)} {draws}, seed {comparison.seed}"
 
 
 def warnings(comparison: Comparison) -> list[str]:
-    """Say what makes the tests of a comparison say less than they seem to."""
+    """Return what makes the tests of a comparison weaker than they seem."""
     found = []
     if (num_segments := len(comparison.references)) < FEW_SEGMENTS:
         found.append(
@@ -199,7 +187,7 @@ def corrected_p(metric: MetricResult, system: SystemResult) -> float | None:
 
 
 def _segments(system: SystemResult) -> str:
-    """Say on how many segments the system is better."""
+    """Return on how many segments the system is better."""
     won, lost, tied = system.won or 0, system.lost or 0, system.tied or 0
     if not won and not lost:
         return "No segment tells them apart."

@@ -76,7 +76,7 @@ def test_a_row_may_be_a_whole_system(run, table):
     metric = found["de-en"]["metrics"]["BLEU"]
     assert metric["segment"] is None
     assert metric["system"]["pearson"] == pytest.approx(np.corrcoef([1, 2, 4], [2, 3, 4])[0, 1])
-    assert metric["system"]["reasons"]["spa"] == "people judged whole systems alone, and it takes segments"
+    assert metric["system"]["reasons"]["spa"] == "only whole systems have human scores, and it takes segments"
 
 
 def test_columns_may_have_other_names(run, table):
@@ -258,7 +258,7 @@ def test_what_a_set_does_not_have_is_told_with_what_it_has(run, eval_set, option
             [("a", "A", "1", "1"), ("a", "A", "1", "1")],
             "line 3: the system 'A' occurs a second time for it, without a column of segments",
         ),
-        ("lang_pair system segment human BLEU", [("a", "A", "1", "", "1")], "people judged none of the 1 systems"),
+        ("lang_pair system segment human BLEU", [("a", "A", "1", "", "1")], "none of the 1 systems has a human score"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_told(run, table, header, rows, message):

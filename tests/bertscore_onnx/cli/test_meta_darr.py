@@ -82,7 +82,7 @@ def test_people_may_be_named(run, write):
 
 def test_the_table_to_read_names_reasons(run, write):
     result = run("meta", write("table.tsv", TABLE), "--task", "darr", "--score", "m")
-    assert "cs-en: 2 systems, without Human-A, who are people" in result.stdout
+    assert "cs-en: 2 systems, without the human system Human-A" in result.stdout
     assert "m: no two outputs of a segment are far enough apart in the judgements" in result.stdout
 
 

@@ -27,30 +27,31 @@ def write_rows(write):
 def test_json_has_conditions_and_categories(run, write_rows):
     result = run("meta", write_rows(ROWS), "--task", "phenomena", "--metric", "chrf", "--min-examples", "1", "--json")
     chrf = json.loads(result.stdout)["metrics"]["chrf"]
-    assert {name: one["n"] for name, one in chrf["conditions"].items()} == {"i": 2, "ii": 1, "iii": 2}
-    assert chrf["conditions"]["iii"]["right"] == 2
+    numbers = {name: check["n"] for name, check in chrf["checks"].items()}
+    assert numbers == {"mean_good": 2, "all_good_above_bad": 1, "order_kept": 2}
+    assert chrf["checks"]["order_kept"]["right"] == 2
     assert {name: {*conditions} for name, conditions in chrf["categories"].items()} == {
-        "negation": {"i", "ii", "iii"},
-        "number": {"i", "iii"},
+        "negation": {"mean_good", "all_good_above_bad", "order_kept"},
+        "number": {"mean_good", "order_kept"},
     }
 
 
 def test_a_model_scores_texts(run, write_rows, tiny_bundle):
     result = run("meta", write_rows(ROWS), "--task", "phenomena", "-m", tiny_bundle, "--device", "cpu", "--json")
-    assert json.loads(result.stdout)["metrics"]["bertscore"]["conditions"]["i"]["n"] == 2
+    assert json.loads(result.stdout)["metrics"]["bertscore"]["checks"]["mean_good"]["n"] == 2
 
 
 def test_the_table_to_read_explains_the_conditions(run, write_rows):
     result = run("meta", write_rows(ROWS[1:2]), "--task", "phenomena", "--metric", "ter", "chrf")
     assert "ter (nrefs:1|" in result.stdout
-    assert "ii: no example has the outputs that this condition compares" in result.stdout
+    assert "all_good_above_bad: no example has the outputs that this check compares" in result.stdout
     assert "5 examples are not shown" in result.stdout
 
 
 def test_tsv_has_a_row_for_each_category(run, write_rows):
     arguments = ("--task", "phenomena", "--metric", "chrf", "--min-examples", "1", "--tsv")
     rows = [*csv.DictReader(run("meta", write_rows(ROWS), *arguments).stdout.splitlines(), delimiter="\t")]
-    assert [(row["category"], row["i_n"], row["iii_right"]) for row in rows] == [
+    assert [(row["category"], row["mean_good_n"], row["order_kept_right"]) for row in rows] == [
         ("(all)", "2", "2"),
         ("negation", "1", "1"),
         ("number", "1", "1"),
@@ -129,5 +130,5 @@ def test_tq_autotest(run, write_rows, arguments, metric, right, percent):
         if one.good
     ]
     result = run("meta", write_rows(rows), "--task", "phenomena", *arguments, "--json")
-    condition = json.loads(result.stdout)["metrics"][metric]["conditions"]["ii"]
+    condition = json.loads(result.stdout)["metrics"][metric]["checks"]["all_good_above_bad"]
     assert (condition["right"], condition["n"], round(100 * condition["share"], 1)) == (right, 163, percent)

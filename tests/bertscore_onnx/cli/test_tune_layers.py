@@ -114,7 +114,7 @@ def test_rows_of_json_lines_may_have_several_references_and_no_language_pair(tun
         ),
         (tsv(header="lang_pair\tcandidate\treference\thumans\n"), "there is no column 'human' or 'human_score'"),
         (tsv(ROWS[:1]), "cs-en: 1 judged, and a correlation needs two"),
-        (tsv([(*row[:3], 1) for row in ROWS]), "cs-en: people's scores are constant"),
+        (tsv([(*row[:3], 1) for row in ROWS]), "cs-en: the human scores are constant"),
         (HEADER, "no rows"),
         ("", "is empty"),
     ],
@@ -128,8 +128,8 @@ def test_a_table_that_cannot_be_used_says_why(tune, write, content, message):
 def test_judgements_that_are_all_the_same_in_a_pair_are_told(tune, write):
     rows = [*ROWS[:6], ("fi-en", "a", "b", 1), ("fi-en", "b", "a", 1)]
     result = tune("--json", judgements=write("constant.tsv", tsv(rows)))
-    assert "Warning: fi-en is left out of all means: people's scores are constant." in result.stderr
-    assert json.loads(result.stdout)["language_pairs"]["fi-en"]["left_out"] == "people's scores are constant"
+    assert "Warning: fi-en is left out of all means: the human scores are constant." in result.stderr
+    assert json.loads(result.stdout)["language_pairs"]["fi-en"]["left_out"] == "the human scores are constant"
 
 
 def test_judgements_the_wrong_way_round_are_told(tune, all_layers_bundle, write):

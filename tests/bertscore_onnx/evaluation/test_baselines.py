@@ -1,0 +1,320 @@
+"""Baselines: drawing pairs, measuring, and writing into a bundle."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from scipy.stats import sem
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
+from bertscore_onnx.bundle.catalogue import read_baseline_file
+from bertscore_onnx.errors import BaselineError, BundleError, InputError
+from bertscore_onnx.evaluation import baselines as measurement
+from bertscore_onnx.evaluation import baselines as pairs
+from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, draw_pairs, short_texts, write_baseline
+from bertscore_onnx.evaluation.percentiles import percentile
+from bertscore_onnx.hub.source import Origin, add_origin
+from tests.support.scores import WORDS
+
+TEXTS = [f"text {number}" for number in range(21)]
+
+
+def test_texts_are_stripped_and_have_fewer_words_than_the_bound():
+    lines = [" one two\n", "", "  ", "one two three", "one  two", "一二三四五六"]
+    assert short_texts(lines, max_words=3) == ["one two", "一二三四五六"]
+    assert short_texts(["w " * 31, "w " * 32]) == [("w " * 31).strip()]
+
+
+def test_lines_beyond_the_first_million_are_not_read(monkeypatch):
+    monkeypatch.setattr(pairs, "MAX_LINES", 3)
+    lines = iter(["", "a", "b", "c"])
+    assert short_texts(lines) == ["a", "b"]
+    assert list(lines) == ["c"]
+
+
+def test_pairs_are_those_that_bert_score_draws_after_the_same_seed():
+    np.random.seed(7)
+    samples = np.random.choice(range(len(TEXTS)), size=(2, len(TEXTS) // 2), replace=False)
+    assert draw_pairs(TEXTS, None, 7) == [(TEXTS[one], TEXTS[other]) for one, other in samples.T]
+
+
+def test_no_text_is_drawn_twice_and_fewer_pairs_are_the_first_of_them():
+    drawn = draw_pairs(TEXTS, None, 1)
+    assert len({text for pair in drawn for text in pair}) == 20
+    assert draw_pairs(TEXTS, 4, 1) == drawn[:4]
+    assert draw_pairs(TEXTS, None, 2) != drawn
+
+
+def test_the_draw_leaves_the_callers_generator_alone():
+    np.random.seed(3)
+    expected = np.random.random()
+    np.random.seed(3)
+    draw_pairs(TEXTS, None, 7)
+    assert np.random.random() == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "num_pairs", "seed", "message"),
+    [
+        (TEXTS[:3], None, 0, "3 of the texts are short enough and not blank; expected 4 or more"),
+        ([], None, 0, "0 of the texts are short"),
+        (TEXTS, 11, 0, "11 pairs were asked for, and 21 texts make 10 at most"),
+        (TEXTS, 1, 0, "num_pairs is 1; expected 2 or more"),
+        (TEXTS, None, -1, "seed is -1"),
+        (TEXTS, None, 2**32, "seed is 4294967296"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(texts, num_pairs, seed, message):
+    with pytest.raises(InputError, match=message):
+        draw_pairs(texts, num_pairs, seed)
+
+
+def test_a_bound_without_words_is_refused():
+    with pytest.raises(InputError, match="max_words is 1"):
+        short_texts(TEXTS, 1)
+
+
+RNG = np.random.default_rng(0)
+CORPUS = [" ".join(RNG.choice(WORDS.split(), size=RNG.integers(1, 9))) for _ in range(101)]
+
+
+@pytest.fixture(scope="module")
+def scorer(all_layers_bundle):
+    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
+        yield scorer
+
+
+@pytest.fixture(scope="module")
+def measured(scorer):
+    return compute_baseline(scorer, CORPUS, seed=5)
+
+
+@pytest.fixture(scope="module")
+def scores(scorer):
+    """P, R and F of the same pairs, (3, layers, pairs)."""
+    candidates, references = zip(*draw_pairs(short_texts(CORPUS), None, 5), strict=True)
+    return np.stack(scorer.score(candidates, references)).astype(np.float64)
+
+
+def test_each_layer_has_the_mean_its_standard_error_and_the_quantiles(measured, scores):
+    assert [layer.layer for layer in measured.layers] == [0, 1, 2, 3]
+    for number, layer in enumerate(measured.layers):
+        mean, error = layer.mean, layer.standard_error
+        assert [mean.precision, mean.recall, mean.f1] == pytest.approx(scores[:, number].mean(axis=1), abs=1e-6)
+        assert [error.precision, error.recall, error.f1] == pytest.approx(sem(scores[:, number], axis=1), abs=1e-6)
+        assert layer.f1_quantiles == pytest.approx(np.percentile(scores[2, number], range(101)), abs=1e-5)
+    assert (measured.num_pairs, measured.precision) == (50, "fp32")
+    errors = [error for one in measured.layers for error in (one.standard_error.precision, one.standard_error.recall)]
+    assert measured.largest_standard_error >= max(errors)
+
+
+def test_the_same_seed_gives_the_same(scorer, measured):
+    assert compute_baseline(scorer, CORPUS, seed=5) == measured
+    assert compute_baseline(scorer, CORPUS, seed=6).layers != measured.layers
+
+
+def test_a_bundle_of_one_layer_gets_that_one(tiny_bundle, measured):
+    with BERTScorer(tiny_bundle, device="cpu") as one:
+        [layer] = compute_baseline(one, CORPUS, seed=5).layers
+    assert layer.layer == 2
+    assert layer.mean.f1 == pytest.approx(measured.layers[2].mean.f1, abs=1e-6)
+
+
+def test_it_is_written_as_a_file_that_rescaling_reads(measured, tmp_path):
+    path = tmp_path / "baseline.csv"
+    path.write_text(measured.to_csv())
+    assert path.read_text().splitlines()[0] == "LAYER,P,R,F"
+    found = read_baseline_file(path, 3)
+    assert found.f1 == pytest.approx(measured.layers[3].mean.f1, abs=1e-8)
+
+
+def test_json_has_all_of_it(measured):
+    content = json.loads(measured.to_json())
+    assert [layer["layer"] for layer in content["layers"]] == [0, 1, 2, 3]
+    assert content["layers"][1]["f1"] == measured.layers[1].mean.f1
+    assert content["layers"][1]["standard_error"]["recall"] == measured.layers[1].standard_error.recall
+    assert len(content["layers"][1]["f1_quantiles"]) == 101
+    assert (content["pairs"], content["seed"], content["max_words"]) == (50, 5, 32)
+
+
+def test_it_stops_once_the_standard_errors_are_small_enough(scorer, monkeypatch):
+    monkeypatch.setattr(measurement, "PAIRS_BETWEEN_CHECKS", 10)
+    full = compute_baseline(scorer, CORPUS, seed=5, tolerance=0)
+    assert full.num_pairs == 50
+    early = compute_baseline(scorer, CORPUS, seed=5, tolerance=full.largest_standard_error * 1.5)
+    assert 10 <= early.num_pairs < 50
+    assert early.num_pairs % 10 == 0
+    assert early.largest_standard_error < full.largest_standard_error * 1.5
+    assert early.layers == compute_baseline(scorer, CORPUS, seed=5, num_pairs=early.num_pairs, tolerance=0).layers
+
+
+def test_texts_that_are_all_alike_have_no_baseline(scorer):
+    with pytest.raises(InputError, match="All pairs score 1"):
+        compute_baseline(scorer, ["a cat sat"] * 8)
+
+
+def test_a_scorer_that_weighs_or_rescales_is_refused(scorer, baseline_path):
+    with scorer.with_idf(True, CORPUS) as weighted, pytest.raises(InputError, match="measured without both"):
+        compute_baseline(weighted, CORPUS)
+    with (
+        scorer.with_rescaling(baseline_path=baseline_path) as rescaled,
+        pytest.raises(InputError, match="measured without both"),
+    ):
+        compute_baseline(rescaled, CORPUS)
+
+
+@pytest.mark.parametrize("tolerance", [-1, float("nan")])
+def test_a_tolerance_that_is_none_is_refused(scorer, tolerance):
+    with pytest.raises(InputError, match="tolerance is"):
+        compute_baseline(scorer, CORPUS, tolerance=tolerance)
+
+
+SHORT_RNG = np.random.default_rng(1)
+SHORT_TEXTS = [" ".join(SHORT_RNG.choice(WORDS.split(), size=6)) for _ in range(60)]
+PAIR = ["the cat sat"], ["a cat sat on the mat"]
+
+
+@pytest.fixture(scope="module")
+def measured_into_bundle(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        return compute_baseline(scorer, SHORT_TEXTS)
+
+
+@pytest.fixture
+def bundle(tiny_bundle, tmp_path):
+    return shutil.copytree(tiny_bundle, tmp_path / "bundle")
+
+
+def test_the_bundle_rescales_with_it_and_its_signature_follows(bundle, measured_into_bundle):
+    before = read_manifest(bundle).digest
+    sealed = write_baseline(bundle, measured_into_bundle, "EN")
+    assert open_bundle(bundle, verify=True).manifest == sealed
+    assert sealed.digest != before
+    with BERTScorer(bundle, device="cpu", lang="en", rescale_with_baseline=True) as scorer:
+        assert (scorer.signature.rescale, scorer.signature.bundle) == ("en", sealed.digest[:12])
+        raw = scorer.with_rescaling().score(*PAIR).F[0]
+        mean = measured_into_bundle.layers[0].mean.f1
+        assert scorer.score(*PAIR).F[0] == pytest.approx((raw - mean) / (1 - mean), abs=1e-5)
+
+
+def test_baselines_of_other_languages_stay_and_one_of_the_same_is_replaced(bundle, measured_into_bundle):
+    first = write_baseline(bundle, measured_into_bundle, "de")
+    second = write_baseline(bundle, measured_into_bundle, "en")
+    assert second.baselines == {"de": first.baselines["de"], "en": first.baselines["de"]}
+    assert list(second.unrelated_scores) == ["de", "en"]
+    assert write_baseline(bundle, measured_into_bundle, "en") == second
+
+
+def test_the_scorer_knows_what_unrelated_pairs_score_as_it_scores_them(bundle, measured_into_bundle):
+    write_baseline(bundle, measured_into_bundle, "en")
+    quantiles = measured_into_bundle.layers[0].f1_quantiles
+    with BERTScorer(bundle, device="cpu") as scorer:
+        assert scorer.unrelated_scores() == pytest.approx(quantiles)
+        assert scorer.unrelated_scores("EN") == pytest.approx(quantiles)
+        assert scorer.unrelated_scores("de") is None
+        with scorer.with_idf(True, SHORT_TEXTS) as weighted:
+            assert weighted.unrelated_scores() is None
+        with scorer.with_rescaling("en") as rescaled:
+            raw = percentile(scorer.score(*PAIR).F, scorer.unrelated_scores())
+            assert percentile(rescaled.score(*PAIR).F, rescaled.unrelated_scores()) == pytest.approx(raw, abs=1e-3)
+    write_baseline(bundle, measured_into_bundle, "de")
+    with BERTScorer(bundle, device="cpu") as scorer:
+        assert scorer.unrelated_scores() is None
+        with scorer.with_rescaling("de") as rescaled:
+            assert rescaled.unrelated_scores() is not None
+
+
+def test_a_bundle_that_was_not_measured_knows_nothing(scorer):
+    assert scorer.unrelated_scores() is None
+    assert scorer.unrelated_scores("en") is None
+
+
+def test_all_layers_have_theirs(all_layers_bundle, tmp_path):
+    bundle = shutil.copytree(all_layers_bundle, tmp_path / "all")
+    with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:
+        write_baseline(bundle, compute_baseline(scorer, SHORT_TEXTS), "en")
+    with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:
+        assert scorer.unrelated_scores("en").shape == (4, 101)
+
+
+def test_a_scorer_that_is_open_goes_on_as_it_is(bundle, measured_into_bundle):
+    with BERTScorer(bundle, device="cpu") as scorer:
+        before = scorer.score(*PAIR).F, scorer.signature
+        write_baseline(bundle, measured_into_bundle, "en")
+        scorer.bundle.check_unchanged()
+        assert (scorer.score(*PAIR).F, scorer.signature) == before
+        with pytest.raises(BaselineError, match="no baseline for 'en'"):
+            scorer.with_rescaling("en")
+
+
+def test_the_card_that_the_export_wrote_follows_and_one_of_somebody_else_stays(bundle, measured_into_bundle):
+    sealed = write_baseline(bundle, measured_into_bundle, "en")
+    card = (bundle / "README.md").read_text(encoding="utf-8")
+    assert "| baselines | en |" in card
+    assert card.count(sealed.digest) == 1
+    assert f"bundle:{sealed.digest[:12]}" in card
+    (bundle / "README.md").write_text("| baselines | none |")
+    write_baseline(bundle, measured_into_bundle, "de")
+    assert (bundle / "README.md").read_text() == "| baselines | none |"
+
+
+def test_no_other_file_is_left(bundle, measured_into_bundle):
+    before = sorted(bundle.iterdir())
+    write_baseline(bundle, measured_into_bundle, "en")
+    assert sorted(bundle.iterdir()) == before
+
+
+def test_a_failure_leaves_the_manifest_that_was_there(bundle, measured_into_bundle, monkeypatch):
+    before = (bundle / "bertscore.json").read_bytes()
+
+    def refuse(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(BundleError, match=r"cannot be changed \(No space left on device\).*--baseline-path"):
+        write_baseline(bundle, measured_into_bundle, "en")
+    assert (bundle / "bertscore.json").read_bytes() == before
+    assert not [file for file in bundle.iterdir() if file.name.startswith(".")]
+
+
+def test_a_bundle_that_was_pulled_stays_as_it_is(bundle, measured_into_bundle):
+    add_origin(bundle, Origin("hf://org/repo", None, "", None))
+    with pytest.raises(BundleError, match="was pulled from hf://org/repo, and stays as it is there"):
+        write_baseline(bundle, measured_into_bundle, "en")
+
+
+def test_a_manifest_that_is_a_link_into_a_cache_stays(bundle, tmp_path):
+    (bundle / "bertscore.json").rename(tmp_path / "blob")
+    (bundle / "bertscore.json").symlink_to(tmp_path / "blob")
+    with pytest.raises(BundleError, match="is a link, as in a cache"):
+        check_bundle(bundle, "en")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_is_read_only_is_told(bundle):
+    bundle.chmod(0o555)
+    try:
+        with pytest.raises(BundleError, match="cannot be changed"):
+            check_bundle(bundle, "en")
+    finally:
+        bundle.chmod(0o755)
+
+
+def test_a_language_that_is_no_code_is_refused(bundle):
+    with pytest.raises(InputError, match="expected a language code, 'en'"):
+        check_bundle(bundle, "english")
+
+
+def test_a_baseline_of_other_layers_is_refused(all_layers_bundle, tmp_path, measured_into_bundle):
+    bundle = shutil.copytree(all_layers_bundle, tmp_path / "all")
+    with pytest.raises(InputError, match=r"one of layers \[2\], and the bundle .* has \[0, 1, 2, 3\]"):
+        write_baseline(bundle, measured_into_bundle, "en")
+
+
+def test_a_manifest_without_the_field_keeps_its_digest(tiny_bundle):
+    content = json.loads((tiny_bundle / "bertscore.json").read_bytes())
+    assert "unrelated" not in content
+    assert read_manifest(tiny_bundle).digest == content["digest"]

@@ -1,0 +1,174 @@
+"""Checks of challenge sets: of scores, and of texts that metrics score; TQ-AutoTest as in the paper."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation.challenge_sets import ChallengeExample, check_challenges, evaluate_challenge_set
+from bertscore_onnx.evaluation.correlation import Measure
+from tests.support.metaeval import needs_metaeval, tq_autotest
+
+
+def test_a_good_output_is_right_only_above_every_bad_one():
+    result = check_challenges(["a"] * 4, np.array([0.9, 0.9, 0.9, 0.9]), [[0.8, 0.1], [0.95], [0.9], []])
+    assert result.checks["all_good_above_bad"] == Measure(1 / 3, 3)  # above; below; tied; nothing to compare
+
+
+def test_the_mean_of_good_outputs_is_over_those_there_are():
+    result = check_challenges(["a"] * 3, np.array([0.5, np.nan, 1.0]), [[], [], []])
+    assert result.checks["mean_good"] == Measure(0.75, 2)
+
+
+def test_bad_outputs_are_right_only_where_they_fall():
+    result = check_challenges(["a"] * 4, np.full(4, np.nan), [[0.8, 0.4, 0.2], [0.8, 0.8], [0.2, 0.4], [0.5]])
+    assert result.checks["order_kept"] == Measure(1 / 3, 3)
+
+
+def test_small_categories_count_but_are_not_shown():
+    result = check_challenges(["big"] * 5 + ["small"], np.ones(6), [[0.5]] * 4 + [[2.0]] * 2)
+    assert result.categories["big"]["all_good_above_bad"] == Measure(0.8, 5)
+    assert "small" not in result.categories
+    assert result.checks["all_good_above_bad"].value == 4 / 6
+
+
+def test_a_condition_that_fits_no_example_has_no_value():
+    result = check_challenges(["a"], np.array([1.0]), [[]])
+    check = result.checks["order_kept"]
+    assert (check.n, check.value, result.categories) == (0, None, {})
+    assert check.reason
+
+
+def test_lengths_are_checked():
+    with pytest.raises(InputError, match="2 categories, 1 rows of good scores and 1 rows of bad"):
+        check_challenges(["a", "b"], np.ones(1), [[]])
+
+
+def test_scores_are_checked():
+    with pytest.raises(InputError, match="Example 1"):
+        check_challenges(["a", "b"], np.ones(2), [[], [np.nan]])
+
+
+pytest.importorskip("sacrebleu")
+
+EXAMPLES = [
+    ChallengeExample("negation", "the cat is not here", ["the cat is not there"], ["the cat is here", "a dog"]),
+    ChallengeExample("negation", "he never sleeps", ["he does not sleep"], ["he never eats"]),
+    ChallengeExample("number", "two red cats", [], ["two red dogs", "ten blue dogs"]),
+    ChallengeExample("number", "three cats", ["three cats"], []),
+    ChallengeExample("number", "four cats"),
+]
+
+
+def test_conditions_are_asked_of_the_examples_that_have_what_they_need():
+    metric = evaluate_challenge_set(EXAMPLES, metrics=["chrf"], min_examples=1).metrics["chrf"]
+    assert [check.n for check in metric.checks.values()] == [3, 2, 2]
+    assert metric.checks["order_kept"].value == 1
+    assert metric.categories["number"]["mean_good"] == Measure(100.0, 1)
+
+
+def test_progress_is_shown_where_it_is_asked_for(tiny_bundle, capsys):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        evaluate_challenge_set(EXAMPLES, scorer=scorer)
+        assert capsys.readouterr().err == ""
+        evaluate_challenge_set(EXAMPLES, scorer=scorer, verbose=True)
+    assert "100%" in capsys.readouterr().err
+
+
+def test_scores_are_those_of_sacrebleu():
+    from sacrebleu.metrics import CHRF
+
+    metric = evaluate_challenge_set(EXAMPLES[:1], metrics={"chrf": {"word_order": 2}}).metrics["chrf"]
+    expected = CHRF(word_order=2).sentence_score(EXAMPLES[0].good[0], [EXAMPLES[0].reference]).score
+    assert metric.checks["mean_good"].value == pytest.approx(expected, abs=1e-9)
+    assert "nw:2" in metric.signature
+
+
+def test_fewer_errors_are_better_and_shown_as_they_are():
+    example = ChallengeExample("x", "the cat sat", ["the cat sat down"], ["a dog"])
+    metric = evaluate_challenge_set([example], metrics=["ter"], min_examples=1).metrics["ter"]
+    assert metric.checks["all_good_above_bad"].value == 1
+    assert metric.checks["mean_good"].value == pytest.approx(100 / 3)
+    assert metric.categories["x"]["mean_good"].value == pytest.approx(100 / 3)
+
+
+def test_bertscore_is_that_of_the_scorer(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        result = evaluate_challenge_set(EXAMPLES, scorer=scorer)
+        expected = scorer.score(
+            ["the cat is not there", "he does not sleep", "three cats"],
+            ["the cat is not here", "he never sleeps", "three cats"],
+        ).F
+    assert result.metrics["bertscore"].checks["mean_good"].value == pytest.approx(
+        float(expected.mean(dtype=float)), abs=1e-6
+    )
+    assert result.metrics["bertscore"].signature == str(scorer.signature)
+
+
+def test_each_of_several_good_translations_has_to_beat_the_bad_ones():
+    close, far = "the cat is not there", "felines are absent"
+    right = ChallengeExample("x", "the cat is not here", [close], ["the cat is here somewhere else"])
+    wrong = ChallengeExample("x", "the cat is not here", [close, far], ["the cat is here somewhere else"])
+    metric = evaluate_challenge_set([right, wrong], metrics=["chrf"]).metrics["chrf"]
+    assert metric.checks["all_good_above_bad"] == Measure(0.5, 2)
+
+
+def test_references_may_be_several():
+    example = ChallengeExample("x", ["no", "the cat"], ["the cat"], ["a dog"])
+    metric = evaluate_challenge_set([example], metrics=["chrf"]).metrics["chrf"]
+    assert metric.checks["mean_good"].value == 100
+
+
+def test_json_has_shares_and_reasons():
+    result = evaluate_challenge_set(EXAMPLES[3:], metrics=["chrf"], min_examples=1).to_dict()
+    chrf = json.loads(json.dumps(result, allow_nan=False))["metrics"]["chrf"]
+    assert chrf["checks"]["mean_good"] == {"mean": 100.0, "n": 1}
+    assert chrf["checks"]["all_good_above_bad"]["share"] is None
+    assert chrf["checks"]["all_good_above_bad"]["reason"]
+    assert chrf["categories"] == {"number": {"mean_good": {"mean": 100.0, "n": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        (["blue"], "no metric 'blue' here. Did you mean bleu"),
+        ([], "no metrics"),
+        (["bertscore"], "needs a scorer"),
+        ({"bertscore": {"word_order": 2}}, "has no options"),
+    ],
+)
+def test_metrics_are_checked(metrics, message):
+    with pytest.raises(InputError, match=message):
+        evaluate_challenge_set(EXAMPLES, metrics=metrics)
+
+
+def test_a_scorer_of_all_layers_is_refused(all_layers_bundle):
+    with (
+        BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer,
+        pytest.raises(InputError, match="scored by one layer"),
+    ):
+        evaluate_challenge_set(EXAMPLES, scorer=scorer)
+
+
+def test_there_is_to_be_something_to_score():
+    with pytest.raises(InputError, match="1 examples, and no good or bad translation"):
+        evaluate_challenge_set(EXAMPLES[4:], metrics=["bleu"])
+
+
+@needs_metaeval
+@pytest.mark.parametrize(
+    ("metric", "options", "right"),
+    [
+        ("bleu", {"smooth_method": "none"}, 59),
+        ("bleu", {}, round(0.552 * 163)),
+        ("chrf", {}, round(0.644 * 163)),
+        ("chrf", {"word_order": 2}, round(0.626 * 163)),
+    ],
+)
+def test_tq_autotest(metric, options, right):
+    examples = [ChallengeExample(one.category, one.good[0], one.good[1:], one.bad) for one in tq_autotest() if one.good]
+    result = evaluate_challenge_set(examples, metrics={metric: options}).to_dict()["metrics"][metric]
+    above = result["checks"]["all_good_above_bad"]
+    assert (above["right"], above["n"]) == (right, 163)

@@ -1,0 +1,311 @@
+"""Correlation, pairwise accuracy and tie calibration, against scipy and plain loops."""
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx.evaluation.correlation import (
+    average,
+    correlate,
+    correlate_pairs,
+    outliers,
+    pairwise_accuracy,
+    soft_pairwise_accuracy,
+    superiority,
+    system_means,
+    tie_calibrated_accuracy,
+)
+from bertscore_onnx.evaluation.metric_tests import williams
+
+ORACLES = {
+    "pearson": stats.pearsonr,
+    "spearman": stats.spearmanr,
+    "kendall_b": stats.kendalltau,
+    "kendall_c": lambda human, metric: stats.kendalltau(human, metric, variant="c"),
+}
+
+
+@pytest.fixture
+def scores():
+    """Judgements with ties and gaps of 6 systems × 30 segments, and a metric's scores."""
+    rng = np.random.default_rng(7)
+    human = rng.integers(0, 6, (6, 30)).astype(np.float64)
+    metric = (human + rng.normal(scale=3, size=human.shape)).round()
+    human[rng.random(human.shape) < 0.2] = np.nan
+    return human, metric
+
+
+@pytest.mark.parametrize("coefficient", ORACLES)
+def test_all_judged_pairs_at_once(scores, coefficient):
+    human, metric = scores
+    is_judged = ~np.isnan(human)
+    measure = correlate(human, metric, coefficient=coefficient)
+    assert measure.value == pytest.approx(
+        ORACLES[coefficient](human[is_judged], metric[is_judged]).statistic, abs=1e-12
+    )
+    assert measure.n == is_judged.sum()
+
+
+@pytest.mark.parametrize("by", ["segment", "system"])
+@pytest.mark.parametrize("coefficient", ORACLES)
+def test_the_mean_of_groups(scores, coefficient, by):
+    human, metric = (matrix.T if by == "segment" else matrix for matrix in scores)
+    expected = [
+        ORACLES[coefficient](row[~np.isnan(row)], other[~np.isnan(row)]).statistic
+        for row, other in zip(human, metric, strict=True)
+    ]
+    measure = correlate(*scores, coefficient=coefficient, by=by)
+    assert measure.value == pytest.approx(np.mean(expected), abs=1e-12)
+    assert measure.groups == len(expected)
+
+
+def test_groups_without_a_value_are_left_out_and_counted():
+    human = np.array([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0], [1.0, np.nan, np.nan]])
+    measure = correlate(human, np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]), by="system")
+    assert (measure.value, measure.n, measure.groups, measure.left_out) == (pytest.approx(1), 3, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("human", "metric", "reason"),
+    [
+        ([0.1, 0.1, 0.1], [1, 2, 3], "the human scores are constant"),
+        ([1, 2, 3], [0.1, 0.1, 0.1], "the metric's scores are constant"),
+        ([1, np.nan, np.nan], [1, 2, 3], "1 judged, and a correlation needs two"),
+    ],
+)
+def test_no_value_says_why(human, metric, reason):
+    measure = correlate_pairs(np.array(human), np.array(metric))
+    assert (measure.value, measure.reason) == (None, reason)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_squares_neither_vanish_nor_overflow(scale):
+    human, metric = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 2.0])
+    expected = stats.pearsonr(human, metric).statistic
+    assert correlate_pairs(scale * human, metric).value == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_mean_of_nothing_says_why():
+    nothing = correlate_pairs(np.ones(3), np.arange(3.0))
+    assert average([nothing, nothing]).reason == "no group has a value: the human scores are constant"
+
+
+def test_language_pairs_have_the_same_weight():
+    small = correlate_pairs(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    large = correlate_pairs(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0]))
+    assert average([small, large]).value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("human", "metric", "options", "message"),
+    [
+        (np.ones((2, 3)), np.ones((3, 2)), {}, r"\(2, 3\) and metric scores of shape \(3, 2\); expected both as"),
+        (np.ones((1, 2)), np.array([[1, np.nan]]), {}, "The metric gave no finite score at system 0, segment 1"),
+        (np.array([[1, np.inf]]), np.ones((1, 2)), {}, "People gave no finite score at system 0, segment 1"),
+        (np.ones((1, 2)), np.ones((1, 2)), {"by": "word"}, "There is no grouping 'word'; expected one of all, segment"),
+        (
+            np.ones((1, 2)),
+            np.ones((1, 2)),
+            {"coefficient": "r"},
+            "There is no coefficient 'r'; expected one of",
+        ),
+    ],
+)
+def test_bad_input(human, metric, options, message):
+    with pytest.raises(InputError, match=message):
+        correlate(human, metric, **options)
+
+
+def test_system_means_are_of_judged_segments():
+    assert system_means(np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]])).tolist() == [2, 5]
+
+
+def test_a_system_without_judgements_has_no_mean():
+    with pytest.raises(InputError, match=r"System 1 .* has no judged segment"):
+        system_means(np.array([[1.0], [np.nan]]))
+
+
+def test_outliers_are_far_from_the_median():
+    scores = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 2 + 2.49 * 1.4826, 2 + 10.0])
+    distance = np.abs(scores - np.median(scores))
+    expected = distance / stats.median_abs_deviation(scores, scale="normal") > 2.5
+    assert outliers(scores).tolist() == expected.tolist()
+    assert outliers(scores).tolist() == [False] * 6 + [True]
+
+
+def test_without_a_scale_nothing_is_an_outlier():
+    assert not outliers(np.array([1.0, 1.0, 1.0, 9.0])).any()
+
+
+def test_accuracy_is_pooled_over_language_pairs():
+    right = (np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
+    wrong = (np.array([1.0, 2.0]), np.array([2.0, 1.0]))
+    measure = pairwise_accuracy([right, wrong])
+    assert (measure.value, measure.n) == (3 / 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("human", "metric", "value"), [([1, 1], [2, 2], 1), ([1, 1], [2, 3], 0), ([1, 2], [3, 3], 0), ([1, 2], [3, 4], 1)]
+)
+def test_a_tie_agrees_with_a_tie_alone(human, metric, value):
+    assert pairwise_accuracy([(np.array(human), np.array(metric))]).value == value
+
+
+def test_unjudged_systems_are_left_out():
+    assert pairwise_accuracy([(np.array([1.0, np.nan, 2.0]), np.array([1.0, 9.0, 2.0]))]).n == 1
+
+
+@pytest.mark.parametrize("language_pairs", [[], [(np.array([1.0]), np.array([1.0]))]])
+def test_accuracy_of_no_pair_has_no_value(language_pairs):
+    measure = pairwise_accuracy(language_pairs)
+    assert (measure.value, measure.reason) == (None, "no language pair has two judged systems")
+
+
+def test_superiority_counts_permutations_as_a_loop_does():
+    scores = np.random.default_rng(1).integers(0, 4, (4, 9)).astype(np.float64)
+    signs = 2 * np.rint(np.random.default_rng(4).random((200, 9), dtype=np.float32)) - 1
+    p = superiority(scores, permutations=200)
+    for i, j in itertools.permutations(range(4), 2):
+        difference = scores[i] - scores[j]
+        assert p[i, j] == np.mean([(sign * difference).sum() >= difference.sum() for sign in signs])
+
+
+def test_superiority_does_not_depend_on_rounding():
+    tenths = np.random.default_rng(1).integers(0, 30, (4, 50))
+    assert np.array_equal(superiority(tenths * 0.1), superiority(tenths.astype(np.float64)))
+
+
+def test_superiority_is_near_the_exact_permutation_test():
+    scores = np.random.default_rng(2).normal(size=(2, 10))
+    difference = scores[0] - scores[1]
+    exact = np.mean([np.dot(sign, difference) >= difference.sum() for sign in itertools.product((-1, 1), repeat=10)])
+    p = superiority(scores, permutations=20_000)[0, 1]
+    assert abs(p - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000)
+
+
+def test_superiority_is_uniform_under_the_null():
+    p = []
+    for seed in range(400):
+        difficulty, *outputs = np.random.default_rng(seed).normal(size=(3, 60))
+        p.append(superiority(difficulty + outputs, permutations=499, seed=seed)[0, 1])
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+
+
+def test_spa_is_one_minus_the_mean_difference_of_p():
+    rng = np.random.default_rng(5)
+    human, metric = rng.normal(size=(2, 5, 30))
+    people, machine = superiority(human), superiority(metric)
+    difference = np.mean([abs(people[i, j] - machine[i, j]) for i, j in itertools.combinations(range(5), 2)])
+    measure = soft_pairwise_accuracy(human, metric)
+    assert (measure.value, measure.n) == (pytest.approx(1 - difference, abs=1e-12), 10)
+
+
+def test_spa_uses_segments_judged_for_every_system():
+    rng = np.random.default_rng(6)
+    human, metric = rng.normal(size=(2, 4, 20))
+    expected = soft_pairwise_accuracy(human[:, 5:], metric[:, 5:])
+    human[1, :5] = np.nan
+    assert soft_pairwise_accuracy(human, metric) == expected
+
+
+@pytest.mark.parametrize(
+    ("human", "reason"),
+    [(np.ones((1, 3)), "a pair needs two systems"), (np.full((2, 3), np.nan), "no segment is judged for every system")],
+)
+def test_spa_without_a_value_says_why(human, reason):
+    measure = soft_pairwise_accuracy(human, np.ones(human.shape))
+    assert (measure.value, measure.reason) == (None, reason)
+
+
+@pytest.mark.parametrize("scores", [np.ones(3), np.array([[1.0, np.nan]])])
+def test_scores_are_checked(scores):
+    with pytest.raises(InputError, match=r"expected \(systems, segments\), all finite"):
+        superiority(scores)
+
+
+def test_permutations_are_checked():
+    with pytest.raises(InputError, match="0 permutations; expected at least one"):
+        superiority(np.ones((2, 2)), permutations=0)
+
+
+def accuracy_at(epsilon, human, metric):
+    """Score every segment in turn, the definition as it is written."""
+    segments = []
+    for g, m in zip(human.T, metric.T, strict=True):
+        right = []
+        for i, j in itertools.combinations(np.flatnonzero(~np.isnan(g)), 2):
+            tie_of_people, tie_of_metric = g[i] == g[j], abs(m[i] - m[j]) <= epsilon
+            concordant = not tie_of_metric and (g[i] - g[j]) * (m[i] - m[j]) > 0
+            right.append(concordant or (tie_of_people and tie_of_metric))
+        if right:
+            segments.append(np.mean(right))
+    return np.mean(segments)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("gaps", [0, 0.3])
+def test_it_is_the_best_of_all_thresholds(seed, gaps):
+    rng = np.random.default_rng(seed)
+    human = rng.integers(0, 3, (5, 12)).astype(np.float64)
+    metric = (human + rng.normal(scale=2, size=human.shape)).round(1)
+    human[rng.random(human.shape) < gaps] = np.nan
+    candidates = {0.0} | {abs(a - b) for column in metric.T for a, b in itertools.combinations(column, 2)}
+    accuracies = {epsilon: accuracy_at(epsilon, human, metric) for epsilon in candidates}
+
+    result = tie_calibrated_accuracy(human, metric)
+
+    assert result.value == pytest.approx(max(accuracies.values()), abs=1e-12)
+    assert accuracies[result.epsilon] == pytest.approx(result.value, abs=1e-12)
+
+
+def test_a_difference_of_epsilon_is_a_tie():
+    result = tie_calibrated_accuracy(np.array([[1.0], [1.0]]), np.array([[0.0], [0.5]]))
+    assert (result.value, result.epsilon) == (1, 0.5)
+
+
+def test_of_equal_thresholds_the_smallest_is_taken():
+    result = tie_calibrated_accuracy(np.array([[1.0, 1.0], [2.0, 1.0]]), np.array([[1.0, 1.0], [1.5, 2.0]]))
+    assert (result.value, result.epsilon) == (0.5, 0)  # at 1 it is one half again
+
+
+def test_an_error_of_order_is_wrong_at_every_threshold():
+    result = tie_calibrated_accuracy(np.array([[1.0], [2.0]]), np.array([[2.0], [1.0]]))
+    assert (result.value, result.epsilon) == (0, 0)
+
+
+def test_segments_of_one_judged_system_do_not_count():
+    human = np.array([[1.0, 1.0], [2.0, np.nan]])
+    result = tie_calibrated_accuracy(human, np.array([[1.0, 5.0], [2.0, np.nan]]))
+    assert (result.value, result.n, result.groups) == (1, 1, 1)
+
+
+def test_no_pairs_have_no_value():
+    result = tie_calibrated_accuracy(np.array([[1.0, np.nan], [np.nan, 1.0]]), np.ones((2, 2)))
+    assert (result.value, result.epsilon, result.reason) == (None, None, "no segment has two judged systems")
+
+
+SCORES = np.random.default_rng(0).normal(size=(2, 3, 4))
+
+
+@pytest.fixture(autouse=True)
+def _without_scipy(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "scipy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+
+
+@pytest.mark.parametrize(
+    "statistic", [lambda: correlate(*SCORES, coefficient="kendall_b"), lambda: williams(0.9, 0.8, 0.7, 9)]
+)
+def test_the_pip_line_is_named(statistic):
+    with pytest.raises(MissingExtraError, match=r"needs scipy, .*pip install 'bertscore-onnx\[evaluation\]'"):
+        statistic()
+
+
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman"])
+def test_other_correlations_need_only_numpy(coefficient):
+    assert correlate(*SCORES, coefficient=coefficient).value is not None

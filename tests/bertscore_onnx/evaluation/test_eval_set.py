@@ -1,0 +1,284 @@
+"""An EvalSet: its files, its names, and reading a language pair."""
+
+import numpy as np
+import pytest
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
+from tests.support.eval_sets import BLEU, HUMAN, score_lines, write, write_eval_set
+from tests.support.metaeval import FOLDER, needs_metaeval
+
+
+@pytest.fixture
+def eval_set(tmp_path):
+    write_eval_set(tmp_path)
+    write(tmp_path, "human-scores/en-de.da.raw.seg.score", "A\t1\n")
+    write(tmp_path, "human-scores/en-de.mqm.sys.score", "A\t1\n")
+    return EvalSet(tmp_path)
+
+
+def test_lists_what_is_there(eval_set):
+    assert eval_set.language_pairs == ["en-de", "he-en"]
+    assert eval_set.golds("en-de") == ["da.raw", "mqm"]
+    assert eval_set.references("he-en") == ["refA", "refB"]
+    assert eval_set.metrics("he-en") == ["BLEU-refB", "chrF-refB"]
+    assert eval_set.metrics("en-de") == []
+
+
+def test_a_gold_that_is_not_there_is_told_with_those_that_are(eval_set):
+    with pytest.raises(InputError, match=r"has no gold of en-de called 'da'; it has da.raw, mqm"):
+        eval_set.gold("en-de", "da")
+
+
+def test_one_of_several_golds_must_be_named(eval_set):
+    with pytest.raises(InputError, match=r"has 2 kinds of judgements of en-de: da.raw, mqm. Name one as `gold`"):
+        eval_set.gold("en-de", None)
+
+
+def test_a_metric_that_is_not_there_is_told_with_the_nearest(eval_set):
+    with pytest.raises(InputError, match=r"called 'BLUE-refB'; .* Did you mean 'BLEU-refB'\?"):
+        eval_set.chosen_metrics("he-en", ["BLUE-refB"], "refB")
+
+
+def test_a_language_pair_that_is_not_there_is_told_with_those_that_are(eval_set):
+    with pytest.raises(InputError, match=r"called 'en-he'; it has en-de, he-en"):
+        eval_set.golds("en-he")
+
+
+def test_a_reference_that_is_not_there_is_told_with_those_that_are(eval_set):
+    with pytest.raises(InputError, match=r"has no reference of he-en called 'refC'; it has refA, refB"):
+        eval_set.reference("he-en", "refC")
+
+
+def test_one_of_several_references_must_be_named_where_metrics_have_none(tmp_path):
+    write_eval_set(tmp_path)
+    for file in (tmp_path / "metric-scores/he-en").iterdir():
+        file.unlink()
+    with pytest.raises(InputError, match=r"has 2 references of he-en: refA, refB. Name one as `reference`"):
+        EvalSet(tmp_path).reference("he-en", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "references"), [("src", set()), ("all", {"refA", "refB"}), ("refA.refB", {"refA", "refB"})]
+)
+def test_a_name_may_stand_for_none_or_several_references(eval_set, name, references):
+    assert eval_set.references_in("he-en", eval_set.reference("he-en", name)) == references
+
+
+def test_a_folder_without_judgements_is_no_set(tmp_path):
+    with pytest.raises(InputError, match=r"has no judgements; expected a folder in the layout of mt-metrics-eval"):
+        EvalSet(tmp_path)
+
+
+def read_as_mt_metrics_eval_does(content):
+    """Split each line into a system and a score, as its `ReadScoreFile` does."""
+    scores = {}
+    for line in content.splitlines():
+        system, score = line.split()
+        scores.setdefault(system, []).append(float(score) if score != "None" else None)
+    return scores
+
+
+def test_scores_come_back_as_they_were():
+    segments = np.array([[0.1, 1 / 3, -2.5], [1e-17, 12345.678901234567, np.nan]])
+    files = score_files("BLEU-refB", ["A", "B"], {"sys": segments[:, 0], "seg": segments})
+    assert files.keys() == {"BLEU-refB.sys.score", "BLEU-refB.seg.score"}
+    assert read_as_mt_metrics_eval_does(files["BLEU-refB.sys.score"]) == {"A": [0.1], "B": [1e-17]}
+    assert read_as_mt_metrics_eval_does(files["BLEU-refB.seg.score"]) == {
+        "A": [0.1, 1 / 3, -2.5],
+        "B": [1e-17, 12345.678901234567, None],
+    }
+
+
+def test_a_level_without_scores_has_no_file():
+    assert score_files("BLEU-refB", ["A"], {"sys": np.array([1.0]), "seg": None}).keys() == {"BLEU-refB.sys.score"}
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\tb", " a"])
+def test_a_system_whose_name_the_format_cannot_hold_is_told(name):
+    with pytest.raises(InputError, match=r"he-en: the system .* cannot stand in a file of scores"):
+        check_names("he-en", [name], ["BLEU"])
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", "a\0b"])
+def test_a_name_that_cannot_name_a_file_is_told(name):
+    with pytest.raises(InputError, match=r"The language pair .* cannot name a file"):
+        check_names(name, ["A"], ["BLEU"])
+    with pytest.raises(InputError, match=r"The metric .* cannot name a file"):
+        check_names("he-en", ["A"], [name])
+
+
+HUMAN_SEGMENTS = "human-scores/he-en.mqm.seg.score"
+HUMAN_SYSTEMS = "human-scores/he-en.mqm.sys.score"
+BLEU_SEGMENTS = "metric-scores/he-en/BLEU-refB.seg.score"
+BLEU_SYSTEMS = "metric-scores/he-en/BLEU-refB.sys.score"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_eval_set(tmp_path)
+
+
+def read(folder, **options):
+    return read_eval_set(EvalSet(folder), "he-en", **options)
+
+
+def test_systems_are_those_that_people_judged_and_another_reference_among_them(folder):
+    judged = read(folder, reference="refB")
+    assert judged.systems == ("A", "B", "C", "D", "refA")
+    assert judged.human_systems == {"refA"}
+
+
+def test_scores_are_by_system_and_segment(folder):
+    judged = read(folder)
+    np.testing.assert_array_equal(judged.human_segment[0], [-1, 0, -5, np.nan, -2])
+    np.testing.assert_array_equal(judged.metrics["BLEU-refB"].segment[2], [10, 22, 21, 30, 8])
+
+
+def test_scores_of_systems_are_read_and_no_means(folder):
+    np.testing.assert_array_equal(read(folder).metrics["BLEU-refB"].system, [24, 35, 19, 29, 36])
+
+
+def test_scores_of_systems_are_means_where_there_is_no_file(folder):
+    (folder / BLEU_SYSTEMS).unlink()
+    (folder / HUMAN_SYSTEMS).unlink()
+    judged = read(folder)
+    np.testing.assert_allclose(judged.metrics["BLEU-refB"].system, [24.2, 33.2, 18.2, 29, 40])
+    np.testing.assert_allclose(judged.human_system, [-2, -0.5, -4.5, -2.5, 0])
+
+
+def test_people_may_judge_whole_systems_alone(folder):
+    (folder / HUMAN_SEGMENTS).unlink()
+    judged = read(folder)
+    assert judged.human_segment is None
+    np.testing.assert_allclose(judged.human_system, [-2, -0.5, -4.5, -2.5, 0])
+
+
+def test_a_metric_may_have_scores_of_systems_alone(folder):
+    (folder / BLEU_SEGMENTS).unlink()
+    assert read(folder).metrics["BLEU-refB"].segment is None
+
+
+def test_a_metric_may_lack_scores_that_nobody_judged(folder):
+    write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "A": [*BLEU["A"][:3], None, BLEU["A"][4]]}))
+    np.testing.assert_array_equal(read(folder).judged().metrics["BLEU-refB"].segment[0, 3], np.nan)
+    write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "A": [None, *BLEU["A"][1:]]}))
+    with pytest.raises(InputError, match="he-en: BLEU-refB has no score for segment 1 of system A, which has"):
+        read(folder).judged()
+
+
+def test_the_only_gold_and_the_only_reference_of_metrics_are_taken(folder):
+    judged = read(folder)
+    assert (judged.gold, judged.reference, [*judged.metrics]) == ("mqm", "refB", ["BLEU-refB", "chrF-refB"])
+
+
+def test_metrics_are_those_of_the_reference_or_those_that_are_named(folder):
+    write(folder, "metric-scores/he-en/QE-src.seg.score", score_lines(BLEU))
+    assert [*read(folder).metrics] == ["BLEU-refB", "chrF-refB"]
+    assert [*read(folder, metrics=["QE-src", "BLEU-refB"]).metrics] == ["QE-src", "BLEU-refB"]
+
+
+def test_the_reference_in_use_is_no_system_even_if_judged(folder):
+    write(folder, HUMAN_SEGMENTS, score_lines({**HUMAN, "refB": [0, 0, 0, None, 0]}))
+    assert "refB" not in read(folder).systems
+
+
+def test_two_references_in_use_are_no_systems(folder):
+    judged = read(folder, reference="refA.refB", metrics=["BLEU-refB"])
+    assert judged.systems == ("A", "B", "C", "D")
+
+
+def test_line_ends_of_windows_a_byte_order_mark_and_spaces_are_read(folder):
+    lines = score_lines(HUMAN).replace("\t", "  ").replace("\n", "\r\n")
+    write(folder, HUMAN_SEGMENTS, "\ufeff" + lines)
+    np.testing.assert_array_equal(read(folder).human_segment[1], [0, 0, -1, np.nan, -1])
+
+
+def test_systems_may_come_in_any_order(folder):
+    whole = read(folder)
+    write(folder, BLEU_SEGMENTS, score_lines(dict(reversed(BLEU.items()))))
+    np.testing.assert_array_equal(read(folder).metrics["BLEU-refB"].segment, whole.metrics["BLEU-refB"].segment)
+
+
+def test_a_system_without_any_judgement_is_not_judged(folder):
+    write(folder, HUMAN_SEGMENTS, score_lines({**HUMAN, "E": [None] * 5}))
+    judged = read(folder).judged()
+    assert judged.systems == ("A", "B", "C", "D", "refA")
+
+
+def test_texts_are_those_of_all_systems_judged_or_not(folder):
+    write(folder, "system-outputs/he-en/E.txt", "one\ntwo\nthree\nfour\nfive\n")
+    judged = read(folder, with_texts=True)
+    assert judged.systems == ("A", "B", "C", "D", "E", "refA")
+    assert judged.candidates[4] == ("one", "two", "three", "four", "five")
+    assert judged.references[4][0] == ("the cat number 1 sat on the mat of refB",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (HUMAN_SEGMENTS, "A\t1\nA 2 3\n", "line 2: 3 fields; expected the name of a system and its score"),
+        (HUMAN_SEGMENTS, "A\t1\nA\tgood\n", "line 2: the score 'good' is none; expected a number, or None"),
+        (HUMAN_SEGMENTS, "A\tnan\n", "line 1: the score 'nan' is none"),
+        (HUMAN_SEGMENTS, "A\t1\n\nA\t1\n", "line 2: 0 fields"),
+        (HUMAN_SEGMENTS, "", "is empty"),
+        (BLEU_SEGMENTS, "A\t1\nA\tnone\n", "line 2: the score 'none' is none; expected a number, or None"),
+        (BLEU_SYSTEMS, "A\t1\nA\t2\n", "BLEU-refB.sys.score has 2 lines of the system A; expected one"),
+        (BLEU_SYSTEMS, score_lines({"A": [1], "B": [2], "C": [3], "D": [3]}), "no line of the system refA"),
+    ],
+)
+def test_a_damaged_file_is_named_with_its_line(folder, name, content, message):
+    lines = {system: [1] if "sys" in name else [1] * 5 for system in HUMAN if f"{system}\t" not in content}
+    whole = content + (score_lines(lines) if "expected one" in message else "")
+    path = write(folder, name, whole)
+    with pytest.raises(InputError) as caught:
+        read(folder, metrics=["BLEU-refB"])
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_of_all_metrics_one_that_lacks_a_judged_system_is_left_out_with_a_warning(folder, caplog):
+    write(folder, BLEU_SYSTEMS, score_lines({"A": [1], "B": [2], "C": [3], "D": [3]}))
+    assert [*read(folder).metrics] == ["chrF-refB"]
+    assert "BLEU-refB is left out" in caplog.text
+    assert "no line of the system refA" in caplog.text
+
+
+def test_where_every_metric_lacks_a_judged_system_there_is_nothing_to_judge(folder):
+    for name in ("BLEU", "chrF"):
+        write(folder, f"metric-scores/he-en/{name}-refB.sys.score", score_lines({"A": [1]}))
+    with pytest.raises(InputError, match="no metric has scores of all 5 systems"):
+        read(folder)
+
+
+def test_a_system_with_too_few_lines_is_named(folder):
+    write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "C": BLEU["C"][:4]}))
+    with pytest.raises(
+        InputError, match=r"the system C in .*BLEU-refB.seg.score has 4 lines, and the system A in .* 5"
+    ):
+        read(folder)
+
+
+def test_a_line_that_is_not_utf_8_is_named(folder):
+    (folder / BLEU_SEGMENTS).write_bytes(b"A\t1\n\xff\t2\n")
+    with pytest.raises(InputError, match=r"BLEU-refB.seg.score, line 2: this is not UTF-8"):
+        read(folder)
+
+
+def test_texts_of_another_length_are_named(folder):
+    write(folder, "references/he-en.refB.txt", "one\ntwo\n")
+    with pytest.raises(InputError, match=r"he-en.refB.txt has 2 lines, and the system A in .* has 5"):
+        read(folder, with_texts=True)
+
+
+def test_a_system_without_texts_is_named(folder):
+    (folder / "system-outputs/he-en/B.txt").unlink()
+    with pytest.raises(InputError, match=r"Cannot read .*B.txt"):
+        read(folder, with_texts=True)
+
+
+@needs_metaeval
+def test_reads_wmt23():
+    judged = read_eval_set(EvalSet(FOLDER / "wmt23"), "he-en", gold="mqm", reference="refB")
+    assert (len(judged.systems), judged.human_segment.shape) == (13, (13, 1910))
+    assert int((~np.isnan(judged.human_segment)).sum()) == 13 * 820

@@ -1,0 +1,119 @@
+"""DARR: of arrays, and by language pair."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation.relative_ranking import darr, darr_by_language_pair
+from tests.bertscore_onnx.evaluation.judged import judged
+
+
+def test_it_counts_as_a_loop_does():
+    rng = np.random.default_rng(3)
+    human, metric = rng.integers(0, 100, (7, 40)).astype(np.float64), rng.integers(0, 9, (7, 40)).astype(np.float64)
+    human[rng.random(human.shape) < 0.3] = np.nan
+    counts = {1: 0, 0: 0, -1: 0}
+    for g, m in zip(human.T, metric.T, strict=True):
+        for i, j in itertools.combinations(range(7), 2):
+            if abs(g[i] - g[j]) >= 25:
+                counts[int(np.sign((g[i] - g[j]) * (m[i] - m[j])))] += 1
+
+    result = darr(human, metric)
+
+    assert (result.concordant, result.discordant, result.ties) == (counts[1], counts[-1] + counts[0], counts[0])
+    assert result.tau == (counts[1] - counts[-1] - counts[0]) / sum(counts.values())
+    assert result.tau_without_ties == (counts[1] - counts[-1]) / (counts[1] + counts[-1])
+
+
+def test_a_difference_of_25_is_a_pair():
+    human = np.array([[0.0, 0.0], [25.0, 24.9]])
+    assert darr(human, human).pairs == 1
+
+
+def test_no_pairs_have_no_value():
+    result = darr(np.zeros((3, 2)), np.zeros((3, 2)))
+    assert (result.tau, result.tau_without_ties) == (None, None)
+    assert result.reason == "no two outputs of a segment are far enough apart in the judgements"
+
+
+def test_all_ties_are_discordant():
+    result = darr(np.array([[0.0], [90.0]]), np.zeros((2, 1)))
+    assert (result.tau, result.tau_without_ties, result.reason) == (-1, None, "")
+
+
+def test_the_threshold_is_checked():
+    with pytest.raises(InputError, match="The threshold is 0; expected points of assessment above 0"):
+        darr(np.zeros((2, 1)), np.zeros((2, 1)), threshold=0)
+
+
+def only(result):
+    [language_pair] = result.language_pairs
+    [counts] = language_pair.metrics.values()
+    return counts
+
+
+def test_a_tie_of_the_metric_is_discordant_and_counted():
+    result = darr_by_language_pair([judged([[90, 90], [60, 60]], {"m": [[1, 0], [0, 0]]})])
+    assert result.to_dict()["language_pairs"]["cs-en"]["metrics"]["m"] == {
+        "tau": 0.0,
+        "pairs": 2,
+        "concordant": 1,
+        "discordant": 1,
+        "ties": 1,
+        "tau_without_ties": 1.0,
+    }
+
+
+@pytest.mark.parametrize("name", ["Human-A.0", "HUMAN", "ref", "refB", "ref-A", "translator-A.0", "Reference"])
+def test_people_are_left_out_by_their_names(name):
+    human = [[90], [60], [10]]
+    result = darr_by_language_pair([judged(human, {"m": [[3], [2], [1]]}, systems=["A", name, "B"])])
+    assert result.language_pairs[0].human_systems == (name,)
+    assert only(result).pairs == 1
+
+
+@pytest.mark.parametrize("name", ["refined", "Humanly-1.0", "Online-A.0", "translatotron.5", "preref"])
+def test_machines_stay(name):
+    result = darr_by_language_pair([judged([[90], [60]], {"m": [[3], [2]]}, systems=["A", name])])
+    assert result.language_pairs[0].human_systems == ()
+
+
+def test_people_that_the_set_knows_are_left_out():
+    result = darr_by_language_pair([judged([[90], [60], [30]], {"m": [[3], [2], [1]]}, human_systems=frozenset("B"))])
+    assert result.language_pairs[0].human_systems == ("B",)
+
+
+def test_people_may_be_named_instead():
+    systems = judged([[90], [60], [30]], {"m": [[3], [2], [1]]}, systems=["refA", "B", "C"])
+    assert darr_by_language_pair([systems], human_systems=["B"]).language_pairs[0].human_systems == ("B",)
+    assert darr_by_language_pair([systems], human_systems=[]).language_pairs[0].human_systems == ()
+
+
+def test_a_name_that_no_system_has_is_an_error_with_the_nearest():
+    with pytest.raises(InputError, match=r"no system called 'Onlin-A'. Did you mean 'Online-A'"):
+        darr_by_language_pair([judged([[1], [2]], {}, systems=["Online-A", "B"])], human_systems=["Onlin-A"])
+
+
+@pytest.mark.parametrize(
+    ("human", "scores", "reason"),
+    [
+        ([[90]], [[1]], "ranks need two systems, and there are 1"),
+        ([[90], [80]], [[1], [2]], "no two outputs of a segment are far enough apart"),
+        ([[np.nan], [np.nan]], [[1], [2]], "no two outputs of a segment are far enough apart"),
+        ([[90], [60]], [[1], [np.nan]], "1 of 2 judged outputs have no score, such as that of 'B' for segment '1'"),
+        ([[90], [60]], [[np.inf], [1]], "1 of 2 judged outputs have no score, such as that of 'A' for segment '1'"),
+    ],
+)
+def test_no_value_has_a_reason(human, scores, reason):
+    result = darr_by_language_pair([judged(human, {"m": scores})])
+    of_json = json.loads(json.dumps(result.to_dict(), allow_nan=False))["language_pairs"]["cs-en"]["metrics"]["m"]
+    assert of_json["tau"] is None
+    assert reason in of_json["reason"]
+
+
+def test_a_metric_without_scores_leaves_the_others():
+    result = darr_by_language_pair([judged([[90], [60]], {"a": [[1], [np.nan]], "b": [[2], [1]]})])
+    assert [counts and counts.tau for counts in result.language_pairs[0].metrics.values()] == [None, 1.0]

@@ -1,0 +1,328 @@
+"""Paired tests, resampling, intervals, Holm's correction and outcomes of segments."""
+
+import tracemalloc
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.significance import estimate_ci
+from scipy import stats
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation.significance import (
+    PairedTestResult,
+    SegmentMeans,
+    SummedStatistics,
+    approximate_randomization,
+    bootstrap_indices,
+    confidence_interval,
+    holm,
+    kept_segments,
+    paired_bootstrap,
+    segment_outcomes,
+)
+
+
+@pytest.fixture
+def scores():
+    """Return three systems that share the difficulty of the segments, so that p is neither near 0 nor 1."""
+    rng = np.random.default_rng(4)
+    return (rng.normal(0.9, 0.03, 120) + rng.normal(0, 0.01, (3, 120)) + [[0], [0.001], [-0.0004]]).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", [12345, 7])
+def test_the_bootstrap_is_that_of_a_plain_loop(scores, seed):
+    base, system = scores[0].astype(np.float64), scores[1].astype(np.float64)
+    resampled = [
+        (base[row].mean(), system[row].mean())
+        for row in np.random.default_rng(seed).choice(120, size=(1000, 120), replace=True)
+    ]
+    distances = [abs(two - one) for one, two in resampled]
+    mean_distance = sum(distances) / 1000
+    exceeding = sum(one - mean_distance > abs(system.mean() - base.mean()) for one in distances)
+    ordered = sorted(two for _, two in resampled)
+
+    result = paired_bootstrap(scores, seed=seed)
+
+    assert result.pairs.tolist() == [[0, 1], [0, 2]]
+    assert result.p[0] == (exceeding + 1) / 1001
+    assert 0.002 < result.p[0] < 0.4
+    assert result.score[1] == pytest.approx(system.mean(), abs=1e-12)
+    assert result.delta[0] == pytest.approx(system.mean() - base.mean(), abs=1e-12)
+    assert result.mean[1] == pytest.approx(sum(ordered) / 1000, abs=1e-12)
+    assert result.half_width[1] == pytest.approx((ordered[974] - ordered[25]) / 2, abs=1e-12)
+    assert result.wins[0] == sum(two > one for one, two in resampled) / 1000
+
+
+@pytest.mark.parametrize("seed", [12345, 7])
+def test_the_resamples_are_those_of_scipy(scores, seed):
+    oracle = stats.bootstrap(
+        (scores[2].astype(np.float64),),
+        np.mean,
+        n_resamples=1000,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    mean, half_width = confidence_interval(oracle.bootstrap_distribution)
+
+    result = paired_bootstrap(scores, seed=seed)
+
+    assert result.mean[2] == pytest.approx(float(mean), abs=1e-12)
+    assert result.half_width[2] == pytest.approx(float(half_width), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", [12345, 7])
+def test_approximate_randomization_is_that_of_a_plain_loop(scores, seed):
+    base, system = scores[0].astype(np.float64), scores[1].astype(np.float64)
+    exceeding = 0
+    for kept in np.random.default_rng(seed).integers(2, size=(10_000, 120), dtype=bool):
+        swapped = np.where(kept, system, base).mean() - np.where(kept, base, system).mean()
+        exceeding += abs(swapped) > abs(system.mean() - base.mean())
+
+    result = approximate_randomization(scores, seed=seed)
+
+    assert result.p[0] == (exceeding + 1) / 10_001
+    assert 0.002 < result.p[0] < 0.9
+
+
+def test_approximate_randomization_comes_near_the_exact_permutation_test(scores):
+    base, system = scores[:2, :10].astype(np.float64)
+    exact = stats.permutation_test(
+        (system, base), lambda a, b: (a - b).mean(), permutation_type="samples", n_resamples=np.inf
+    )
+    ties = 2 / 2**10  # nothing swapped, and everything; scipy counts them
+
+    result = approximate_randomization([base, system], num_swaps=40_000)
+
+    assert result.p[0] == pytest.approx(exact.pvalue - ties, abs=4 * np.sqrt(0.25 / 40_000))
+
+
+def test_swaps_that_give_the_same_difference_are_not_counted():
+    base, system = [0.1, 0.1, 0.1, 0.5], [0.4, 0.3, 0.2, 0.5]  # all in favour of one: no swap gives more
+    assert all(
+        abs(sum(sign * (b - a) for sign, a, b in zip(signs, base, system, strict=True))) <= 0.6 + 1e-9
+        for signs in product((-1, 1), repeat=4)
+    )
+    assert approximate_randomization([base, system]).p[0] == 1 / 10_001
+
+
+def test_ties_are_ties_whatever_the_rounding():
+    rng = np.random.default_rng(2)
+    base = rng.integers(0, 10, 12) / 10
+    system = base + rng.choice([-0.1, 0.1, 0.2], 12)
+    orders = [np.random.default_rng(seed).permutation(12) for seed in range(5)]
+    sums = 2 * np.random.default_rng(12345).integers(2, size=(10_000, 12), dtype=bool) - 1
+    tenths = np.rint(10 * (system - base)).astype(int)
+    for order in orders:
+        exceeding = (np.abs(sums @ tenths[order]) > abs(tenths.sum())).sum()
+        assert approximate_randomization([base[order], system[order]]).p[0] == (exceeding + 1) / 10_001
+
+
+@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
+def test_a_system_against_itself_is_not_significant_by_more_than_the_rule_says(scores, test):
+    result = test([scores[0], scores[0]])
+    assert result.delta.tolist() == [0]
+    assert result.wins.tolist() == [0]
+    assert result.p[0] == 1 / (1001 if test is paired_bootstrap else 10_001)  # as sacreBLEU: ties are not counted
+
+
+@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
+def test_all_pairs_are_compared_and_corrected(scores, test):
+    result, baseline = test(scores, all_pairs=True), test(scores)
+    assert result.pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
+    np.testing.assert_array_equal(result.p[:2], baseline.p)
+    assert result.delta[2] == pytest.approx(result.score[2] - result.score[1])
+    assert result.p_holm.min() == pytest.approx(min(3 * result.p.min(), 1))
+
+
+@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
+def test_an_error_rate_is_won_by_the_lower(scores, test):
+    high, low = test(scores), test(SegmentMeans(scores, lower_is_better=True))
+    np.testing.assert_array_equal(high.p, low.p)
+    np.testing.assert_allclose(high.wins + low.wins, 1)
+    assert high.wins[0] > 0.5 > low.wins[0]
+
+
+def p_under_the_null(test, **options) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    return np.array([test(rng.normal(size=(2, 200)), **options).p[0] for _ in range(400)])
+
+
+@pytest.mark.slow
+def test_p_is_uniform_under_the_null():
+    centred = p_under_the_null(paired_bootstrap, centred=True)
+    swapped = p_under_the_null(approximate_randomization, num_swaps=1000, num_resamples=1)
+    assert stats.kstest(centred, "uniform").pvalue > 0.05
+    assert stats.kstest(swapped, "uniform").pvalue > 0.05
+
+
+@pytest.mark.slow
+def test_p_of_the_bootstrap_that_is_not_centred_is_too_small_under_the_null():
+    p = p_under_the_null(paired_bootstrap)
+    assert p.max() < 0.5
+    assert 0.07 < (p < 0.05).mean() < 0.13
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("test", "options"), [(paired_bootstrap, {}), (approximate_randomization, {"num_swaps": 1000})]
+)
+def test_memory_does_not_grow_with_the_number_of_resamples(test, options):
+    scores = np.random.default_rng(0).random((10, 100_000))
+    tracemalloc.start()
+    try:
+        result: PairedTestResult = test(scores, num_resamples=300, **options)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(result.p) == 9
+    assert peak < 120e6  # the indices of all resamples would take 240 MB, the swaps as numbers 800 MB
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "said"),
+    [
+        ([[0.1, 0.2]], {}, "one system"),
+        ([0.1, 0.2], {}, r"shape \(2,\)"),
+        ([[], []], {}, r"shape \(2, 0\)"),
+        ([[0.1, 0.2], [0.3]], {}, "no matrix"),
+        ([["a"], ["b"]], {}, "no matrix"),
+        ([[0.1, 0.2], [0.3, float("nan")]], {}, "System 1 has the score nan for segment 1"),
+        ([[0.1], [0.2]], {"num_resamples": 0}, "at least one"),
+        ([[0.1], [0.2]], {"seed": -1}, "seed is -1"),
+    ],
+)
+@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
+def test_bad_input_is_refused(test, scores, options, said):
+    with pytest.raises(InputError, match=said):
+        test(scores, **options)
+
+
+def test_no_swaps_are_refused():
+    with pytest.raises(InputError, match="at least one"):
+        approximate_randomization([[0.1], [0.2]], num_swaps=0)
+
+
+def test_a_mean_told_as_a_function_of_sums_gives_the_same(scores):
+    told = SummedStatistics(scores.astype(np.float64)[:, :, None], lambda sums: float(sums[0]) / 120)
+    for test in (paired_bootstrap, approximate_randomization):
+        means, sums = test(scores), test(told)
+        np.testing.assert_array_equal(sums.p, means.p)
+        np.testing.assert_allclose(sums.half_width, means.half_width, rtol=1e-3)  # its sums are in float32
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sums_that_are_rounded_tie_as_in_a_plain_loop(seed):
+    def score(sums):
+        return float(100 * sums[0] / sums[1])
+
+    rng = np.random.default_rng(seed)
+    thirds = np.tile(rng.integers(9, 40, 17) / 3, (5, 1))  # such as the mean length of three references
+    systems = np.stack([rng.integers(0, 8, thirds.shape), thirds], axis=-1)
+    kept = np.random.default_rng(12345).integers(2, size=(41, 17), dtype=bool)
+    expected = []
+    for system in systems[1:]:
+        swapped = zip(kept @ systems[0] + ~kept @ system, ~kept @ systems[0] + kept @ system, strict=True)
+        observed = abs(score(sum(systems[0])) - score(sum(system)))
+        expected.append((sum(abs(score(one) - score(other)) > observed for one, other in swapped) + 1) / 42)
+
+    assert approximate_randomization(SummedStatistics(systems, score), num_swaps=41).p.tolist() == expected
+
+
+@pytest.mark.parametrize("statistics", [np.ones((2, 3)), np.ones((2, 0, 3)), np.full((2, 3, 1), np.nan)])
+def test_statistics_of_another_shape_are_refused(statistics):
+    with pytest.raises(InputError, match="systems, segments, statistics"):
+        SummedStatistics(statistics, lambda sums: float(sums[0]))
+
+
+@pytest.mark.parametrize("num_segments", [1, 37, 3001])
+def test_indices_are_those_of_one_draw(num_segments):
+    whole = np.random.default_rng(5).choice(num_segments, size=(1000, num_segments), replace=True)
+    blocks = [*bootstrap_indices(np.random.default_rng(5), num_segments, 1000)]
+    assert len(blocks) == (3 if num_segments == 3001 else 1)
+    np.testing.assert_array_equal(np.concatenate(blocks), whole)
+
+
+@pytest.mark.parametrize("num_segments", [1, 37, 3001])
+def test_swaps_and_what_follows_are_those_of_one_draw(num_segments):
+    one, other = np.random.default_rng(5), np.random.default_rng(5)
+    whole = one.integers(2, size=(1001, num_segments), dtype=bool)
+    blocks = [*kept_segments(other, num_segments, 1001)]
+    assert len(blocks) == (4 if num_segments == 3001 else 1)
+    np.testing.assert_array_equal(np.concatenate(blocks), whole)
+    assert one.integers(1 << 40) == other.integers(1 << 40)
+
+
+@pytest.mark.parametrize("num_resamples", [1, 2, 39, 40, 41, 1000])
+def test_it_is_sacrebleus(num_resamples):
+    scores = np.random.default_rng(0).normal(size=(num_resamples, 2))
+    mean, half_width = confidence_interval(scores)
+    for system in range(2):
+        expected = estimate_ci(scores[:, system])
+        assert (mean[system], half_width[system]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_no_resamples_are_refused():
+    with pytest.raises(InputError, match="at least one"):
+        confidence_interval([])
+
+
+@pytest.mark.parametrize(
+    ("p", "adjusted"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+        ([0.02, 0.02, 0.02], [0.06, 0.06, 0.06]),
+        ([0.9, 0.7], [1, 1]),
+        ([0.3], [0.3]),
+        ([], []),
+    ],
+)
+def test_values(p, adjusted):
+    np.testing.assert_allclose(holm(p), adjusted, rtol=1e-12)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_it_keeps_the_order_and_is_between_p_and_bonferroni(p):
+    values, adjusted = np.array(p), holm(p)
+    assert (adjusted >= values).all()
+    assert (adjusted <= np.minimum(values * len(p), 1)).all()
+    assert (np.diff(adjusted[np.argsort(values)]) >= 0).all()
+
+
+@pytest.mark.parametrize("p", [[0.1, 1.2], [-0.1], [float("nan")], [[0.1]]])
+def test_what_is_no_row_of_p_values_is_refused(p):
+    with pytest.raises(InputError, match="from 0 to 1"):
+        holm(p)
+
+
+SCORES = [[1, 2, 3, 4], [1, 3, 3, 1], [2, 3, 4, 5]]
+
+
+def counts(outcomes):
+    return [outcomes.won.tolist(), outcomes.lost.tolist(), outcomes.tied.tolist()]
+
+
+def test_segments_are_counted_against_the_baseline():
+    assert counts(segment_outcomes(SCORES)) == [[0, 1, 4], [0, 1, 0], [4, 2, 0]]
+
+
+def test_another_system_may_be_the_baseline():
+    assert counts(segment_outcomes(SCORES, baseline=2)) == [[0, 0, 0], [4, 3, 0], [0, 1, 4]]
+
+
+def test_an_error_rate_is_won_by_the_lower_outcomes():
+    assert counts(segment_outcomes(SCORES, lower_is_better=True)) == [[0, 1, 0], [0, 1, 4], [4, 2, 0]]
+
+
+def test_scores_within_the_tolerance_tie():
+    assert counts(segment_outcomes(SCORES, tolerance=1)) == [[0, 0, 0], [0, 1, 0], [4, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({"baseline": 3}, "row 3"), ({"baseline": -1}, "row -1"), ({"tolerance": -1}, "positive")]
+)
+def test_bad_options_are_refused(options, said):
+    with pytest.raises(InputError, match=said):
+        segment_outcomes(SCORES, **options)
