@@ -183,15 +183,7 @@ class VerificationError(ExportError):
 
 @contextmanager
 def needs_extra(extra: str, purpose: str) -> Iterator[None]:
-    """Say what to install where a package that is imported in the block is missing, or one that it needs itself.
-
-    Args:
-        extra: the extra that has it, such as `hub`, or several as pip takes them.
-        purpose: what needs it, for the message.
-
-    Raises:
-        MissingExtraError: a package is not installed.
-    """
+    """Say what to install where a package that is imported in the block is missing, or one that it needs itself."""
     try:
         yield
     except MissingExtraError:
@@ -208,15 +200,7 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
 
 
 def check_installed(packages: Iterable[str], extra: str, purpose: str) -> None:
-    """Import packages that are needed later, so that a missing one is told before any work is done.
-
-    Args:
-        packages: their names.
-        extra, purpose: as `needs_extra` has them.
-
-    Raises:
-        MissingExtraError: a package is not installed.
-    """
+    """Import packages that are needed later, so that a missing one is told before any work is done."""
     with needs_extra(extra, purpose):
         for package in packages:
             import_module(package)

@@ -9,15 +9,7 @@ from bertscore_onnx.errors import InputError
 
 
 def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
-    """Write a file in one step, in place of the one that may be there.
-
-    Args:
-        file: its name. A link is followed; what is no ordinary file, such as a pipe, is written to as it is.
-        content: all of it; text is written in UTF-8, a lone surrogate as an escape.
-
-    Raises:
-        InputError: it cannot be written; what was there is as it was.
-    """
+    """Write a file in one step, in place of the one that may be there."""
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     path = Path(os.path.realpath(file))
     try:

@@ -55,11 +55,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def external_files(path: Path) -> set[str]:
-    """Return the files that the tensors of a graph name, as they are written there.
-
-    Raises:
-        GraphError: the file is not a graph, or has a node that takes a file by another way.
-    """
+    """Return the files that the tensors of a graph name, as they are written there."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return set(_locations(content, 0, len(content), "model"))
@@ -176,11 +172,7 @@ class Bundle:
         return self.path / TOKENIZER_FILE
 
     def check_unchanged(self) -> None:
-        """Check that files that were opened by now are those whose digests were checked.
-
-        Raises:
-            DigestError: one of them was replaced, or removed.
-        """
+        """Check that files that were opened by now are those whose digests were checked."""
         for name, stamp in self.stamps.items():
             file = os.path.join(self.path, name)
             try:
@@ -195,20 +187,7 @@ class Bundle:
 
 
 def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
-    """Open a bundle and check it against its manifest.
-
-    Args:
-        path: the bundle's folder.
-        verify: read every file for its digest, also where size and times are those of the last reading.
-
-    Raises:
-        BundleNotFoundError: there is no manifest, or a file that it names is missing.
-        ManifestError: the manifest is not one.
-        FormatVersionError: it is of another format version.
-        UnsafePathError: it names files outside the folder, or the graph names a file that it does not.
-        DigestError: a file, or the manifest itself, is not as it was exported.
-        GraphError: the graph is not one.
-    """
+    """Open a bundle and check it against its manifest."""
     folder = Path(path)
     manifest = read_manifest(folder)
     stamps = {}
@@ -233,11 +212,7 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
 
 
 def read_manifest(path: str | PathLike[str]) -> Manifest:
-    """Read and check the manifest alone.
-
-    Raises:
-        BundleNotFoundError, ManifestError, FormatVersionError, UnsafePathError, DigestError: as `open_bundle` says.
-    """
+    """Read and check the manifest alone."""
     folder = Path(path)
     file = folder / MANIFEST
     content = _read(folder, file)
@@ -259,9 +234,6 @@ def bundle_file(folder: Path, name: str) -> Path:
 
     The file may be a link, as in the caches of a hub, of DVC or of git-annex: what it leads to has to have the digest
     of the manifest, wherever that lies.
-
-    Raises:
-        UnsafePathError: the name would lead out of the folder.
     """
     if not name.isprintable() or name in {"", ".", ".."} or Path(name).name != name:
         raise UnsafePathError(

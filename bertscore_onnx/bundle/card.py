@@ -28,12 +28,7 @@ _CITATION = """@inproceedings{zhang2020bertscore,
 
 
 def model_card(bundles: Mapping[str, Manifest], license_fields: Mapping[str, str] | None = None) -> str:
-    """Write the card of a bundle, or of all bundles in a repository.
-
-    Args:
-        bundles: the name to load each bundle by, and its manifest; at least one.
-        license_fields: what the card of the base model says of its license, as `read_license` returns it.
-    """
+    """Write the card of a bundle, or of all bundles in a repository."""
     name, first = next(iter(bundles.items()))
     lines = [
         "---",

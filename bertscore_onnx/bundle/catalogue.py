@@ -34,16 +34,7 @@ class Baseline:
 
 
 def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
-    """Read the row of one layer.
-
-    Args:
-        path: a comma-separated file with the columns LAYER, P, R and F.
-        num_layers: the layer whose row is wanted.
-
-    Raises:
-        BaselineError: the file has no row for this layer.
-        InputError: the file cannot be read, or its figures are not numbers below 1.
-    """
+    """Read the row of one layer."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -129,14 +120,7 @@ def find(name: str) -> CatalogueEntry | None:
 
 
 def default_model(language: str) -> str:
-    """Return the model that scores a language when none is named, as bert-score's `lang2model` (`utils.py`) does.
-
-    Args:
-        language: A code such as `en`, in any case. Unknown codes get the multilingual model.
-
-    Raises:
-        InputError: it is no code, but a name such as `english`.
-    """
+    """Return the model that scores a language when none is named, as bert-score's `lang2model` (`utils.py`) does."""
     languages = _document()["languages"]
     code, named = language.lower(), languages["named"]
     if code not in named and not _LANGUAGE_CODE.fullmatch(code):
@@ -155,17 +139,7 @@ def models_of_languages() -> Mapping[str, str]:
 
 
 def nearest_names(name: str, candidates: Iterable[str] | None = None, count: int = 3, cutoff: float = 0.0) -> list[str]:
-    """Return the names most similar to one that was not found, for an error message.
-
-    Args:
-        name: What the user typed; case does not matter.
-        candidates: The names to choose from; the whole catalogue by default.
-        count: How many to return at most.
-        cutoff: How similar they must be, from 0 to 1; names that contain `name` always are.
-
-    Returns:
-        The most similar name first; equally similar names stay in the order of the candidates.
-    """
+    """Return the names most similar to one that was not found, for an error message."""
     # seq2 is the one that SequenceMatcher indexes once and keeps; autojunk would skip letters of a long name.
     matcher = SequenceMatcher(b=name.lower(), autojunk=False)
 
@@ -184,12 +158,7 @@ def baseline_languages(name: str) -> list[str]:
 
 
 def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
-    """Return the baselines of one layer of a model, from bert-score's `rescale_baseline` folder.
-
-    Returns:
-        Language to baseline, sorted by language. A language whose file has no row for this layer is absent, so the
-        result is empty for an unknown model, a model without baselines, or a layer that the model does not have.
-    """
+    """Return the baselines of one layer of a model, from bert-score's `rescale_baseline` folder."""
     rows = {language: _baseline_row(file, num_layers) for language, file in sorted(_baseline_files(name).items())}
     return {language: row for language, row in rows.items() if row is not None}
 

@@ -175,11 +175,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The SHA-256 of all the above; it identifies the bundle."""
 
     def __post_init__(self) -> None:
-        """Check what fields say of each other.
-
-        Raises:
-            ValueError: a name cannot be printed, an id is none of the model's, or a list does not fit the layers.
-        """
+        """Check what fields say of each other."""
         self._check_names()
         self._check_ids()
         self._check_lists()

@@ -32,25 +32,7 @@ def resolve_bundle(
     precision: Precision | None = None,
     verify: bool = False,
 ) -> Bundle:
-    """Find and open a bundle.
-
-    Args:
-        model_type: a catalogue name, a Hub id, or the path of a bundle; None for the language's default model.
-        lang: a language code; needed where there is no `model_type`.
-        num_layers: the layer; None for the bundle's own, or the catalogue's. No matter with `all_layers`.
-        all_layers: whether a bundle of every layer is wanted; None for no matter, where a path is given.
-        tokenizer_mode: which tokenizer's ids; None for that of the bundle whose path is given, and slow by name.
-        precision: the graph's; None for that of the bundle whose path is given, and fp32 by name.
-        verify: read every file for its digest.
-
-    Raises:
-        InputError: neither a model nor a language was named.
-        UnknownModelError: no such model.
-        InputError: the bundle is of another tokenizer or precision.
-        UnknownLayerError: the bundle is of another layer, or nothing says which to take.
-        BundleNotFoundError: the model is known, but not exported yet.
-        BundleError: the bundle cannot be used.
-    """
+    """Find and open a bundle."""
     if model_type is None:
         if lang is None:
             raise InputError("Name a model with `model_type` or a language with `lang`.")

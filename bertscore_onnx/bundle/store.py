@@ -22,11 +22,7 @@ Precision = Literal["fp32", "fp16", "int8"]
 
 
 def store_root() -> Path:
-    """Return the folder under which bundles are exported and looked up; it need not exist yet.
-
-    Raises:
-        BundleNotFoundError: the user has no home folder, and none is named.
-    """
+    """Return the folder under which bundles are exported and looked up; it need not exist yet."""
     named = os.environ.get("BERTSCORE_ONNX_HOME")
     try:
         root = Path(named).expanduser() if named else _user_cache()
@@ -72,12 +68,7 @@ def bundle_folder(model_id: str, variant: Variant) -> Path:
 
 
 def stored_bundles(model_id: str | None = None, variants: str = "*") -> Iterator[Path]:
-    """Yield the folders of the bundles under the home folder, of one model or of all, sorted; none without one.
-
-    Args:
-        model_id: the model; None for all of them.
-        variants: a pattern for the names of their folders.
-    """
+    """Yield the folders of the bundles under the home folder, of one model or of all, sorted; none without one."""
     pattern = f"{variants}/{MANIFEST}" if model_id else f"*/{variants}/{MANIFEST}"
     try:
         root = _model_folder(model_id) if model_id else store_root() / "bundles"
@@ -126,12 +117,7 @@ def file_digest(path: Path) -> str:
 
 
 def cached_digest(path: Path, *, read_again: bool = False) -> str:
-    """Return the SHA-256 of a file, from the cache where its stamp is the same.
-
-    Args:
-        path: the file.
-        read_again: read the file in any case.
-    """
+    """Return the SHA-256 of a file, from the cache where its stamp is the same."""
     path = path.resolve()
     stamp = file_stamp(path)
     cache = _cache_file()

@@ -29,11 +29,7 @@ class ExitGate:
         self._is_closed = False
 
     def check(self) -> None:
-        """Return where Python goes on; where it ends, a daemon thread stops here for good.
-
-        Raises:
-            ClosedError: Python ends, and this thread is no daemon.
-        """
+        """Return where Python goes on; where it ends, a daemon thread stops here for good."""
         if not self._is_closed:
             return
         if threading.current_thread().daemon:

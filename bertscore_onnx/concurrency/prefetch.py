@@ -14,16 +14,7 @@ Result = TypeVar("Result")
 
 
 def prefetch(items: Iterator[T], begin: Callable[[T], Begun], finish: Callable[[T, Begun], Result]) -> Iterator[Result]:
-    """Work on items in two steps.
-
-    Args:
-        items: read in the caller's thread while the item before is begun.
-        begin: the first step, in a thread of its own; or in the caller's, where there is one item only.
-        finish: the second step, in the caller's thread, while the next item is begun.
-
-    Yields:
-        What `finish` returns, in order. Where `items` fails, first the results of the items before.
-    """
+    """Work on items in two steps."""
     reader = _Reader(items)
     first, second = reader.read(), reader.read()
     if first and not second:  # not worth a thread

@@ -24,12 +24,7 @@ class ThreadPool:
     """A few threads that many callers may give work to."""
 
     def __init__(self, number: int, name: str) -> None:
-        """Prepare threads.
-
-        Args:
-            number: how many; with 0 callers do the work themselves, one of them at a time.
-            name: what a debugger shows.
-        """
+        """Prepare threads."""
         self._number, self._name = number, name
         self._restart()
 
@@ -38,9 +33,6 @@ class ThreadPool:
 
         Only a few items wait at a time, so that the work of several callers goes on side by side. A caller that stops
         iterating, or gets an error, leaves at most those in progress to be finished.
-
-        Raises:
-            ClosedError: the threads were closed.
         """
         if not self._number:
             yield from (self._do_here(work, item) for item in items)
@@ -58,11 +50,7 @@ class ThreadPool:
                 future.cancel()
 
     def submit(self, work: Callable[[T], Result], item: T) -> Future[Result]:
-        """Do the work for one item in a thread, as soon as one is free; or here, where there is none.
-
-        Raises:
-            ClosedError: the threads were closed.
-        """
+        """Do the work for one item in a thread, as soon as one is free; or here, where there is none."""
         exit_gate.check()
         self._follow_fork()
         future: Future[Result] = Future()

@@ -37,11 +37,7 @@ class Place:
     """Where a bundle goes in the store: the ordinary place of its model and variant, or one beside that."""
 
     def __init__(self, manifest: Manifest) -> None:
-        """Take the bundle's manifest.
-
-        Raises:
-            UnsafePathError: the model's name would lead out of the store.
-        """
+        """Take the bundle's manifest."""
         self._digest = manifest.digest
         self._ordinary = bundle_folder(manifest.model_id, manifest.variant)
         self._beside = self._ordinary.with_name(f"{self._ordinary.name}-{manifest.digest[:12]}")
@@ -82,15 +78,7 @@ class Place:
         return None
 
     def choose(self, *, force: bool, beside: bool) -> Path:
-        """Return the folder to put the bundle at.
-
-        Args:
-            force: take the place of another bundle.
-            beside: go beside another bundle, where no model's name finds it.
-
-        Raises:
-            HubError: something stands there.
-        """
+        """Return the folder to put the bundle at."""
         if self._is_free(self._ordinary, force=force):
             return self._ordinary
         if beside and self._is_free(self._beside, force=False):
@@ -188,12 +176,7 @@ class Remote(Protocol):
 
 
 def fetch_manifest(remote: Remote, folder: Path) -> Manifest:
-    """Download the manifest into an empty folder, and check it alone.
-
-    Raises:
-        BundleError: it is not there, or cannot be used.
-        HubError: it cannot be read.
-    """
+    """Download the manifest into an empty folder, and check it alone."""
     _continue(remote, MANIFEST, folder / MANIFEST, remote.size(MANIFEST), lambda size: None, MAX_MANIFEST_BYTES)
     try:
         manifest = read_manifest(folder)
@@ -205,19 +188,7 @@ def fetch_manifest(remote: Remote, folder: Path) -> Manifest:
 
 
 def download(remote: Remote, manifest: Manifest, folder: Path, *, progress: bool | None) -> None:
-    """Download the files that a manifest names into a folder, from where an earlier call stopped.
-
-    Args:
-        remote: where from.
-        manifest: their names and digests.
-        folder: where to; what is there of them came from a place with the same manifest.
-        progress: whether to show a bar on standard error; None for one on a terminal.
-
-    Raises:
-        DigestError: a file is not the one that the manifest describes.
-        BundleNotFoundError: one is not there.
-        HubError: one cannot be read, or there is no room for it.
-    """
+    """Download the files that a manifest names into a folder, from where an earlier call stopped."""
     sizes = {name: remote.size(name) for name in manifest.files}
     total = sum(size or 0 for size in sizes.values())
     _check_room(remote, total - sum(_size(folder / name) for name in sizes), folder)
@@ -258,15 +229,7 @@ def _continue(
     advance: Callable[[int], object],
     most: int | None = None,
 ) -> None:
-    """Download the rest of a file, and go on where the connection breaks off while that brings more.
-
-    Args:
-        remote, name: which file.
-        file: what is there of it.
-        size: the bytes that it has; None where only the answer may say.
-        advance: told of the bytes.
-        most: the bytes that it may have.
-    """
+    """Download the rest of a file, and go on where the connection breaks off while that brings more."""
     attempt = 0
     while True:
         before = _size(file)
@@ -372,9 +335,6 @@ def find_or_pull(name: str) -> Path:
     """Return the folder of a bundle by its name on the hub, which is asked only where nothing came from there yet.
 
     The ordinary place of its model and variant stays as it is where another bundle is there.
-
-    Raises:
-        InputError, BundleError, HubError, MissingExtraError: as `pull` says.
     """
     wanted = parse_source(name)
     here = find(wanted)

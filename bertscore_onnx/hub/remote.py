@@ -39,11 +39,7 @@ _LONGEST_CAUSE = 300
 
 
 def load_client() -> Any:
-    """Import huggingface_hub.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """Import huggingface_hub."""
     with needs_extra("hub", "Pulling and pushing bundles"):
         import huggingface_hub
     import huggingface_hub.constants
@@ -60,11 +56,7 @@ def check_online() -> None:
 
 
 def headers_of(token: str | Literal[False] | None) -> dict[str, str]:
-    """Return the headers of a request to the hub.
-
-    Args:
-        token: the token; None for the one that the client knows, False for none.
-    """
+    """Return the headers of a request to the hub."""
     headers: dict[str, str] = load_client().utils.build_hf_headers(
         token=token, library_name="bertscore-onnx", library_version=__version__
     )
@@ -86,19 +78,7 @@ class Body:
 
 @contextmanager
 def open_url(url: str, place: str, *, offset: int = 0, headers: dict[str, str]) -> Iterator[Body]:
-    """Open a file by its URL.
-
-    Args:
-        url: the URL.
-        place: what to call it in errors.
-        offset: the byte to begin with.
-        headers: of the request.
-
-    Raises:
-        BundleNotFoundError: there is no such file.
-        HubUnreachableError: the server cannot be reached, or broke down.
-        HubError: it refuses the request.
-    """
+    """Open a file by its URL."""
     with told(place):
         opened = _request(url, {**headers, "accept-encoding": "identity", **_range(offset)})
         response = opened.__enter__()
@@ -111,13 +91,7 @@ def open_url(url: str, place: str, *, offset: int = 0, headers: dict[str, str]) 
 
 @contextmanager
 def told(place: str) -> Iterator[None]:
-    """Turn what the client and its HTTP library raise into errors that name the place.
-
-    Raises:
-        BundleNotFoundError: there is no such repository, or the token may not see it.
-        HubUnreachableError: the server cannot be reached, or broke down.
-        HubError: it refuses the request, or does not answer as a hub does.
-    """
+    """Turn what the client and its HTTP library raise into errors that name the place."""
     errors = load_client().errors
     try:
         yield
@@ -201,17 +175,7 @@ class HubRepository:
     """Reads the files of one commit; what is pushed meanwhile is not seen."""
 
     def __init__(self, source: Source, token: str | None = None) -> None:
-        """Ask the hub what there is.
-
-        Args:
-            source: which repository and revision.
-            token: for repositories that are not public; None for the one that the client knows.
-
-        Raises:
-            BundleNotFoundError: the repository or the revision is not there.
-            HubUnreachableError: the hub cannot be reached.
-            HubError: it refuses the request, or does not answer as a hub does.
-        """
+        """Ask the hub what there is."""
         self._api = load_client().HfApi(token=token)
         self._headers = headers_of(token)
         self._repo = str(source.repo)
@@ -279,12 +243,7 @@ class HubVariant:
     """One folder of a repository that holds a bundle."""
 
     def __init__(self, repository: HubRepository, source: Source) -> None:
-        """Choose the folder.
-
-        Raises:
-            BundleNotFoundError: there is no such variant.
-            InputError: there are several variants, and none is named.
-        """
+        """Choose the folder."""
         self._repository = repository
         self._folder = _choose(repository, source.variant)
         self.name = str(Source(source.place, source.revision, self._folder))
@@ -330,15 +289,7 @@ class WebFolder:
     """Reads files below a URL of http or https; the manifest says which there are."""
 
     def __init__(self, source: Source, token: str | None = None) -> None:
-        """Take the folder's URL.
-
-        Args:
-            source: the place.
-            token: sent as a bearer token; None for none, or what `.netrc` says.
-
-        Raises:
-            InputError: the URL names no machine.
-        """
+        """Take the folder's URL."""
         self.name = str(source)
         self.origin = Origin(self.name, None, None, None)
         self._parts = urlsplit(source.place)
@@ -373,12 +324,7 @@ class StoreFolder:
     """Reads files in a folder of a store that fsspec knows, such as `s3://` and `gs://`."""
 
     def __init__(self, source: Source) -> None:
-        """Connect to the store.
-
-        Raises:
-            MissingExtraError: the package for it is not installed.
-            InputError: fsspec knows no such store.
-        """
+        """Connect to the store."""
         self.name = str(source)
         self.origin = Origin(self.name, None, None, None)
         try:

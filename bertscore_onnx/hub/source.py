@@ -52,16 +52,7 @@ class Source:
 
 
 def parse_source(text: str, revision: str | None = None, variant: str | None = None) -> Source:
-    """Read the name of a place.
-
-    Args:
-        text: `ORG/REPO[@REVISION][/VARIANT]`, with or without `hf://`, or the URL of a folder. A revision may have
-            slashes; what follows its last one is the variant if it is the name of one.
-        revision, variant: the same, given beside it.
-
-    Raises:
-        InputError: it is no such name, or says one thing twice.
-    """
+    """Read the name of a place."""
     if "://" in text and not text.startswith(HUB):
         if revision is not None:
             raise InputError(f"A URL has no revisions, and {revision!r} was asked for. Give the URL of its folder.")

@@ -260,11 +260,7 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
     lowercase_and_strip_accents: bool
 
     def bind(self) -> Transform:
-        """Return the function that does it.
-
-        Raises:
-            MissingExtraError: sacremoses is not installed, or not with all that it needs.
-        """
+        """Return the function that does it."""
         with needs_extra("xlm", "Tokenizing as XLM models do"):
             sacremoses = importlib.import_module("sacremoses")
         plain_marks = sacremoses.MosesPunctNormalizer(lang="en").normalize

@@ -23,11 +23,7 @@ class SentencePieceEncoder:
     """A SentencePiece model; threads may share it."""
 
     def __init__(self, path: Path, spec: SentencePieceSpec) -> None:
-        """Load a model.
-
-        Raises:
-            OSError, RuntimeError, ValueError: the file is not a model, or not the one that the spec is of.
-        """
+        """Load a model."""
         self._processor = sentencepiece.SentencePieceProcessor()
         self._processor.LoadFromSerializedProto(path.read_bytes())
         pieces: list[str] = self._processor.id_to_piece(list(range(self._processor.get_piece_size())))

@@ -40,13 +40,7 @@ class FastTokenizer:
     """A tokenizer that `tokenizer.json` says all of."""
 
     def __init__(self, path: Path, max_length: int | None, *, in_parallel: bool = True) -> None:
-        """Load a tokenizer.
-
-        Args:
-            path: a `tokenizer.json`.
-            max_length: the most tokens of a text, special tokens included; None for no bound.
-            in_parallel: whether the tokenizers package may use its threads.
-        """
+        """Load a tokenizer."""
         self._tokenizer = load_tokenizer_json(path)
         self._in_parallel = in_parallel
         is_special = np.array(self._tokenizer.encode("a").special_tokens_mask)
@@ -187,14 +181,7 @@ class SlowTokenizer:
     """A tokenizer that has a spec."""
 
     def __init__(self, path: Path, spec: TokenizerSpec, max_length: int | None, *, in_parallel: bool = True) -> None:
-        """Load a tokenizer.
-
-        Args:
-            path: a `spiece.model` if the spec is of one, else a `tokenizer.json`.
-            spec: what that file does not say.
-            max_length: the most tokens of a text, special tokens included; None for no bound.
-            in_parallel: whether the tokenizers package may use its threads.
-        """
+        """Load a tokenizer."""
         self._normalize = bind_normalizers(spec.normalizers)
         self._split = bind_split(spec.special_tokens)
         self._pre_tokenize = bind_normalizers(spec.pre_tokenizers)
@@ -269,19 +256,7 @@ class TextTokenizer:
         long_text: LongText = "truncate",
         in_parallel: bool = True,
     ) -> None:
-        """Load a tokenizer.
-
-        Args:
-            folder: a bundle, of which the tokenizer's files are read.
-            spec: what `tokenizer.json` cannot express; None where it says all.
-            max_length: the most tokens of a text, special tokens included; None for no bound but `DEFAULT_MAX_LENGTH`.
-            empty_ids: the ids of an empty text.
-            long_text: whether longer texts are cut, or keep all their ids, to be encoded in windows.
-            in_parallel: whether the tokenizers package may use its threads, one for each CPU.
-
-        Raises:
-            TokenizerError: the file is not a tokenizer, or larger than any.
-        """
+        """Load a tokenizer."""
         sentencepiece = spec is not None and spec.sentencepiece is not None
         path = folder / (SENTENCEPIECE_FILE if sentencepiece else TOKENIZER_FILE)
         mode = "fast" if spec is None else "slow"
@@ -304,17 +279,7 @@ class TextTokenizer:
         """How many special tokens stand in front of every text, and how many behind."""
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
-        """Tokenise texts.
-
-        Args:
-            texts: any strings; a lone surrogate, which no encoding can express, counts as U+FFFD.
-
-        Returns:
-            For each text its ids, special tokens included, (tokens,), at least one; and how many texts were cut.
-
-        Raises:
-            TokenizerError: the tokenizer fails on a text.
-        """
+        """Tokenise texts."""
         stripped = [_SURROGATE.sub("\ufffd", text.strip()) for text in texts]
         with exit_gate, _tokenizer_errors(self._path, "fails on a text"):
             found = iter(self._encode([text for text in stripped if text]))

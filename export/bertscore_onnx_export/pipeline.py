@@ -50,35 +50,7 @@ def export_model(
     force: bool = False,
     report: Callable[[str], object] = _log.info,
 ) -> Path:
-    """Export a model into a bundle that gives its scores.
-
-    Args:
-        name_or_path: a catalogue name, a Hub id, or a folder written by `save_pretrained`.
-        name: what to call the model of a local folder; the name of the catalogue's model that it holds decides the
-            layer and the baselines. None for the folder's own name, or in the cache of a hub for the hub's id; with
-            it the store takes only one model of a name, and none of a name such as "model".
-        num_layers: the layer to take tokens from; None for the one in the catalogue.
-        all_layers: make a bundle that scores every layer, whatever `num_layers` is.
-        scoring_graph: add a graph that gives P, R and F of token ids, for any runtime of ONNX.
-        output: the bundle's own folder; None for its place in the store of this machine.
-        tokenizer_mode: whose ids to reproduce, the slow tokenizer's (bert-score's default) or the fast one's.
-        precision: the compute precision of the graph; "fp16" is meant for GPUs, "int8" for CPUs.
-        revision: a branch, tag or commit of the Hub.
-        license_id: the license of the model, for the bundle's model card; None for what the model's own card says, if
-            it says any.
-        force: replace a bundle that is there already.
-        report: called with a sentence before each of the `STAGES` stages.
-
-    Returns:
-        The bundle's folder.
-
-    Raises:
-        UnsupportedFamilyError, UnknownLayerError, VerificationError, ExportError: the model cannot be exported.
-        MissingExtraError: ONNX Runtime, which verifies the bundle, is not installed.
-
-    Warns:
-        UserWarning: the model is of an architecture that no test holds to bert-score, or lacks some of its weights.
-    """
+    """Export a model into a bundle that gives its scores."""
     load_onnxruntime()  # fail before the work rather than after it
     source = Source(name_or_path, revision, name)
     model_id = source.model_id

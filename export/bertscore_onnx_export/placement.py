@@ -27,13 +27,6 @@ def staging_folder(target: Path, *, force: bool) -> Iterator[Path]:
 
     A bundle that is replaced is renamed first and deleted last. Until the new one stands in its place, any failure puts
     it back; if the process is killed in between, the next export to the same place does.
-
-    Args:
-        target: where the bundle goes; the folders above it are made.
-        force: replace a bundle that is there already.
-
-    Raises:
-        ExportError: nothing can be written there, or what stands there must not be replaced.
     """
     with _telling(target):
         place = _place_of(target)

@@ -162,11 +162,7 @@ _CONSTANTS = {
 
 
 def quantize_to_int8(folder: Path) -> None:
-    """Rewrite the graph of a folder so that its products with constant matrices are computed in int8.
-
-    Raises:
-        UnsupportedFamilyError: there is no such product.
-    """
+    """Rewrite the graph of a folder so that its products with constant matrices are computed in int8."""
     model = load_graph(folder)
     if not _quantize_products(model.graph):
         raise UnsupportedFamilyError("Nothing in the graph can be computed in int8. Export it with --precision fp32.")
@@ -237,12 +233,7 @@ _FAMILY = "bert"
 
 
 def fuse(folder: Path, config: Any) -> None:
-    """Rewrite the graph of a folder with fused operators where they fit; the graph stays in fp32.
-
-    Args:
-        folder: the folder.
-        config: the model's configuration, which says what a graph does not always: how many heads there are.
-    """
+    """Rewrite the graph of a folder with fused operators where they fit; the graph stays in fp32."""
     heads = getattr(config, "num_attention_heads", 0)  # 0: to be found in the graph
     options = FusionOptions(_FAMILY)
     options.enable_embed_layer_norm = False  # it would take its inputs as int32

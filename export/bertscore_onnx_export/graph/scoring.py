@@ -43,15 +43,7 @@ class Vocabulary:
 
 
 def write_scoring_graph(folder: Path, vocabulary: Vocabulary, *, padding: bool, layers: int | None) -> None:
-    """Write `scoring.onnx` beside `model.onnx`, in the precision of that.
-
-    Args:
-        folder: where `model.onnx` is; its weights are moved to the file that both graphs share, if they are not there.
-        vocabulary: the ids of the model.
-        padding: whether the encoder may be given padding; if not, texts are encoded one after the other.
-        layers: how many layers the encoder's output has before the batch, as P, R and F then do; None for one without
-            that axis.
-    """
+    """Write `scoring.onnx` beside `model.onnx`, in the precision of that."""
     if not (folder / DATA_FILE).exists():
         write_apart(load_graph(folder), folder)
     model = onnx.load(folder / GRAPH_FILE, load_external_data=False)

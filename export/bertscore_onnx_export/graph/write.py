@@ -34,18 +34,7 @@ _ALIGNMENT = 4096
 
 
 def export_streamed(model: PreTrainedModel, config: Any, opset: int, path: Path, data: Path) -> ModelProto:
-    """Export a model with its weights in a file of their own.
-
-    Args:
-        model: the model, on the CPU.
-        config: optimum's description of its inputs and outputs.
-        opset: the version of the operators.
-        path: the file for the graph; what is written there lacks the weights.
-        data: the file for the weights, beside it.
-
-    Returns:
-        The graph to be written to `path`, which refers to `data` by its name.
-    """
+    """Export a model with its weights in a file of their own."""
     _trace(model, config, opset, path)
     proto = onnx.load(path)
     tensors = {
@@ -159,13 +148,6 @@ def write_graph(model: PreTrainedModel, folder: Path, *, all_layers: bool = Fals
 
     The output is `token_embeddings`, (batch, tokens, hidden), each vector divided by its L2 norm as bert-score does
     (`utils.py:greedy_cos_idf`). With `all_layers`, after `stack_hidden_states`, it has the layers before the batch.
-
-    Returns:
-        Which of `INPUTS` the graph takes; the embeddings alone, a model cut at 0, mostly need no mask.
-
-    Raises:
-        UnsupportedFamilyError: PyTorch cannot export the model.
-        ExportError: the disk is too full, or cannot be written.
     """
     path = folder / GRAPH_FILE
     size = sum(weight.numel() * weight.element_size() for weight in model.parameters())

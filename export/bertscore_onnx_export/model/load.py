@@ -35,11 +35,7 @@ _NOT_ENCODING = ("decoder.", "pooler.")
 
 
 def load_config(source: Source) -> Any:
-    """Load the configuration alone.
-
-    Raises:
-        ExportError: it cannot be found, it is damaged, or the model comes with code of its own.
-    """
+    """Load the configuration alone."""
     with loading("configuration", source):
         settings, _ = PretrainedConfig.get_config_dict(source.name_or_path, revision=source.revision)
         refuse_own_code(source, settings, "config.json")
@@ -52,12 +48,7 @@ def load_config(source: Source) -> Any:
 
 
 def count_layers(config: Any) -> int:
-    """Return how many layers the encoder has.
-
-    Raises:
-        UnsupportedFamilyError: the configuration does not say.
-        ExportError: it is no number of layers.
-    """
+    """Return how many layers the encoder has."""
     for name in _LAYER_COUNTS:
         if hasattr(config, name):
             return _check_size(config, name, 0, _MOST_LAYERS)
@@ -72,20 +63,6 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
 
     Building the model with fewer layers is the same as dropping the others afterwards (bert-score,
     `utils.py:get_model`), but neither builds nor reads them. What follows the last layer stays.
-
-    Args:
-        source: the model.
-        config: its configuration.
-        family: its row.
-        num_layers: how many layers to keep; 0 keeps the embeddings.
-
-    Raises:
-        UnknownLayerError: the model has fewer layers.
-        UnsupportedFamilyError: the model cannot be cut by its configuration.
-        ExportError: the weights cannot be loaded.
-
-    Warns:
-        UserWarning: some weights are not there, and were drawn at random.
     """
     layers = count_layers(config)
     if not 0 <= num_layers <= layers:

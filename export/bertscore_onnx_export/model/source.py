@@ -50,9 +50,6 @@ def check_same_model(manifest: Manifest) -> None:
     """Raise an ExportError where the store holds another model under the name of a new bundle.
 
     Another one is of another architecture or size, or gives the golden pairs other scores at the same layer.
-
-    Args:
-        manifest: that of the new bundle.
     """
     for folder in stored_bundles(manifest.model_id):
         try:
@@ -110,11 +107,7 @@ class Source:
 
     @property
     def model_id(self) -> str:
-        """The name the model goes by: the one given, the Hub's, or that of the folder.
-
-        Raises:
-            ExportError: it would break a signature, a line of a log or a path.
-        """
+        """The name the model goes by: the one given, the Hub's, or that of the folder."""
         own = name_of_folder(Path(self.name_or_path)) if self.is_named_by_folder else self.name_or_path
         name = own if self.name is None else self.name
         if not name.isprintable() or "|" in name or name in {"", ".", ".."}:
@@ -139,10 +132,6 @@ def loading(part: str, source: Source) -> Iterator[None]:
 
     Over damaged files transformers, safetensors and tokenizers raise errors of any type; a panic of their Rust code is
     not even an Exception.
-
-    Args:
-        part: what is loaded.
-        source: where from.
     """
     try:
         yield

@@ -23,17 +23,7 @@ _LARGEST_ID = 10_000_000
 
 
 def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_size: int) -> None:
-    """Encode the golden texts.
-
-    Args:
-        original: the tokenizer of transformers.
-        source: where it comes from.
-        vocab_size: how many ids the model has.
-
-    Raises:
-        ExportError: it fails, knows none of their words, has no id for unknown ones, or gives ids that the model has
-            not.
-    """
+    """Encode the golden texts."""
     _check_unknown_token(original, source)
     with loading("tokenizer", source):
         ids = {index for pair in GOLDEN_PAIRS for text in ("", *pair) for index in original_ids(original, text, None)}
@@ -89,16 +79,7 @@ EXAMPLES = 5
 
 
 def compare_with_slow(source: Source, facts: TokenizerFacts, folder: Path) -> SlowDifferences | None:
-    """Encode the sample texts by both tokenizers.
-
-    Args:
-        source: where the model comes from.
-        facts: what `write_tokenizer` returned of its fast tokenizer.
-        folder: where that wrote `tokenizer.json`.
-
-    Returns:
-        Where the ids differ; None where the model has no slow tokenizer that works.
-    """
+    """Encode the sample texts by both tokenizers."""
     texts = [*PLAIN_TEXTS, *EDGE_CASE_TEXTS]
     written = TextTokenizer(folder, spec=None, max_length=facts.max_length, empty_ids=facts.empty_ids)
     try:

@@ -109,11 +109,7 @@ def deberta_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
 
 
 def t5_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
-    """Do the same for T5 and mT5, in what transformers calls the legacy way, which is the default.
-
-    Raises:
-        ExportError: the tokenizer goes the other way.
-    """
+    """Do the same for T5 and mT5, in what transformers calls the legacy way, which is the default."""
     if not slow.legacy:
         raise ExportError(
             "T5 tokenizers with `legacy=False` are not reproduced in the slow mode. Export with "
@@ -156,11 +152,7 @@ _END = "</w>"
 
 
 def bertweet(slow: PreTrainedTokenizer) -> Converted:
-    """Split at white space.
-
-    Raises:
-        ExportError: the tokenizer also rewrites tweets, which is off by default.
-    """
+    """Split at white space."""
     if slow.normalization:
         raise ExportError(
             "BERTweet's rewriting of tweets is not reproduced. Set `normalization` to false in tokenizer_config.json, "
@@ -189,15 +181,7 @@ def _with_continuation(symbol: str) -> str:
 
 
 def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple[Tokenizer, int]:
-    """Build the BPE over its symbols, some of which the vocabulary may lack.
-
-    Args:
-        slow: has `encoder`, the vocabulary, and `bpe_ranks`, the merges.
-        name_of: the vocabulary's name of a symbol.
-
-    Returns:
-        A tokenizer of words with a space between, and its first id that the vocabulary lacks.
-    """
+    """Build the BPE over its symbols, some of which the vocabulary may lack."""
     merges = [pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2]
     symbols = dict.fromkeys(symbol for first, second in merges for symbol in (first, second, first + second))
     single = {one for name in slow.encoder for one in name}
@@ -221,11 +205,7 @@ def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple
 
 
 def wordpiece(slow: PreTrainedTokenizer) -> Converted:
-    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a pre-tokenizer.
-
-    Raises:
-        ExportError: a word of `never_split` is longer than WordPiece takes.
-    """
+    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a pre-tokenizer."""
     pieces = slow.wordpiece_tokenizer
     vocab, longest = without_holes(slow.vocab), pieces.max_input_chars_per_word
     tokenizer = Tokenizer(models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest))
@@ -284,11 +264,7 @@ CONVERSIONS: Mapping[str, SlowConversion] = {
 
 
 def convert(slow: PreTrainedTokenizer) -> Converted:
-    """Convert a slow tokenizer.
-
-    Raises:
-        ExportError: there is no way to, or its files do not fit together.
-    """
+    """Convert a slow tokenizer."""
     for ancestor in type(slow).__mro__:
         if ancestor.__name__ in CONVERSIONS:
             return _converted(slow, CONVERSIONS[ancestor.__name__])

@@ -37,17 +37,7 @@ class TokenizerFacts:
 
 
 def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None, folder: Path) -> TokenizerFacts:
-    """Write `tokenizer.json` into a folder and compare it with the original.
-
-    Args:
-        original: the tokenizer of transformers to reproduce, slow or fast.
-        max_positions: the most tokens the model itself can take; None for no bound.
-        folder: where to write.
-
-    Raises:
-        ExportError: there is no way to convert it.
-        VerificationError: the ids of plain texts differ.
-    """
+    """Write `tokenizer.json` into a folder and compare it with the original."""
     spec = None
     if original.is_fast:
         tokenizer = original.backend_tokenizer
@@ -78,11 +68,7 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
 
 
 def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:
-    """Load the tokenizer that a bundle reproduces.
-
-    Raises:
-        ExportError: there is none of this mode, or it is damaged or comes with code of its own.
-    """
+    """Load the tokenizer that a bundle reproduces."""
     with loading("tokenizer", source):
         settings = get_tokenizer_config(source.name_or_path, revision=source.revision)
         refuse_own_code(source, settings, "tokenizer_config.json")

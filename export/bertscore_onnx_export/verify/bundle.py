@@ -23,11 +23,7 @@ from bertscore_onnx_export.verify.vectors import unit_vectors
 def score_golden_pairs(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, facts: TokenizerFacts
 ) -> list[GoldenPair]:
-    """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3).
-
-    Raises:
-        VerificationError: a score is undefined.
-    """
+    """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3)."""
 
     def embed(text: str) -> tuple[torch.Tensor, torch.Tensor]:
         ids = torch.tensor([original_ids(tokenizer, text, facts.max_length)])
@@ -56,11 +52,7 @@ def _undefined(model: PreTrainedModel) -> str:
 
 
 def verify_bundle(folder: Path) -> float:
-    """Score a bundle's golden pairs with the runtime; return the largest absolute difference.
-
-    Raises:
-        VerificationError: it is more than `golden_tolerance` says, or undefined.
-    """
+    """Score a bundle's golden pairs with the runtime; return the largest absolute difference."""
     with golden_pipeline(folder, device="cpu") as pipeline:
         precision = pipeline.manifest.precision
         try:
@@ -82,11 +74,7 @@ def verify_bundle(folder: Path) -> float:
 
 
 def verify_scoring_graph(folder: Path) -> float:
-    """Score a bundle's golden pairs by its scoring graph and by the encoder; return the largest absolute difference.
-
-    Raises:
-        VerificationError: it is more than `GOLDEN_TOLERANCES` says, or the graph does not run.
-    """
+    """Score a bundle's golden pairs by its scoring graph and by the encoder; return the largest absolute difference."""
     bundle = open_bundle(folder, verify=True)
     try:
         difference, tolerance = difference_by_pairs(bundle, device="cpu"), GOLDEN_TOLERANCES[bundle.manifest.precision]

@@ -33,11 +33,7 @@ def sample_ids(model: PreTrainedModel, tokens: int, *, padding: int = 0) -> tupl
 
 
 def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> None:
-    """Compare a graph with its model on batches of several shapes, any of which a trace may have fixed.
-
-    Raises:
-        VerificationError: the vectors differ, or the graph does not run.
-    """
+    """Compare a graph with its model on batches of several shapes, any of which a trace may have fixed."""
     session = load_onnxruntime().InferenceSession(graph)
     for batch, tokens, padded in ((1, 1, 0), (1, 17, 0), (3, 9, 7 if padding else 0)):
         ids, mask = (row.repeat(batch, 1) for row in sample_ids(model, tokens, padding=padded))
