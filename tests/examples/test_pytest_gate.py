@@ -82,7 +82,7 @@ def test_another_scorer_fails(gate, tiny_bundle):
     cases = {"translations": (lines_of("candidates.txt"), 0.005)}
     gate(cases, UPDATE_BASELINE="1")
     code, outcome = gate(cases, bundle=tiny_bundle)
-    assert (code, "another scorer's" in outcome["translations"]) == (1, True)
+    assert (code, "another scorer" in outcome["translations"]) == (1, True)
 
 
 def test_the_example_of_a_test_runs(minilm_bundle, tmp_path):
