@@ -13,6 +13,7 @@ from bertscore_onnx.text.normalizers import (
     CleanQuotes,
     Lowercase,
     Moses,
+    Normalizer,
     PrefixSpace,
     SeparateDialogue,
     SeparateWords,
@@ -21,141 +22,79 @@ from bertscore_onnx.text.normalizers import (
     normalize,
 )
 
+UNCASED = BasicTokenize(lowercase=True, strip_accents=True, split_chinese=True, never_split=[])
+CASED = BasicTokenize(lowercase=False, strip_accents=False, split_chinese=False, never_split=[])
+KEPT = BasicTokenize(lowercase=True, strip_accents=False, split_chinese=True, never_split=["[CLS]"])
+QUOTES = CleanQuotes(collapse_space=True, strip_accents=False, lowercase=False)
+UNACCENTED = CleanQuotes(collapse_space=True, strip_accents=True, lowercase=True)
+SPACED = CleanQuotes(collapse_space=False, strip_accents=True, lowercase=False)
+UNKNOWN = UnknownWords(words=["U.S.", "us"], unknown_token="[UNK]")  # noqa: S106 -- a token of a text
 
-@pytest.fixture
-def uncased() -> BasicTokenize:
-    return BasicTokenize(lowercase=True, strip_accents=True, split_chinese=True, never_split=[])
+
+@pytest.mark.parametrize(
+    ("normalizer", "text", "expected"),
+    [
+        pytest.param(PrefixSpace(), "a b", " a b", id="prefix space"),
+        pytest.param(Lowercase(never_lower=[]), "ΣΑΣ İ", "σασ i\u0307", id="each character by itself"),
+        pytest.param(Lowercase(never_lower=["[CLS]", "[SEP]"]), "A[CLS]B[Sep]", "a[CLS]b[sep]", id="special tokens"),
+        pytest.param(Lowercase(never_lower=["<unk>"]), "<UNK>", "<unk>", id="becomes a special token"),
+        pytest.param(UNCASED, "Don't—stop!", "don ' t — stop ! ", id="punctuation"),
+        pytest.param(UNCASED, "Ångström cafe\u0301", "angstrom cafe", id="accents"),
+        pytest.param(UNCASED, "中文a", " 中  文 a", id="ideographs"),
+        pytest.param(UNCASED, "a\u0000b\u200bc\ufffdd\u0378e", "abcde", id="controls"),
+        pytest.param(UNCASED, "a\tb\u3000c\nd", "a b c d", id="white space"),
+        pytest.param(UNCASED, "ΣΑΣ ΣΑ", "σας σα", id="a final sigma by its word"),
+        pytest.param(CASED, "Cafe\u0301", "Café", id="case and accents stay"),
+        pytest.param(CASED, "中文a", "中文a", id="ideographs stay together"),
+        pytest.param(KEPT, "A [C\u0001LS] b[CLS] [cls]", "a [CLS] b [ cls ]   [ cls ] ", id="kept after cleaning"),
+        pytest.param(QUOTES, "  ``a''\t b\u3000c ", '"a" b c', id="quotation marks"),
+        pytest.param(UNACCENTED, "Łódź Ångström ﬁne ½", "łodz angstrom fine 1⁄2", id="compatibility forms"),
+        pytest.param(SPACED, " a  b ", " a  b ", id="spaces stay"),
+        pytest.param(SeparateWords(), "a  b\nc \n d", "a b\n c d", id="a line break belongs to its word"),
+        pytest.param(SeparateWords(), "a\x1cb\u2028c", "a b c", id="white space of Python"),
+        pytest.param(SeparateDialogue(), "I'm fine, (OK)!", "i ' m fine , (ok ) !", id="marks and apostrophes"),
+        pytest.param(SeparateDialogue(), "one\ntwo", "one __newln__ two", id="line breaks are named"),
+        pytest.param(SeparateDialogue(), "one'\ntwo", "one ' two", id="a line break after an apostrophe is dropped"),
+        pytest.param(SeparateDialogue(), "a\x1cb", "a\x1cb", id="a file separator is a letter"),
+        pytest.param(UNKNOWN, "the U.S. of us , user U.S", "the [UNK] of [UNK] , user U.S", id="whole words"),
+    ],
+)
+def test_a_text_is_changed(normalizer: Normalizer, text: str, expected: str) -> None:
+    assert normalizer.compile()(text) == expected
 
 
-def test_prefix_space_goes_in_front() -> None:
-    assert PrefixSpace().compile()("a b") == " a b"
-
-
-def test_lowercase_lowers_each_character_by_itself() -> None:
-    assert Lowercase(never_lower=[]).compile()("ΣΑΣ İ") == "σασ i\u0307"
+def test_normalizers_are_applied_in_their_order() -> None:
+    assert compile_normalizers([PrefixSpace(), Lowercase(never_lower=[])])("A") == " a"
 
 
 def test_a_character_map_does_not_grow_without_end() -> None:
-    lowered = CharacterMap(str.lower)
+    computed: list[str] = []
+    lowered = CharacterMap(lambda character: computed.append(character) or character.lower())  # type: ignore[func-returns-value]
     texts = ["ABCDE", "".join(map(chr, range(0x10000, 0x10000 + MAX_CHARACTERS))), "FGHIJ"]
     assert [text.translate(lowered) for text in texts] == [text.lower() for text in texts]
     assert len(lowered) <= MAX_CHARACTERS
-
-
-def test_a_character_map_computes_characters_once_also_after_a_text_of_all_characters() -> None:
-    computed: list[str] = []
-    noted = CharacterMap(lambda one: computed.append(one) or one)  # type: ignore[func-returns-value]
-    "".join(map(chr, range(0x10000, 0x10000 + MAX_CHARACTERS))).translate(noted)
     computed.clear()
-    ("AB" * 9).translate(noted)
-    assert computed == ["A", "B"]
-
-
-def test_lowercase_leaves_literal_special_tokens() -> None:
-    assert Lowercase(never_lower=["[CLS]", "[SEP]"]).compile()("A[CLS]B[Sep]") == "a[CLS]b[sep]"
-
-
-def test_lowercase_may_make_a_special_token() -> None:
-    assert Lowercase(never_lower=["<unk>"]).compile()("<UNK>") == "<unk>"
-
-
-def test_basic_tokenize_sets_punctuation_apart(uncased: BasicTokenize) -> None:
-    assert uncased.compile()("Don't—stop!").split() == ["don", "'", "t", "—", "stop", "!"]
-
-
-def test_basic_tokenize_strips_accents(uncased: BasicTokenize) -> None:
-    assert uncased.compile()("Ångström cafe\u0301") == "angstrom cafe"
-
-
-def test_basic_tokenize_keeps_case_and_accents_when_told() -> None:
-    step = BasicTokenize(lowercase=False, strip_accents=False, split_chinese=True, never_split=[])
-    assert step.compile()("Cafe\u0301") == "Café"
-
-
-def test_basic_tokenize_sets_ideographs_apart(uncased: BasicTokenize) -> None:
-    assert uncased.compile()("中文a").split() == ["中", "文", "a"]
-
-
-def test_basic_tokenize_leaves_ideographs_together_when_told() -> None:
-    step = BasicTokenize(lowercase=False, strip_accents=False, split_chinese=False, never_split=[])
-    assert step.compile()("中文a") == "中文a"
-
-
-def test_basic_tokenize_drops_control_characters(uncased: BasicTokenize) -> None:
-    assert uncased.compile()("a\u0000b\u200bc\ufffdd\u0378e") == "abcde"
-
-
-def test_basic_tokenize_makes_white_space_plain(uncased: BasicTokenize) -> None:
-    assert uncased.compile()("a\tb\u3000c\nd") == "a b c d"
-
-
-def test_basic_tokenize_lowers_a_final_sigma_by_its_word(uncased: BasicTokenize) -> None:
-    assert uncased.compile()("ΣΑΣ ΣΑ") == "σας σα"
-
-
-def test_basic_tokenize_keeps_a_word_that_cleaning_makes_a_special_token() -> None:
-    step = BasicTokenize(lowercase=True, strip_accents=False, split_chinese=True, never_split=["[CLS]"])
-    assert step.compile()("A [C\u0001LS] b[CLS] [cls]").split() == ["a", "[CLS]", "b", "[", "cls", "]", "[", "cls", "]"]
-
-
-def test_clean_quotes_makes_quotation_marks_plain() -> None:
-    step = CleanQuotes(collapse_space=True, strip_accents=False, lowercase=False)
-    assert step.compile()("  ``a''\t b\u3000c ") == '"a" b c'
-
-
-def test_clean_quotes_strips_accents_and_case() -> None:
-    step = CleanQuotes(collapse_space=True, strip_accents=True, lowercase=True)
-    assert step.compile()("Łódź Ångström ﬁne ½") == "łodz angstrom fine 1⁄2"
+    ("XY" * 9).translate(lowered)
+    assert computed == ["X", "Y"]
 
 
 @given(st.text())
 def test_clean_quotes_drops_what_combines_in_the_compatibility_decomposition(text: str) -> None:
-    step = CleanQuotes(collapse_space=False, strip_accents=True, lowercase=False)
     plain = text.replace("``", '"').replace("''", '"')
-    assert step.compile()(text) == "".join(
-        one for one in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(one)
-    )
+    decomposed = unicodedata.normalize("NFKD", plain)
+    assert SPACED.compile()(text) == "".join(part for part in decomposed if not unicodedata.combining(part))
 
 
-def test_clean_quotes_keeps_spaces_when_told() -> None:
-    step = CleanQuotes(collapse_space=False, strip_accents=True, lowercase=False)
-    assert step.compile()(" a  b ") == " a  b "
-
-
-def test_separate_words_keeps_a_line_break_with_its_word() -> None:
-    assert SeparateWords().compile()("a  b\nc \n d") == "a b\n c d"
-
-
-def test_separate_words_splits_at_pythons_white_space() -> None:
-    assert SeparateWords().compile()("a\x1cb\u2028c") == "a b c"
-
-
-def test_separate_dialogue_puts_spaces_before_marks_and_around_apostrophes() -> None:
-    assert SeparateDialogue().compile()("I'm fine, (OK)!") == "i ' m fine , (ok ) !"
-
-
-def test_separate_dialogue_names_a_line_break() -> None:
-    assert SeparateDialogue().compile()("one\ntwo") == "one __newln__ two"
-
-
-def test_separate_dialogue_drops_a_line_break_after_an_apostrophe() -> None:
-    assert SeparateDialogue().compile()("one'\ntwo") == "one ' two"
-
-
-def test_separate_dialogue_takes_a_file_separator_for_a_letter() -> None:
-    assert SeparateDialogue().compile()("a\x1cb") == "a\x1cb"
-
-
-def test_moses_sets_words_and_marks_apart() -> None:
+@pytest.mark.parametrize(
+    ("lowered", "text", "expected"),
+    [
+        (True, "Héllo。Wörld！ “Yes”…", 'hello . world ! " yes ... "'),
+        (False, "Don't go to Zürich.", "Don 't go to Zürich ."),
+    ],
+)
+def test_moses_sets_words_and_marks_apart(lowered: bool, text: str, expected: str) -> None:
     pytest.importorskip("sacremoses")
-    step = Moses(lowercase_and_strip_accents=True)
-    assert step.compile()("Héllo。Wörld！ “Yes”…") == 'hello . world ! " yes ... "'
-
-
-def test_moses_keeps_case_and_accents_when_told() -> None:
-    pytest.importorskip("sacremoses")
-    step = Moses(lowercase_and_strip_accents=False)
-    assert step.compile()("Don't go to Zürich.") == "Don 't go to Zürich ."
+    assert Moses(lowercase_and_strip_accents=lowered).compile()(text) == expected
 
 
 def test_moses_gives_the_words_of_sacremoses_itself() -> None:
@@ -179,15 +118,6 @@ def test_moses_names_what_to_install(module: str, monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(MissingExtraError, match=rf"needs {module}, .*pip install 'bertscore-onnx\[xlm\]'"):
         Moses(lowercase_and_strip_accents=True).compile()
-
-
-def test_unknown_words_are_whole_words() -> None:
-    step = UnknownWords(words=["U.S.", "us"], unknown_token="[UNK]")  # noqa: S106 -- a token of a text
-    assert step.compile()("the U.S. of us , user U.S") == "the [UNK] of [UNK] , user U.S"
-
-
-def test_steps_follow_one_another() -> None:
-    assert compile_normalizers([PrefixSpace(), Lowercase(never_lower=[])])("A") == " a"
 
 
 MARKS = [one for one in map(chr, range(0x300, 0x20000)) if unicodedata.combining(unicodedata.normalize("NFD", one)[0])]
