@@ -136,7 +136,7 @@ def compare(
     if quiet:
         silence_warnings()
 
-    from bertscore_onnx.cli.inputs import open_pairs
+    from bertscore_onnx.cli.inputs import open_systems
     from bertscore_onnx.cli.outputs import check_destination, print_comparison
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation import compare as compare_systems
@@ -146,11 +146,11 @@ def compare(
 
     needed = {"tabulate": chosen in (None, "latex"), "sacrebleu": metrics != [BERTSCORE], "jinja2": html is not None}
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
-    with open_pairs(files) as pairs:
-        segments = [[first, *others] for first, others in pairs]
+    with open_systems(files[: len(names)], files[len(names) :]) as opened:
+        segments = list(opened)
     check_destination(html, [*cand, *ref], "--html")
-    systems = {name: [segment[row] for segment in segments] for row, name in enumerate(names)}
-    references = [segment[len(names) :] for segment in segments]
+    systems = {name: [outputs[row] for outputs, _ in segments] for row, name in enumerate(names)}
+    references = [references for _, references in segments]
     with ExitStack() as stack:
         scorer = None
         if has_bertscore:

@@ -72,11 +72,16 @@ def count_documents(
 
     In Python, `DocumentCounts.load` reads the file, and counts of parts of a corpus add up with +.
     """
-    from bertscore_onnx.cli.inputs import TableOptions, choose_documents
+    from bertscore_onnx.cli.inputs import choose_documents, read_rows
     from bertscore_onnx.cli.outputs import check_destination
 
-    tables = TableOptions(None, reference_column or (), input_format, None, no_header, no_quotes)
-    files = choose_documents(ref, tables)
+    files = choose_documents(
+        ref,
+        reference_names=reference_column or (),
+        input_format=input_format,
+        has_header=not no_header,
+        has_quotes=not no_quotes,
+    )
     check_model(model_type, lang)
     check_effects(("--verbose", verbose and quiet, "with --quiet; leave out one"))
     if quiet:
@@ -99,7 +104,7 @@ def count_documents(
     with progress_bar(_num_rows(files), shown=shown, stage="counting documents", unit="rows") as advance:
 
         def rows() -> Iterator[list[str]]:
-            for row in _rows(files):
+            for row in read_rows(files):
                 yield row
                 advance(1)
 
@@ -109,23 +114,16 @@ def count_documents(
         tell(f"{output}: {len(counts.tokens):,} different tokens in {counts.num_documents:,} references")
 
 
-def _rows(files: "Sequence[InputFile]") -> Iterator[list[str]]:
-    """Yield the texts of each row, file by file."""
-    from bertscore_onnx.cli.inputs import open_input
-
-    for file in files:
-        with open_input(file) as opened:
-            yield from opened.rows()
-
-
 def _num_rows(files: "Sequence[InputFile]") -> int | None:
     """Return the number of rows, so that what is wrong is found before anything is counted; None with a pipe.
 
     Pipes are not read.
     """
-    rereadable = [file for file in files if not _is_pipe(file.name)]
-    number = sum(1 for _ in _rows(rereadable))
-    return number if rereadable == files else None
+    from bertscore_onnx.cli.inputs import read_rows
+
+    seekable = [file for file in files if not _is_pipe(file.name)]
+    number = sum(1 for _ in read_rows(seekable))
+    return number if seekable == files else None
 
 
 def _is_pipe(name: str) -> bool:

@@ -127,12 +127,18 @@ def score(
     Which model? --lang takes bert-score's default; `bertscore-onnx models` lists the others. All formats, with
     examples, are in docs/command_line.md.
     """
-    from bertscore_onnx.cli.inputs import TableOptions, choose_inputs, open_pairs
+    from bertscore_onnx.cli.inputs import choose_inputs, open_pairs
 
-    tables = TableOptions(
-        candidate_column, reference_column or (), input_format, reference_format, no_header, no_quotes
+    inputs = choose_inputs(
+        cand,
+        ref or (),
+        candidate_name=candidate_column,
+        reference_names=reference_column or (),
+        input_format=input_format,
+        reference_format=reference_format,
+        has_header=not no_header,
+        has_quotes=not no_quotes,
     )
-    inputs = choose_inputs(cand, ref or (), tables)
     result = choose_output(
         seg_level=seg_level,
         file=output,

@@ -1,18 +1,24 @@
-"""Scores the rows of a Spark DataFrame, and counts its documents: on classic Spark and on Spark Connect."""
+"""Scores the rows of a Spark DataFrame, counts its documents, and does the work of a job on Spark.
 
-from collections.abc import Callable, Iterator
+Frames may be of classic Spark or of Spark Connect.
+"""
+
+import os
+import pickle
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from os import PathLike, fspath
-from os.path import isdir
 from typing import TYPE_CHECKING, Unpack
 
-from bertscore_onnx import errors as error_tree
-from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch
+from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch, error_named
+from bertscore_onnx.distributed.parts import Advance, Part, Result, Work, cut_tasks
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
-from bertscore_onnx.tables.batches import SIGNATURE, Errors, ScoreColumns
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
+from bertscore_onnx.tables.columns import Column, Errors
 
 __all__ = ["count_documents", "score_dataframe"]
 
@@ -175,7 +181,7 @@ def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:
 
     [row] = df.sparkSession.range(1, numPartitions=1).mapInArrow(sign, "kind string, text string").collect()
     if row.kind:
-        raise getattr(error_tree, row.kind)(row.text)
+        raise error_named(row.kind, row.text)
     return str(row.text)
 
 
@@ -186,7 +192,7 @@ def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
     from pyspark import SparkFiles
 
     unpacked = SparkFiles.get(fspath(bundle))
-    return unpacked if isdir(unpacked) else fspath(bundle)
+    return unpacked if os.path.isdir(unpacked) else fspath(bundle)
 
 
 def _by_position(df: "DataFrame") -> "DataFrame":
@@ -215,3 +221,38 @@ def _by_name(work: Callable[[Batches, str], Batches], names: list[str]) -> Calla
 
 def _positions(number: int) -> list[str]:
     return list(map(str, range(number)))
+
+
+# The work of a job, task by task; Spark does a lost task again.
+
+
+class SparkEngine:
+    """The Spark session of this process, or one that starts here with the settings of `spark-submit`."""
+
+    def __init__(self) -> None:
+        check_installed(["pyspark"], "spark,cpu", "Scoring on Spark")
+
+    def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
+        """Yield the results of all parts, once all are done; an `Engine`."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+        if SparkSession.getActiveSession() is None and "SPARK_ENV_LOADED" not in os.environ:  # not by spark-submit
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        context = SparkSession.builder.getOrCreate().sparkContext
+        tasks = [pickle.dumps((work, task)) for task in cut_tasks(parts, context.defaultParallelism)]
+        try:
+            done = context.parallelize(tasks, max(1, len(tasks))).map(_do_task).collect()
+        except (Py4JJavaError, PySparkException) as error:
+            own = re.search(r"^bertscore_onnx\.errors\.(\w+): (.*)$", str(error), re.MULTILINE)
+            raise (error_named(own[1], own[2]) if own else error) from error
+        advance(sum(part.rows for part in parts))
+        for results in done:
+            yield from pickle.loads(results)  # noqa: S301 -- written by _do_task
+
+
+def _do_task(task: bytes) -> bytes:
+    """Return the results of a task."""
+    work, parts = pickle.loads(task)  # noqa: S301 -- written by SparkEngine
+    return pickle.dumps(list(work(parts, lambda rows: None)))
