@@ -53,10 +53,10 @@ class InputFile:
     def _rows(self, source: Source) -> Iterator[list[str]]:
         if self.format == "text":
             return ([line] for line in (read_lines(source) if self.is_format_explicit else _no_json(source)))
-        from bertscore_onnx.tables.readers import open_table, read_texts  # costs start-up time
+        from bertscore_onnx.tables.readers import open_table  # costs start-up time
 
         table = open_table(source, self.format, has_header=self.has_header, has_quotes=self.has_quotes)
-        return read_texts(table, self.columns)
+        return table.texts(self.columns)
 
 
 def _no_json(source: Source) -> Iterator[str]:

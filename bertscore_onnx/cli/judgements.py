@@ -135,7 +135,7 @@ def read_table(
 
         def read(*, has_quotes: bool) -> Table:
             reader = open_table(source, table_format, has_header=has_header, has_quotes=has_quotes)
-            rows = list(reader.rows())
+            rows = list(reader.records())
             names = reader.names or [*dict.fromkeys(column for _, values in rows for column in values)]
             return Table(source.title, names, rows)
 

@@ -276,6 +276,14 @@ def _counter(bundle: str | None, settings: tuple[tuple[str, Any], ...]) -> Docum
     return DocumentCounter(bundle, **dict(settings))
 
 
+def attempt(score_batch: ScoreBatch) -> tuple[str, str]:
+    """Load the scorer in this process; return its signature after an empty string, or the error's class and message."""
+    try:
+        return "", str(score_batch.signature)
+    except BertScoreOnnxError as error:
+        return type(error).__name__, str(error)
+
+
 def error_named(kind: str, message: str) -> BertScoreOnnxError:
     """Return the error that another process reports by the name of its class."""
     error: BertScoreOnnxError = getattr(error_tree, kind, BertScoreOnnxError)(message)

@@ -2,7 +2,7 @@
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -33,13 +33,13 @@ class TableReader(ABC):
     place: str
     """The place of the names, for messages."""
 
-    def find(self, columns: Sequence[Column]) -> list[str] | None:
-        """Return the names of some columns, if they are the same in all rows; raise InputError if one is missing."""
-        return None if self.names is None else [column.find(self.names, self.place) for column in columns]
+    @abstractmethod
+    def records(self) -> Iterator[Row]:
+        """Yield the rows."""
 
     @abstractmethod
-    def rows(self, names: Sequence[str] | None = None) -> Iterator[Row]:
-        """Yield the rows with their values in some columns at least, None for all."""
+    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
+        """Yield the texts of some columns, row by row; raise InputError if one is missing, or holds no texts."""
 
 
 def open_table(
@@ -57,23 +57,11 @@ def open_table(
     return _Delimited(source, "\t" if table_format == "tsv" else ",", has_header=has_header, has_quotes=has_quotes)
 
 
-def read_texts(table: TableReader, columns: Sequence[Column]) -> Iterator[list[str]]:
-    """Yield the texts of some columns, row by row; raise InputError if one is missing, or holds no texts."""
-    names = table.find(columns)
-    for place, values in table.rows(names):
-        found = names or [column.find([*values], place) for column in columns]
-        yield [
-            text
-            for column, name in zip(columns, found, strict=True)
-            for text in column.texts_of(values[name], name, place)
-        ]
-
-
 def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[list[Record]]:
     """Yield the rows in batches of at most `max_rows`, and of about `max_size` characters if there are several rows."""
     batch: list[Record] = []
     size = 0
-    for _, record in table.rows():
+    for _, record in table.records():
         batch.append(record)
         size += sum(len(value) for value in record.values() if isinstance(value, str | list))
         if len(batch) == max_rows or size >= max_size:
@@ -81,6 +69,15 @@ def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[l
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def _texts(columns: Sequence[Column], names: Sequence[str], values: Iterable[object], place: str) -> list[str]:
+    """Return the texts of a row from its values in the columns of these names."""
+    return [
+        text
+        for column, name, value in zip(columns, names, values, strict=True)
+        for text in column.texts_of(value, name, place)
+    ]
 
 
 # TSV and CSV.
@@ -93,11 +90,17 @@ class _Delimited(TableReader):
         self.place, self._first = next(self._fields)
         self.names: list[str] = self._first if has_header else [str(n) for n in range(1, len(self._first) + 1)]
 
-    def find(self, columns: Sequence[Column]) -> list[str]:
-        advice = ", or add --no-header where the first line is none" if self._has_header else ""
-        return [column.find(self.names, self.place, advice) for column in columns]
+    def records(self) -> Iterator[Row]:
+        for place, fields in self._rows():
+            yield place, dict(zip(self.names, fields, strict=True))
 
-    def rows(self, names: Sequence[str] | None = None) -> Iterator[Row]:
+    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
+        advice = ", or add --no-header where the first line is none" if self._has_header else ""
+        positions = [self.names.index(column.find(self.names, self.place, advice)) for column in columns]
+        for _, fields in self._rows():
+            yield [fields[position] for position in positions]
+
+    def _rows(self) -> Iterator[tuple[str, list[str]]]:
         first = [] if self._has_header else [(self.place, self._first)]
         for place, fields in chain(first, self._fields):
             if len(fields) != len(self.names):
@@ -105,7 +108,7 @@ class _Delimited(TableReader):
                     f"{place}: there {'is 1 field' if len(fields) == 1 else f'are {len(fields)} fields'}; expected "
                     f"{len(self.names)}, as in the first line.{self._hint(fields)}"
                 )
-            yield place, dict(zip(self.names, fields, strict=True))
+            yield place, fields
 
     def _read(self, source: Source) -> Iterator[tuple[str, list[str]]]:
         """Yield the place where each row begins, and its fields."""
@@ -180,11 +183,16 @@ class _JsonLines(TableReader):
         self._source = source
         self.place = source.title
 
-    def rows(self, names: Sequence[str] | None = None) -> Iterator[Row]:
+    def records(self) -> Iterator[Row]:
         for number, line in enumerate(read_lines(self._source, "a JSON object a line", may_be_empty=True), 1):
             if line.strip():
                 place = f"{self.place}, line {number}"
                 yield place, _decoded(line, place)
+
+    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
+        for place, values in self.records():
+            names = [column.find([*values], place) for column in columns]
+            yield _texts(columns, names, [values[name] for name in names], place)
 
 
 def _decoded(line: str, place: str) -> Record:
@@ -217,16 +225,21 @@ class _Parquet(TableReader):
             self._schema = self._file.schema_arrow
         self.names: list[str] = self._schema.names
 
-    def find(self, columns: Sequence[Column]) -> list[str]:
-        return find_texts(self._schema, columns, self.place)
+    def records(self) -> Iterator[Row]:
+        for place, values in self._rows(self.names):
+            yield place, dict(zip(self.names, values, strict=True))
 
-    def rows(self, names: Sequence[str] | None = None) -> Iterator[Row]:
-        names = self.names if names is None else names
+    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
+        names = find_texts(self._schema, columns, self.place)
+        for place, values in self._rows(names):
+            yield _texts(columns, names, values, place)
+
+    def _rows(self, names: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
         with parquet_errors(self._progress):
             for batch in self._file.iter_batches(_ROWS_AT_ONCE, columns=names, use_threads=False):
                 for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
                     self._num_read += 1
-                    yield f"{self.place}, row {self._num_read}", dict(zip(names, values, strict=True))
+                    yield f"{self.place}, row {self._num_read}", values
 
     def _progress(self) -> str:
         return f"{self.place}, after row {self._num_read},"

@@ -3,7 +3,7 @@
 import pytest
 
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.readers import open_table, read_texts
+from bertscore_onnx.tables.readers import open_table
 from bertscore_onnx.tables.sources import format_of, open_source
 
 
@@ -18,6 +18,6 @@ def read_rows():
             *(Column(names, "--reference-column", may_hold_lists=True) for names in alternatives),
         ]
         with open_source(str(path)) as source:
-            return list(read_texts(open_table(source, format_of(str(path)), **dialect), columns))
+            return list(open_table(source, format_of(str(path)), **dialect).texts(columns))
 
     return read

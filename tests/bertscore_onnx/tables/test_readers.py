@@ -21,7 +21,7 @@ PAIR = '{"candidate": "a", "reference": "b"}\n'
 def read_values(content, table_format):
     """Return the names of a table and the values of its rows."""
     table = open_table(Source("rows", io.BytesIO(content.encode())), table_format)
-    return table.names, [list(values.values()) for _, values in table.rows()]
+    return table.names, [list(values.values()) for _, values in table.records()]
 
 
 def test_columns_are_found_by_their_names_in_any_order(write, read_rows):
