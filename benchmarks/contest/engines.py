@@ -31,7 +31,7 @@ def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32"
     return scorer
 
 
-_COMPUTE = "bertscore_onnx.encoding.session.OnnxGraph._compute"
+_COMPUTE = "bertscore_onnx.encoding.session.OnnxSession._compute"
 
 Lane = list[Callable[[], object]]
 """Runs that were made one after the other, in one thread."""

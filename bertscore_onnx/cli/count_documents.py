@@ -84,17 +84,8 @@ def count_documents(
     check_destination(output, ref)
 
     from bertscore_onnx.scoring.progress import progress_bar
-    from bertscore_onnx.scoring.tokenization import DocumentCounter
+    from bertscore_onnx.scoring.tokenization import count_documents as count
 
-    counter = DocumentCounter(
-        model_type,
-        num_layers,
-        lang=lang,
-        use_fast_tokenizer=use_fast_tokenizer or None,
-        precision=precision,
-        long_text=long_text,
-        max_length=max_length,
-    )
     shown = verbose or (False if quiet else None)
     with progress_bar(_num_rows(files), shown=shown, stage="counting documents", unit="rows") as advance:
 
@@ -103,7 +94,16 @@ def count_documents(
                 yield row
                 advance(1)
 
-        counts = counter.count(rows())
+        counts = count(
+            rows(),
+            model_type,
+            num_layers,
+            lang=lang,
+            use_fast_tokenizer=use_fast_tokenizer or None,
+            precision=precision,
+            long_text=long_text,
+            max_length=max_length,
+        )
     counts.save(output)
     if not quiet:
         tell(f"{output}: {len(counts.tokens):,} different tokens in {counts.num_documents:,} references")

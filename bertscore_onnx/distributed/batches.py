@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
-from functools import lru_cache
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -11,7 +10,7 @@ from bertscore_onnx.functional import ScorerCache
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Score
-from bertscore_onnx.scoring.tokenization import DocumentCounter
+from bertscore_onnx.scoring.tokenization import count_documents
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, key_of
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.batches import (
@@ -198,8 +197,8 @@ class ScoreBatch:
 
     def _scorer(self) -> BERTScorer:
         """Return the scorer of this process; the caller closes it."""
-        settings = self._bundle, key_of(self._settings)
-        return _scorers.get(settings, lambda: BERTScorer(self._bundle, **self._settings))
+        settings: ScorerSettings = {**self._settings, "model_type": self._bundle}  # type: ignore[typeddict-item]
+        return _scorers.get(settings)
 
 
 # `CountBatch`: counts the documents of one batch of rows after the other, by the tokenizer alone.
@@ -255,8 +254,7 @@ class CountBatch:
         Raises:
             InputError: as a call raises it; the number of a row counts from the first batch on.
         """
-        counter = _counter(self._bundle, tuple(sorted(self._settings.items())))
-        return counter.count(self._texts(batches, title))
+        return count_documents(self._texts(batches, title), self._bundle, **self._settings)
 
     def _texts(self, batches: Iterable[Batch], title: str) -> Iterator[list[str]]:
         column = Column((self._reference,), "reference", may_hold_lists=True)
@@ -268,9 +266,3 @@ class CountBatch:
             except InputError:
                 if self._errors == "raise":
                     raise
-
-
-@lru_cache(maxsize=2)
-def _counter(bundle: str | None, settings: tuple[tuple[str, Any], ...]) -> DocumentCounter:
-    """Return what counts in this process."""
-    return DocumentCounter(bundle, **dict(settings))

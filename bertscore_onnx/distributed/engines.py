@@ -16,7 +16,7 @@ from bertscore_onnx.distributed.rows import TableSettings
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.scoring.tokenization import DocumentCounter
+from bertscore_onnx.scoring.tokenization import count_documents
 from bertscore_onnx.tables.batches import Errors, RowReader, Rows, Table, table_of
 from bertscore_onnx.tables.columns import Column
 
@@ -135,7 +135,7 @@ class Counting:
         Raises:
             InputError: a reference is no text, and that is an error; or a file cannot be read.
         """
-        yield DocumentCounter(self.bundle, **self.settings).count(self._references(parts, advance))
+        yield count_documents(self._references(parts, advance), self.bundle, **self.settings)
 
     def _references(self, parts: Sequence[Part], advance: Advance) -> Iterator[list[str]]:
         for part, batch in read_parts(parts, self.tables):

@@ -6,7 +6,7 @@ import mmap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
-from bertscore_onnx.encoding.session import OnnxGraph, OptimizeFor
+from bertscore_onnx.encoding.session import OnnxSession, SessionOptions
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 
 # Arrays for the embeddings of many texts, their memory used again, and memory that is not needed any more.
@@ -137,69 +137,6 @@ def plan_batches(
             end = min(end, int(np.searchsorted(ascending, ascending[start], side="right")))
         yield order[start:end]
         start = end
-
-
-# The encoder's graph: the token ids of a padded batch in, unit token embeddings out.
-
-
-_INPUTS = {"input_ids", "attention_mask"}
-
-
-class OnnxModel:
-    """The model of one bundle on one provider; threads may share it."""
-
-    def __init__(
-        self,
-        bundle: Bundle,
-        *,
-        device: object = None,
-        num_threads: int | None = None,
-        optimize_for: OptimizeFor = "throughput",
-    ) -> None:
-        """Load the graph.
-
-        Args:
-            bundle: the bundle whose graph to run.
-            device, num_threads, optimize_for: as in `SharedSession`.
-
-        Raises:
-            MissingExtraError, InputError, DeviceError: as `SharedSession` says.
-            GraphError: the graph cannot be loaded, or its inputs or output are not those of the manifest.
-        """
-        manifest = self._manifest = bundle.manifest
-        if not {*manifest.inputs} <= _INPUTS:
-            raise GraphError(
-                f"The manifest says that the graph takes the inputs {manifest.inputs}; the runtime can give "
-                f"{sorted(_INPUTS)}. Export the model again."
-            )
-        shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
-        output = {manifest.output: [len(manifest.layers), *shape] if manifest.all_layers else shape}
-        self.graph: OnnxGraph = OnnxGraph(
-            bundle,
-            bundle.graph_path,
-            manifest.inputs,
-            output,
-            device=device,
-            num_threads=num_threads,
-            optimize_for=optimize_for,
-        )
-        """The graph on its provider."""
-
-    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Run the graph on one padded batch.
-
-        Args:
-            input_ids: token ids, (batch, tokens).
-            mask: 1 on tokens and 0 on padding, (batch, tokens).
-            vectors: where the unit vectors go, (layers, batch, tokens, hidden); those of padding mean nothing.
-
-        Raises:
-            EncodingError: the run failed, or its vectors are not of that shape.
-            OutOfMemoryError, ClosedError, DeviceError: as `OnnxGraph.run` says.
-        """
-        values = {"input_ids": input_ids, "attention_mask": mask}
-        feed = {name: values[name] for name in self._manifest.inputs}
-        self.graph.run(feed, [vectors if self._manifest.all_layers else vectors[0]])
 
 
 # Pads the token ids of texts, all batches at once: one by one they would take as long as the runs of a small model.
@@ -338,39 +275,37 @@ class _Waiting(Generic[T]):
             yield
 
 
+_INPUTS = {"input_ids", "attention_mask"}
+
+
 class Encoder:
-    """The model of one bundle on one provider, for any number of texts; threads may share it."""
+    """The model of one bundle on one provider; threads may share it."""
 
-    def __init__(
-        self,
-        bundle: Bundle,
-        *,
-        device: object = None,
-        num_threads: int | None = None,
-        optimize_for: OptimizeFor = "throughput",
-    ) -> None:
-        """Load the model; arguments and errors are those of `OnnxModel`."""
-        self._manifest = bundle.manifest
-        self._model = OnnxModel(bundle, device=device, num_threads=num_threads, optimize_for=optimize_for)
-        self._graph = self._model.graph
-        self._provider = self._graph.provider
-        self._threads = ThreadPool(self._graph.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
+    def __init__(self, bundle: Bundle, **options: Unpack[SessionOptions]) -> None:
+        """Load the model."""
+        manifest = self._manifest = bundle.manifest
+        if not {*manifest.inputs} <= _INPUTS:
+            raise GraphError(
+                f"The manifest says that the graph takes the inputs {manifest.inputs}; the runtime can give "
+                f"{sorted(_INPUTS)}. Export the model again."
+            )
+        shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
+        output = {manifest.output: [len(manifest.layers), *shape] if manifest.all_layers else shape}
+        self.session: OnnxSession = OnnxSession(bundle, bundle.graph_path, manifest.inputs, output, **options)
+        provider = self._provider = self.session.provider
+        num_threads = self.session.num_threads
+        self._threads = ThreadPool(self.session.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
-        """Where the vectors are to be matched: in the threads of the runs, where each run keeps one of these busy."""
-        if self._provider.concurrency is not None:
-            self.matching_threads = ThreadPool(self.num_threads if self.num_threads > 1 else 0, "bertscore-match")
-        self.max_tokens: int = self._provider.max_tokens(self._manifest.hidden_size)
+        """The threads for matching vectors: those of the runs, if each run keeps one of these busy."""
+        if provider.concurrency is not None:
+            self.matching_threads = ThreadPool(num_threads if num_threads > 1 else 0, "bertscore-match")
+        self.max_tokens: int = provider.max_tokens(manifest.hidden_size)
         """Padded tokens in a run of the model."""
-
-    @property
-    def num_threads(self) -> int:
-        """CPU threads to use."""
-        return self._graph.num_threads
 
     @property
     def leaves_cpu_idle(self) -> bool:
         """Whether other work may go on beside a run: the model runs elsewhere, or there are more CPU threads."""
-        return self._graph.concurrency > 1
+        return self.session.concurrency > 1
 
     @property
     def provider(self) -> str:
@@ -396,27 +331,27 @@ class Encoder:
 
         Args:
             sequences: the ids of each text, (tokens,), at least one id each.
-            max_tokens, max_items: the size of a batch, as in `plan_batches`; None for `self.max_tokens` and no bound.
+            max_tokens, max_items: the size of a batch, as in `plan_batches`; by default `self.max_tokens`.
             is_stopped: ends the work between two batches once it is set.
             advance: called after a batch, or after some short ones, with the number of their tokens.
-            memory: where the vectors go; None for memory of their own.
+            memory: reused for the vectors, if given.
 
         Returns:
-            The embeddings, text i being `sequences[i]`. Whether they are finite shows where they are matched.
+            The embeddings; text i is `sequences[i]`. Whether they are finite is checked when they are matched.
 
         Raises:
-            EncodingError: a run failed, or did not give vectors of the manifest's size.
-            OutOfMemoryError: not even a single text fits into the device's memory.
+            EncodingError: a run failed, or its vectors have another size.
+            OutOfMemoryError: not even a single text fits into the memory of the device.
             ClosedError: the encoder was closed, or `is_stopped` was set.
-            DeviceError: the process was forked and the provider cannot follow.
-            TokenizerError: an id is none of the model's.
+            DeviceError: the process was forked, which the provider does not survive.
+            TokenizerError: the model has no such id.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         batches = plan_runs(
             lengths,
             max_tokens or self.max_tokens,
             max_items,
-            concurrency=self._graph.concurrency,
+            concurrency=self.session.concurrency,
             splits_little_work=self._provider.splits_little_work,
             padding=self._manifest.padding,
         )
@@ -426,19 +361,28 @@ class Encoder:
 
         def run(number: int) -> int:
             block = vectors[:, padded.spans[number]].reshape(layers, *padded.shapes[number], hidden_size)
-            self._model.run(*padded.batch(number), block)
+            self.run_batch(*padded.batch(number), block)
             return int(lengths[batches[number]].sum())
 
         run_batches(run, range(len(batches)), self._threads, is_stopped=is_stopped, advance=advance)
         return TokenEmbeddings(sequences, lengths, vectors, padded.starts)
 
+    def run_batch(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+        """Encode one padded batch, (batch, tokens), into unit vectors, (layers, batch, tokens, hidden).
+
+        The mask is 1 on tokens and 0 on padding; the vectors of padding are arbitrary.
+        """
+        values = {"input_ids": input_ids, "attention_mask": mask}
+        batch = {name: values[name] for name in self._manifest.inputs}
+        self.session.run(batch, [vectors if self._manifest.all_layers else vectors[0]])
+
     def release_memory(self) -> None:
-        """Give memory that only large runs need back to the system; the next runs ask for it again."""
-        self._graph.release_memory()
+        """Return memory that only large runs need to the system; later runs allocate it again."""
+        self.session.release_memory()
         trim_memory()
 
     def close(self) -> None:
         """Release the model and its memory; runs in progress finish first."""
         self._threads.close()
         self.matching_threads.close()
-        self._graph.close()
+        self.session.close()

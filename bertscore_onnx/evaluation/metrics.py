@@ -14,7 +14,7 @@ from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.evaluation.correlation import Floats
 from bertscore_onnx.evaluation.judged_systems import MetricScores, SystemTexts, mean_by_system
 from bertscore_onnx.evaluation.significance import CorpusScores, SegmentMeans, SummedStatistics
-from bertscore_onnx.scorer import BERTScorer, TextScorer
+from bertscore_onnx.scorer import BERTScorer
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -404,7 +404,7 @@ def score_system_texts(
     metrics: Sequence[str],
     texts: SystemTexts,
     *,
-    scorer: TextScorer | None = None,
+    scorer: BERTScorer | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     verbose: bool | None = False,
 ) -> dict[str, MetricScores]:
@@ -436,7 +436,7 @@ def score_system_texts(
     return scores
 
 
-def _bertscore(texts: SystemTexts, scorer: TextScorer | None, verbose: bool | None) -> MetricScores:
+def _bertscore(texts: SystemTexts, scorer: BERTScorer | None, verbose: bool | None) -> MetricScores:
     if scorer is None or scorer.manifest.all_layers:
         raise InputError("The metric 'bertscore' needs a scorer of one layer. Name the layer as `num_layers`.")
     cells, pairs = [], []

@@ -55,7 +55,7 @@ class PairScores:
     num_empty: int
     """Pairs of which a side is empty."""
 
-    num_weightless: int
+    num_zero_weight: int
     """Pairs of which a side has tokens, but none that weighs anything."""
 
 

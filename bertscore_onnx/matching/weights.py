@@ -220,7 +220,7 @@ def choose_rescaling(
 # What F unrelated pairs of texts get, from the bundle that it was measured with, on the scale of the scores.
 
 
-def unrelated_f1(
+def random_pairs_f1(
     manifest: Manifest, signature: Signature, rescaling: Rescaling, lang: str | None
 ) -> NDArray[np.float64] | None:
     """Return the quantiles of F of unrelated pairs, rescaled as scores are.

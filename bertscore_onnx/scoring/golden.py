@@ -36,7 +36,7 @@ def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pi
         BundleError: the bundle is missing, damaged or not what its manifest says.
         DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
     """
-    return Pipeline(open_bundle(folder, verify=True), device=device)
+    return Pipeline(open_bundle(folder, verify=True), device=None if device is None else str(device))
 
 
 def golden_difference(pipeline: Pipeline) -> float:
@@ -76,7 +76,7 @@ def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
     texts = [(pair.candidate, pair.reference) for pair in manifest.golden]
     texts += [("", texts[0][1]), (texts[0][0], "")]
     pairs = collect_pairs([candidate for candidate, _ in texts], [reference for _, reference in texts])
-    with Pipeline(bundle, device=device) as pipeline:
+    with Pipeline(bundle, device=None if device is None else str(device)) as pipeline:
         counts = pipeline.count_documents([pairs.references])
         tables = (uniform(manifest), idf_of_counts(counts, manifest, pipeline.tokenization))
         expected = [_raw_scores(pipeline, pairs, weights) for weights in tables]

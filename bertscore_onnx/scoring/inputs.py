@@ -292,22 +292,22 @@ def check_positive(name: str, number: int | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class TextCounts:
+class TextStats:
     """How often something happened to the texts of a call; counts of parts add up with `+`."""
 
     empty: int = 0
     """Pairs of which a side is empty."""
 
-    weightless: int = 0
+    zero_weight: int = 0
     """Pairs of which a side has tokens, but none that weighs anything."""
 
     truncated: int = 0
     """Texts that were longer than the model's maximum."""
 
-    def __add__(self, other: "TextCounts") -> "TextCounts":
+    def __add__(self, other: "TextStats") -> "TextStats":
         """Add the counts of another part."""
-        return TextCounts(
-            self.empty + other.empty, self.weightless + other.weightless, self.truncated + other.truncated
+        return TextStats(
+            self.empty + other.empty, self.zero_weight + other.zero_weight, self.truncated + other.truncated
         )
 
     def messages(self, max_length: int) -> Iterator[str]:
@@ -318,8 +318,8 @@ class TextCounts:
         """
         if self.empty:
             yield f"{_pairs_score(self.empty)} 0 because a side is empty."
-        if self.weightless:
-            yield f"{_pairs_score(self.weightless)} 0 because every token of a side weighs 0."
+        if self.zero_weight:
+            yield f"{_pairs_score(self.zero_weight)} 0 because every token of a side weighs 0."
         if self.truncated:
             texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
             yield (

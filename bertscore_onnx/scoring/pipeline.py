@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, chain
-from typing import Self
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,16 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, cut_passages
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
-from bertscore_onnx.encoding.session import OptimizeFor
+from bertscore_onnx.encoding.session import SessionOptions
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import PairScores, TokenPairs, match_pairs
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.inputs import Pairs, Side, TextCounts
+from bertscore_onnx.scoring.inputs import Pairs, Side, TextStats
 from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of
-from bertscore_onnx.text.tokenizer import LongText, TextTokenizer
+from bertscore_onnx.settings import ScorerSettings
+from bertscore_onnx.text.tokenizer import TextTokenizer
 
 # Chunks of pairs that are scored together: small enough for memory, large enough to sort and to deduplicate. The
 # references of a candidate may fill more than one; its scores are then joined.
@@ -158,7 +159,7 @@ class ChunkScores:
     scores: Scores
     """Raw scores, (layers, candidates), the best over the references in this chunk."""
 
-    counts: TextCounts
+    counts: TextStats
 
     is_continued: bool
     """Whether the next chunk begins with further references of the last candidate."""
@@ -167,7 +168,7 @@ class ChunkScores:
     """How many references of the last candidate are in this chunk."""
 
 
-def join_continued(chunks: Iterable[ChunkScores]) -> Iterator[tuple[Scores, TextCounts]]:
+def join_continued(chunks: Iterable[ChunkScores]) -> Iterator[tuple[Scores, TextStats]]:
     """Yield the scores of whole candidates, (layers, candidates), chunk by chunk.
 
     The last candidate of a chunk is held back while its references go on.
@@ -217,56 +218,39 @@ class Pipeline(Closeable):
         self,
         bundle: Bundle,
         *,
-        long_text: LongText = "truncate",
-        max_length: int | None = None,
-        device: object = None,
-        num_threads: int | None = None,
-        optimize_for: OptimizeFor = "throughput",
         encoder: Encoder | None = None,
         by_pairs: bool = False,
+        **settings: Unpack[ScorerSettings],
     ) -> None:
         """Load the tokenizer and the model of a bundle.
 
-        Args:
-            bundle: the bundle.
-            long_text, max_length: as for `load_tokenizer`.
-            device, num_threads, optimize_for: as for `Encoder`.
-            encoder: a model to use that is loaded already.
-            by_pairs: score by the bundle's scoring graph, which encodes a text once for each of its pairs and keeps no
-                vectors; texts in windows, and those that come encoded, are matched as always. The model is then in
-                memory twice.
-
-        Raises:
-            InputError: there is no such device, or the maximum does not fit the model.
-            BundleError: the tokenizer or the graph cannot be loaded.
-            DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
+        Of the settings those count that concern long texts, the device and its threads. With `by_pairs` the bundle's
+        scoring graph scores, which encodes a text once for each of its pairs and returns no vectors; texts in windows,
+        and texts that were encoded before, are matched as usual. The model is then in memory twice.
         """
         self.bundle = bundle
-        """What was loaded."""
         self.manifest: Manifest = bundle.manifest
-        """What the bundle says of the model."""
-        self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, max_length, num_threads=num_threads)
-        self.max_length: int | None = max_length
-        """The most tokens of a text where that was chosen; None for the model's own maximum."""
+        self.max_length: int | None = settings.get("max_length")
+        """The most tokens of a text if that was chosen; None for the model's own maximum."""
+        num_threads = settings.get("nthreads")
+        self.tokenizer: TextTokenizer = load_tokenizer(
+            bundle, settings.get("long_text", "truncate"), self.max_length, num_threads=num_threads
+        )
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
-        """What makes the token ids; document counts of another cannot be used."""
-        self.encoder: Encoder = encoder or Encoder(
-            bundle, device=device, num_threads=num_threads, optimize_for=optimize_for
-        )
-        """The model."""
-        self._scoring_graph = (
-            ScoringGraph(bundle, device=device, num_threads=num_threads, optimize_for=optimize_for)
-            if by_pairs
-            else None
-        )
+        """The name of what makes the token ids; document counts of another cannot be used."""
+        options: SessionOptions = {
+            "device": settings.get("device"),
+            "num_threads": num_threads,
+            "optimize_for": settings.get("optimize_for", "throughput"),
+        }
+        self.encoder: Encoder = encoder or Encoder(bundle, **options)
+        self._scoring_graph = ScoringGraph(bundle, **options) if by_pairs else None
         self.model: str = (
-            f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}, "
+            f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={self.tokenizer.long_text}, "
             f"max_length={self.tokenizer.max_length}"
         )
-        """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
+        """The name of what encodes texts; vectors of another model, precision or treatment of long texts differ."""
         self._chunk_tokens = CHUNK_BYTES // (4 * len(self.manifest.layers) * self.manifest.hidden_size)
-        self._users = 1
-        self._users_change = threading.Lock()
 
     def score(
         self,
@@ -275,7 +259,7 @@ class Pipeline(Closeable):
         *,
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
-    ) -> Iterator[tuple[Scores, TextCounts]]:
+    ) -> Iterator[tuple[Scores, TextStats]]:
         """Score pairs.
 
         Args:
@@ -320,7 +304,7 @@ class Pipeline(Closeable):
                 memory.give_back(table.vectors)
             num_references = chunk.counts
             scores = best_of_references(found.precision, found.recall, found.f1, num_references)
-            counts = TextCounts(found.num_empty, found.num_weightless, chunk.num_truncated)
+            counts = TextStats(found.num_empty, found.num_zero_weight, chunk.num_truncated)
             return ChunkScores(scores, counts, chunk.is_continued, int(num_references[-1]))
 
         chunks = self._tokenise(slices)
@@ -334,13 +318,13 @@ class Pipeline(Closeable):
         finally:
             is_stopped.set()
 
-    def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextCounts]:
+    def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Return pairs with the ids of their texts, each tokenised once, and what is to be known of these."""
         texts = list(dict.fromkeys(pairs.texts))
         sequences, num_truncated = self.tokenizer(texts)
-        return replace(pairs, token_ids=dict(zip(texts, sequences, strict=True))), TextCounts(truncated=num_truncated)
+        return replace(pairs, token_ids=dict(zip(texts, sequences, strict=True))), TextStats(truncated=num_truncated)
 
-    def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextCounts]:
+    def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
         texts = DistinctTexts()
         new = texts.new([text for side in sides if not isinstance(side, EncodedTexts) for text in side.texts])
@@ -353,7 +337,7 @@ class Pipeline(Closeable):
             else EncodedTexts(embeddings, texts.rows(side.texts), side.counts, self.model)
             for side in sides
         ]
-        return encoded, TextCounts(truncated=num_truncated)
+        return encoded, TextStats(truncated=num_truncated)
 
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come some at a time, duplicates included."""
@@ -365,18 +349,8 @@ class Pipeline(Closeable):
         )
         return DocumentCounts.of_documents(documents, self.manifest.vocab_size, self.tokenization)
 
-    def shared(self) -> Self:
-        """Return this pipeline for one more user, who has to close it too."""
-        with self._users_change:
-            self._users += 1
-        return self
-
     def close(self) -> None:
-        """Release the model once its last user has closed it; what is in progress finishes first."""
-        with self._users_change:
-            self._users -= 1
-            if self._users:
-                return
+        """Release the model; runs in progress finish first."""
         self.encoder.close()
         if self._scoring_graph is not None:
             self._scoring_graph.close()

@@ -11,7 +11,7 @@ from bertscore_onnx.concurrency.timer import Timer
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import TextCounts, collect_pairs
+from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
 from bertscore_onnx.serving.queue import RequestQueue
 from bertscore_onnx.serving.request import BatcherLimits, Piece, Request, is_finite, join_pieces, split_scores
 
@@ -45,7 +45,7 @@ def time_batch(scorer: BERTScorer) -> tuple[int, float]:
     return sum(map(len, (pairs.token_ids or {}).values())), time.monotonic() - begun
 
 
-def count_warnings(counts: TextCounts, scorer: BERTScorer, queue: RequestQueue) -> None:
+def count_warnings(counts: TextStats, scorer: BERTScorer, queue: RequestQueue) -> None:
     """Count and log what a caller should know of texts."""
     for message in counts.messages(scorer.max_length):
         queue.count("warnings")

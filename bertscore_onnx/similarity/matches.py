@@ -19,7 +19,7 @@ from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
 from bertscore_onnx.scores import Score, Scores
-from bertscore_onnx.scoring.inputs import Pairs, Side, TextCounts, collect_single
+from bertscore_onnx.scoring.inputs import Pairs, Side, TextStats, collect_single
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
 
 
@@ -302,9 +302,9 @@ class PairScorer(Protocol):
     def manifest(self) -> Manifest: ...  # noqa: D102
     @property
     def rescaling(self) -> Rescaling: ...  # noqa: D102
-    def encode_items(self, items: Side) -> tuple[EncodedTexts, TextCounts]: ...  # noqa: D102
+    def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]: ...  # noqa: D102
     def weights_for(self, references: Side) -> TokenWeights: ...  # noqa: D102
-    def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextCounts]: ...  # noqa: D102
+    def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextStats]: ...  # noqa: D102
 
 
 def token_similarity(

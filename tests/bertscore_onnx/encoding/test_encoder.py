@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
-from bertscore_onnx.encoding.encoder import Encoder, OnnxModel
+from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.providers import CPU, CUDA
 from bertscore_onnx.errors import ClosedError, DeviceError, GraphError, TokenizerError
 
@@ -61,13 +61,13 @@ def test_batches_do_not_change_vectors(encoder, options):
 
 
 def test_runs_are_bounded_however_small_the_model_is(encoder, monkeypatch):
-    original, sizes = OnnxModel.run, []
+    original, sizes = Encoder.run_batch, []
 
     def run(self, input_ids, mask, vectors):
         sizes.append(mask.size)
         original(self, input_ids, mask, vectors)
 
-    monkeypatch.setattr(OnnxModel, "run", run)
+    monkeypatch.setattr(Encoder, "run_batch", run)
     embeddings = encoder.encode(SEQUENCES * 1000)
     assert embeddings.lengths.sum() == 13_000
     assert 750 < max(sizes) <= 1024
@@ -147,8 +147,8 @@ def test_a_few_texts_get_a_batch_per_thread_or_one_batch(bundle, monkeypatch, op
         found.append(len(mask))
         original(model, input_ids, mask, vectors)
 
-    original = OnnxModel.run
-    monkeypatch.setattr(OnnxModel, "run", run)
+    original = Encoder.run_batch
+    monkeypatch.setattr(Encoder, "run_batch", run)
     encoder.encode(SEQUENCES)
     assert sorted(found) == sizes
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.encoding.encoder import Encoder, OnnxModel
+from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.providers import CPU
-from bertscore_onnx.encoding.session import SharedSession
+from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 
 SESSIONS = "bertscore_onnx.encoding.session"
@@ -49,7 +49,7 @@ class SmallSession:
 def run(model, layers=1):
     """Return the vectors of the batch, (layers, batch, tokens, hidden)."""
     vectors = np.full((layers, *MASK.shape, 32), np.nan, dtype=np.float32)
-    model.run(INPUT_IDS, MASK, vectors)
+    model.run_batch(INPUT_IDS, MASK, vectors)
     return vectors
 
 
@@ -69,8 +69,8 @@ def fail_above(monkeypatch):
             sessions.append(SmallSession(original(self), most, message))
             return sessions[-1]
 
-        original = SharedSession.get
-        monkeypatch.setattr(SharedSession, "get", get)
+        original = OnnxSession.get
+        monkeypatch.setattr(OnnxSession, "get", get)
         return sessions
 
     return fail_above
@@ -85,7 +85,7 @@ def sizes(sessions):
     ("most", "batches"), [(5, [5]), (3, [5, 2, 3]), (2, [5, 2, 3, 1, 2]), (1, [5, 2, 1, 1, 3, 1, 2, 1, 1])]
 )
 def test_a_batch_that_does_not_fit_into_memory_is_halved(bundle, fail_above, caplog, most, batches):
-    model = OnnxModel(bundle, device="cpu", num_threads=1)
+    model = Encoder(bundle, device="cpu", num_threads=1)
     expected = run(model)
     sessions = fail_above(most)
     found = run(model)
@@ -96,7 +96,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(bundle, fail_above, cap
 
 
 def test_every_layer_of_the_halves_is_joined(all_layers_bundle, fail_above):
-    model = OnnxModel(open_bundle(all_layers_bundle), device="cpu", num_threads=1)
+    model = Encoder(open_bundle(all_layers_bundle), device="cpu", num_threads=1)
     expected = run(model, layers=4)
     fail_above(2)
     found = run(model, layers=4)
@@ -117,22 +117,22 @@ def test_an_encoder_short_of_memory_gives_the_same_vectors(bundle, fail_above):
     "message", [NO_MEMORY, "CUDNN failure 4: out of memory ; GPU=0", "std::bad_alloc", "bad allocation"]
 )
 def test_a_single_text_that_does_not_fit_is_refused(bundle, fail_above, message):
-    model = OnnxModel(bundle, device="cpu")
+    model = Encoder(bundle, device="cpu")
     fail_above(0, message)
     with pytest.raises(OutOfMemoryError, match="CPUExecutionProvider has too little memory for a text of 4 tokens"):
         run(model)
 
 
 def test_too_little_memory_is_a_memory_error_too(bundle, fail_above):
-    model = OnnxModel(bundle, device="cpu")
+    model = Encoder(bundle, device="cpu")
     fail_above(0)
     with pytest.raises(MemoryError) as caught:
-        model.run(INPUT_IDS[:1], MASK[:1], np.empty((1, 1, 4, 32), dtype=np.float32))
+        model.run_batch(INPUT_IDS[:1], MASK[:1], np.empty((1, 1, 4, 32), dtype=np.float32))
     assert isinstance(caught.value, EncodingError)
 
 
 def test_any_other_failure_is_told_at_once(bundle, fail_above):
-    model = OnnxModel(bundle, device="cpu", num_threads=1)
+    model = Encoder(bundle, device="cpu", num_threads=1)
     sessions = fail_above(3, "Gather: index 7 is out of bounds")
     with pytest.raises(
         EncodingError, match=r"CPUExecutionProvider failed on a batch of shape \(5, 4\): Gather"
@@ -143,19 +143,19 @@ def test_any_other_failure_is_told_at_once(bundle, fail_above):
 
 
 def test_vectors_of_another_shape_are_refused(bundle):
-    model = OnnxModel(bundle, device="cpu")
+    model = Encoder(bundle, device="cpu")
     with pytest.raises(EncodingError, match=r"failed on a batch of shape \(5, 4\).*shape"):
-        model.run(INPUT_IDS, MASK, np.empty((1, 5, 3, 32), dtype=np.float32))
+        model.run_batch(INPUT_IDS, MASK, np.empty((1, 5, 3, 32), dtype=np.float32))
 
 
 def test_a_run_on_all_threads_gives_the_same_vectors(bundle):
-    together = run(OnnxModel(bundle, device="cpu", num_threads=8))
-    latency = run(OnnxModel(bundle, device="cpu", num_threads=8, optimize_for="latency"))
+    together = run(Encoder(bundle, device="cpu", num_threads=8))
+    latency = run(Encoder(bundle, device="cpu", num_threads=8, optimize_for="latency"))
     assert np.abs(together - latency)[:, IS_TOKEN].max() <= 1e-6
 
 
 def test_as_many_runs_go_concurrency_as_there_are_threads(bundle):
-    assert OnnxModel(bundle, device="cpu", num_threads=3).graph.concurrency == 3
+    assert Encoder(bundle, device="cpu", num_threads=3).session.concurrency == 3
 
 
 def test_on_cuda_runs_are_padded_to_full_matrix_units(bundle, monkeypatch):
@@ -164,13 +164,13 @@ def test_on_cuda_runs_are_padded_to_full_matrix_units(bundle, monkeypatch):
         lambda device: [replace(CPU, length_multiple=8)],
     )
     shapes = []
-    original = OnnxModel.run
+    original = Encoder.run_batch
 
     def run_and_record(self, input_ids, mask, vectors):
         shapes.append(input_ids.shape)
         original(self, input_ids, mask, vectors)
 
-    monkeypatch.setattr(OnnxModel, "run", run_and_record)
+    monkeypatch.setattr(Encoder, "run_batch", run_and_record)
     padded = Encoder(bundle).encode(SEQUENCES)
     assert {tokens % 8 for _, tokens in shapes} == {0}
     monkeypatch.undo()

@@ -15,8 +15,9 @@ import pytest
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.store import file_digest
+from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
-from bertscore_onnx.encoding.session import SharedSession, open_session
+from bertscore_onnx.encoding.session import open_session
 from bertscore_onnx.errors import ClosedError, DeviceError, DigestError, GraphError, InputError
 from tests.support.processes import forks, in_forked_child
 
@@ -26,6 +27,10 @@ SESSIONS = "bertscore_onnx.encoding.session"
 @pytest.fixture(scope="module")
 def bundle(tiny_bundle):
     return open_bundle(tiny_bundle)
+
+
+def session_of(bundle, **options):
+    return Encoder(bundle, **options).session
 
 
 def threads_of(session):
@@ -41,18 +46,18 @@ def run_once(shared):
 
 
 def in_latency_mode(bundle, num_threads=3):
-    return SharedSession(bundle, device="cpu", num_threads=num_threads, optimize_for="latency")
+    return session_of(bundle, device="cpu", num_threads=num_threads, optimize_for="latency")
 
 
 def test_for_throughput_a_run_has_one_thread_and_for_latency_all(bundle):
-    throughput, latency = SharedSession(bundle, device="cpu", num_threads=3), in_latency_mode(bundle)
+    throughput, latency = session_of(bundle, device="cpu", num_threads=3), in_latency_mode(bundle)
     assert (threads_of(throughput.get()), throughput.concurrency) == (1, 3)
     assert (threads_of(latency.get()), latency.concurrency) == (3, 1)
 
 
 def test_another_aim_is_refused(bundle):
     with pytest.raises(InputError, match='optimize_for is \'speed\'; expected "throughput" or "latency"'):
-        SharedSession(bundle, device="cpu", optimize_for="speed")
+        session_of(bundle, device="cpu", optimize_for="speed")
 
 
 def test_the_session_is_opened_once(bundle, monkeypatch):
@@ -63,7 +68,7 @@ def test_the_session_is_opened_once(bundle, monkeypatch):
         return open_session(*arguments)
 
     monkeypatch.setattr(f"{SESSIONS}.open_session", count)
-    shared = SharedSession(bundle, device="cpu", num_threads=3)
+    shared = session_of(bundle, device="cpu", num_threads=3)
     threads = [threading.Thread(target=shared.get) for _ in range(16)]
     for thread in threads:
         thread.start()
@@ -84,7 +89,7 @@ def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
         return opened
 
     monkeypatch.setattr(f"{SESSIONS}.open_session", open_alone)
-    threads = [threading.Thread(target=SharedSession, args=(bundle,), kwargs={"device": "cpu"}) for _ in range(6)]
+    threads = [threading.Thread(target=session_of, args=(bundle,), kwargs={"device": "cpu"}) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -94,7 +99,7 @@ def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
 
 @pytest.mark.parametrize("optimize_for", ["throughput", "latency"])
 def test_a_session_keeps_no_memory_for_every_shape(bundle, optimize_for):
-    shared = SharedSession(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
+    shared = session_of(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
     assert not shared.get().get_session_options().enable_mem_pattern
 
 
@@ -112,13 +117,13 @@ def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, prov
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, failure))
     with pytest.raises(error, match=failure):
-        SharedSession(bundle)
+        session_of(bundle)
 
 
 def test_names_in_a_graph_cannot_forge_lines(bundle, monkeypatch):
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, "a\x1b[2J\nINFO b"))
     with pytest.raises(GraphError) as caught:
-        SharedSession(bundle, device="cpu")
+        session_of(bundle, device="cpu")
     assert str(caught.value).isprintable()
 
 
@@ -135,16 +140,16 @@ def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key,
         tensor.external_data.add(key=name, value=content)
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(GraphError, match=r"model\.onnx cannot be loaded"):
-        SharedSession(Bundle(tmp_path, bundle.manifest), device="cpu")
+        session_of(Bundle(tmp_path, bundle.manifest), device="cpu")
 
 
 def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
     monkeypatch.setattr(f"{SESSIONS}.usable_cpus", lambda: 5)
-    assert SharedSession(bundle, device="cpu").num_threads == 5
+    assert session_of(bundle, device="cpu").num_threads == 5
 
 
 def test_a_closed_session_says_so(bundle):
-    shared = SharedSession(bundle, device="cpu", num_threads=3)
+    shared = session_of(bundle, device="cpu", num_threads=3)
     shared.close()
     with pytest.raises(ClosedError, match="was closed"):
         shared.get()
@@ -152,7 +157,7 @@ def test_a_closed_session_says_so(bundle):
 
 def test_openvino_is_told_precision_and_threads(bundle, opened_as_openvino):
     for optimize_for in ("throughput", "latency"):
-        SharedSession(bundle, device="openvino", num_threads=3, optimize_for=optimize_for)
+        session_of(bundle, device="openvino", num_threads=3, optimize_for=optimize_for)
     assert [json.loads(options["load_config"]) for options in opened_as_openvino] == [
         {"CPU": {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": "3", "NUM_STREAMS": streams}}
         for streams in ("3", "1")
@@ -163,14 +168,14 @@ def test_openvino_is_told_precision_and_threads(bundle, opened_as_openvino):
 def test_openvino_computes_in_single_precision_where_nothing_else_is_said(bundle, opened_as_openvino, monkeypatch):
     provider = replace(OPENVINO, compute_precision=lambda: None)
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
-    SharedSession(bundle, device="openvino")
+    session_of(bundle, device="openvino")
     [options] = opened_as_openvino
     assert json.loads(options["load_config"])["CPU"]["INFERENCE_PRECISION_HINT"] == "f32"
 
 
 @forks
 def test_a_session_that_a_child_cannot_open_is_told_of(bundle, monkeypatch):
-    shared = SharedSession(bundle, device="cpu", num_threads=3)
+    shared = session_of(bundle, device="cpu", num_threads=3)
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, "bad allocation"))
     with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: bad allocation"):
         in_forked_child(shared.get)
@@ -179,7 +184,7 @@ def test_a_session_that_a_child_cannot_open_is_told_of(bundle, monkeypatch):
 @forks
 @pytest.mark.parametrize("optimize_for", ["throughput", "latency"])
 def test_a_forked_child_opens_a_session_of_its_own(bundle, optimize_for):
-    shared = SharedSession(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
+    shared = session_of(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
     parents = run_once(shared)
     assert in_forked_child(lambda: shared.get() is not parents)
     assert shared.get() is parents
@@ -205,7 +210,7 @@ def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle)
 
 @forks
 def test_cuda_in_a_forked_child_is_refused(bundle):
-    shared = SharedSession(bundle, device="cpu")
+    shared = session_of(bundle, device="cpu")
     shared.provider = CUDA
     with pytest.raises(
         DeviceError, match='Make the scorer in the child process, or start that with the method "spawn"'
@@ -215,17 +220,17 @@ def test_cuda_in_a_forked_child_is_refused(bundle):
 
 def test_the_first_device_that_works_is_taken(bundle, monkeypatch, caplog):
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA, CPU])
-    assert SharedSession(bundle).provider == CPU
+    assert session_of(bundle).provider == CPU
     assert "CUDAExecutionProvider cannot be used, going on without it" in caplog.text
 
 
 def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
     whole = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, precision="int8"))
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA, CPU])
-    assert SharedSession(whole).provider == CPU
+    assert session_of(whole).provider == CPU
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA])
     with pytest.raises(DeviceError, match=r"'cuda' was asked for, and the bundle .* is in int8, which runs on the CPU"):
-        SharedSession(whole, device="cuda")
+        session_of(whole, device="cuda")
 
 
 class TestABundleThatIsReplaced:
@@ -246,7 +251,7 @@ class TestABundleThatIsReplaced:
         bundle = open_bundle(folder)
         self.replace(folder)
         with pytest.raises(DigestError, match="was replaced"):
-            SharedSession(bundle, device="cpu")
+            session_of(bundle, device="cpu")
 
     def test_data_beside_the_graph_counts_too(self, folder):
         onnx.save(
@@ -261,11 +266,11 @@ class TestABundleThatIsReplaced:
         bundle = open_bundle(folder)
         (folder / "data").write_bytes(bytes((folder / "data").stat().st_size))
         with pytest.raises(DigestError, match="data was replaced"):
-            SharedSession(bundle, device="cpu")
+            session_of(bundle, device="cpu")
 
     @forks
     def test_a_bundle_that_was_removed_is_told_of(self, folder):
-        shared = SharedSession(open_bundle(folder), device="cpu", num_threads=3)
+        shared = session_of(open_bundle(folder), device="cpu", num_threads=3)
         shutil.rmtree(folder)
         with pytest.raises(DigestError, match="was replaced or removed"):
             in_forked_child(shared.get)
@@ -279,7 +284,7 @@ class TestABundleThatIsReplaced:
 
     @forks
     def test_a_forked_child_opens_none(self, folder):
-        shared = SharedSession(open_bundle(folder), device="cpu", num_threads=3)
+        shared = session_of(open_bundle(folder), device="cpu", num_threads=3)
         self.replace(folder)
         with pytest.raises(DigestError, match="was replaced"):
             in_forked_child(lambda: shared.get())
@@ -322,4 +327,4 @@ class TestAWheelWithoutItsLibraries:
 @pytest.mark.parametrize("number", [1025, 100_000, 2**63])
 def test_more_threads_than_any_machine_has_use_for_are_refused(bundle, number):
     with pytest.raises(InputError, match=rf"nthreads is {number:,}; expected at most 1,024"):
-        SharedSession(bundle, device="cpu", num_threads=number)
+        session_of(bundle, device="cpu", num_threads=number)

@@ -84,7 +84,7 @@ def test_idf_with_one_reference_is_refused(tiny_bundle):
         scorer.pairwise(CANDIDATES, ["the cat"])
 
 
-def test_a_text_of_weightless_tokens_scores_zero(tiny_bundle):
+def test_a_text_of_zero_weight_tokens_scores_zero(tiny_bundle):
     with BERTScorer(tiny_bundle, idf=True) as scorer:
         scores = scorer.pairwise(["the", "a dog"], ["the cat", "the dog"])
     assert [array[0].tolist() for array in scores] == [[0, 0]] * 3

@@ -72,12 +72,12 @@ def test_a_side_with_nothing_to_match_gives_plain_zeros_and_is_counted(threads, 
     candidate, reference = [0, 0, 1, 2, 0], [1, 2, 0, 3, 3]
     if together:
         scores, found = match(table, candidate, reference, threads)
-        assert (found.num_empty, found.num_weightless) == (2, 2)
+        assert (found.num_empty, found.num_zero_weight) == (2, 2)
     else:
         singly = [match(table, [one], [other], threads) for one, other in zip(candidate, reference, strict=True)]
         scores = np.concatenate([scores for scores, _ in singly], axis=2)
         assert [found.num_empty for _, found in singly] == [1, 0, 1, 0, 0]
-        assert [found.num_weightless for _, found in singly] == [0, 1, 0, 1, 0]
+        assert [found.num_zero_weight for _, found in singly] == [0, 1, 0, 1, 0]
     assert (scores[..., :4] == 0).all()
     assert not np.signbit(scores[..., :4]).any()
     assert scores[..., 4] == pytest.approx(-1)
