@@ -448,7 +448,7 @@ class BERTScorer(Closeable):
             for scores, of_chunk in chunks:
                 of_chunks.append(scores)
                 stats += of_chunk
-        return self._finish(join_scores(of_chunks, len(self.manifest.layers))), stats
+        return self._finish(join_scores(of_chunks, self._shared_pipeline.num_layers)), stats
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise pairs before they are scored; return them with their token ids, and statistics of their texts."""

@@ -294,6 +294,7 @@ class Encoder:
         self.session: OnnxSession = OnnxSession(bundle, bundle.graph_path, manifest.inputs, output, **options)
         provider = self._provider = self.session.provider
         num_threads = self.session.num_threads
+        self._num_layers = len(manifest.layers)
         self._threads = ThreadPool(self.session.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
         """The threads for matching vectors: those of the runs, if each run keeps one of these busy."""
@@ -356,7 +357,7 @@ class Encoder:
             padding=self._manifest.padding,
         )
         padded = PaddedTexts(sequences, batches, self._manifest, self._provider.length_multiple)
-        layers, hidden_size = len(self._manifest.layers), self._manifest.hidden_size
+        layers, hidden_size = self._num_layers, self._manifest.hidden_size
         vectors = (memory or ReusedMemory()).take((layers, padded.num_tokens, hidden_size))
 
         def run(number: int) -> int:

@@ -5,7 +5,7 @@ from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.errors import EncodingError, IdfError
 from bertscore_onnx.matching.greedy import greedy_match
-from bertscore_onnx.matching.pairs import TokenPairs, match_pairs
+from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import TokenWeights
 
 FRAME, UNKNOWN = 0, 9
@@ -32,7 +32,7 @@ def table_of(*texts):
 
 def match(table, candidate, reference, threads):
     """Return precision and recall, (2, layers, pairs), and all that was found."""
-    found = match_pairs(TokenPairs(table, np.array(candidate), table, np.array(reference)), WEIGHTS, threads)
+    found = match_pairs((table, np.array(candidate)), (table, np.array(reference)), WEIGHTS, threads)
     return np.array([found.precision, found.recall]), found
 
 

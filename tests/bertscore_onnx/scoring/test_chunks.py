@@ -36,7 +36,7 @@ def chunk_of(pipeline, *slices):
 def rows(pipeline, *texts):
     """Return the rows of texts that come one after the other, as candidates."""
     chunk = chunk_of(pipeline, *(Pairs(side(text), side(texts[0])) for text in texts))
-    return chunk.token_pairs(nothing_encoded()).candidate.tolist()
+    return chunk.rows()[0].tolist()
 
 
 def nothing_encoded():
@@ -59,7 +59,7 @@ def test_only_new_texts_are_tokenised(pipeline):
 
 def test_tokens_are_counted_once_for_each_row(pipeline):
     chunk = chunk_of(pipeline, Pairs(side("a cat"), side("a dog ran")), Pairs(side("a cat"), side("a cat ")))
-    assert chunk.texts.num_tokens == (2 + 2) + (3 + 2)
+    assert chunk.num_tokens == (2 + 2) + (3 + 2)
 
 
 def test_texts_that_are_truncated_are_counted_once(pipeline):
@@ -73,24 +73,18 @@ def test_pairs_of_several_slices_are_joined(pipeline):
         Pairs(side("a cat", "a dog"), side(["the cat", "a cat"], "the dog")),
         Pairs(side("the cat"), side(["a dog", "a cat", "red"])),
     )
-    encoded = nothing_encoded()
-    pairs = chunk.token_pairs(encoded)
+    candidates, references = chunk.rows()
     rows = {"a cat": 0, "a dog": 1, "the cat": 2, "the dog": 3, "red": 4}
     assert chunk.counts.tolist() == [2, 1, 3]
-    assert pairs.candidate.tolist() == [rows[text] for text in ["a cat", "a cat", "a dog", *["the cat"] * 3]]
-    assert pairs.reference.tolist() == [rows[text] for text in ["the cat", "a cat", "the dog", "a dog", "a cat", "red"]]
-    assert pairs.candidates is pairs.references is encoded
+    assert candidates.tolist() == [rows[text] for text in ["a cat", "a cat", "a dog", *["the cat"] * 3]]
+    assert references.tolist() == [rows[text] for text in ["the cat", "a cat", "the dog", "a dog", "a cat", "red"]]
 
 
 def test_a_side_that_is_encoded_keeps_its_rows(pipeline):
     encoded_side = EncodedTexts(nothing_encoded(), np.array([4, 1]), np.array([1, 1]), "some model")
     chunk = chunk_of(pipeline, Pairs(side("a cat", "a dog"), encoded_side))
-    encoded = nothing_encoded()
-    pairs = chunk.token_pairs(encoded)
-    assert pairs.reference.tolist() == [4, 1]
-    assert pairs.references is encoded_side.embeddings
-    assert pairs.candidates is encoded
-    assert len(chunk.texts.sequences) == 2
+    assert [rows.tolist() for rows in chunk.rows()] == [[0, 1], [4, 1]]
+    assert len(chunk.sequences) == 2
 
 
 @pytest.fixture
