@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.encoding.embeddings import cut_passages
+from bertscore_onnx.encoding.embeddings import Windows
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 
@@ -45,7 +45,7 @@ def encode(encoder: Encoder, sequences: list[NDArray[np.int64]], frame: tuple[in
 
 
 def merged(windows: list[Vectors], length: int, merge: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> Vectors:
-    """Merge windows that are evenly spread over a text, as `cut_passages` makes them."""
+    """Merge windows that are evenly spread over a text, as `Windows` makes them."""
     room = len(windows[0])
     context = np.full((len(windows), length), -1)
     placed = np.zeros((len(windows), length, windows[0].shape[1]), dtype=np.float32)
@@ -89,7 +89,7 @@ def main() -> None:
     print(f"{len(texts)} texts of {options.tokens} tokens in windows of {options.maximum}; F {scores.mean():.4f}")
     print(f"{'overlap':<8} {'merge':<20} {'cosine':>8} {'dF':>8} {'|dF|':>8} {'r':>7} {'read again':>11}")
     for overlap in (0, 0.25, 0.5, 0.75):
-        cut = [cut_passages([text], options.maximum, tokenizer.num_special_tokens, overlap).sequences for text in texts]
+        cut = [Windows([text], options.maximum, tokenizer.num_special_tokens, overlap).sequences for text in texts]
         windows = [encode(encoder, passages, tokenizer.num_special_tokens) for passages in cut]
         again = sum(len(passages) * (options.maximum - before - after) for passages in cut) / (16 * length) - 1
         for name, merge in MERGES.items():

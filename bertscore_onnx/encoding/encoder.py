@@ -1,4 +1,4 @@
-"""Token ids to unit token embeddings: many texts, in batches of similar length."""
+"""Encodes token ids to unit token embeddings: many texts, in batches of similar length."""
 
 import ctypes
 import math
@@ -18,18 +18,15 @@ from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
 from bertscore_onnx.encoding.session import OnnxSession, SessionOptions
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 
-# Arrays for the embeddings of many texts, their memory used again, and memory that is not needed any more.
-
-
 OWN_PAGES = 1_000_000
 """Bytes from which an array gets pages of its own."""
 
 
 def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return an array to be filled; the memory of a large one goes back to the system as soon as nobody refers to it.
+    """Return an array to be filled; the memory of a large one returns to the system with its last reference.
 
-    What the C library is given back it keeps and hands out in parts, so that chunks of varying sizes would not fit
-    into what earlier ones left, and memory would creep up.
+    The C library would keep freed memory and reuse it in parts, so that arrays of varying sizes would not fit into what
+    earlier ones left, and memory would creep up.
     """
     size = np.dtype(np.float32).itemsize * math.prod(shape)
     if size < OWN_PAGES:
@@ -41,7 +38,7 @@ def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
 class ReusedMemory:
     """Memory for arrays of which a few exist at a time, such as those of one chunk and the next.
 
-    To get a page from the system takes as long as to copy ten: 3 µs of 4 kB were measured on a virtual machine.
+    Getting a page from the system takes as long as copying ten: 3 µs for 4 kB, measured on a virtual machine.
     """
 
     def __init__(self) -> None:
@@ -49,7 +46,7 @@ class ReusedMemory:
         self._free: list[NDArray[np.float32]] = []
 
     def take(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Return an array to be filled, in memory that was given back, if that is large enough."""
+        """Return an array to be filled, in memory that was given back if it is large enough."""
         size = math.prod(shape)
         try:
             block = self._free.pop()
@@ -57,11 +54,11 @@ class ReusedMemory:
             block = None
         if block is None or len(block) < size:
             del block  # before there is another
-            block = uninitialized((size + size // 4,))  # the next array may be larger; what is not used takes no memory
+            block = uninitialized((size + size // 4,))  # the next array may be larger; unused pages take no memory
         return block[:size].reshape(shape)
 
     def give_back(self, array: NDArray[np.float32]) -> None:
-        """Let the memory of an array that `take` returned be used again; nobody may use the array any more."""
+        """Reuse the memory of an array from `take`, which nobody may use any more."""
         block = array
         while isinstance(block.base, np.ndarray):
             block = block.base
@@ -69,7 +66,7 @@ class ReusedMemory:
 
 
 def trim_memory() -> None:
-    """Give the system what the C library keeps of freed memory, where that is glibc."""
+    """Return the freed memory that the C library keeps to the system, if it is glibc."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):  # another library, or Windows
@@ -77,14 +74,13 @@ def trim_memory() -> None:
     trim(0)
 
 
-# Plans batches, short with short and long with long, capped by their padded tokens. A batch of n sequences whose
-# longest has t tokens costs n × t padded tokens, whatever the others need. Sorting by length keeps that near the true
-# number, and capping it, rather than the number of sequences, makes a run of short texts need as much memory as a run
-# of long ones.
+# Batches hold texts of similar length, and are capped by their padded tokens. A batch of n sequences, the longest of t
+# tokens, costs n × t padded tokens, whatever the others need. Sorting by length keeps that near the true number, and
+# capping it, rather than the number of sequences, makes runs of short and of long texts need the same memory.
 
 
 Batch = NDArray[np.int64]
-"""Which items are processed together, (batch,)."""
+"""The numbers of the items that are processed together, (batch,)."""
 
 
 def plan_runs(
@@ -96,13 +92,9 @@ def plan_runs(
     splits_little_work: bool = True,
     padding: bool = True,
 ) -> list[Batch]:
-    """Decide on the batches of some texts, at least one for each concurrent run where there are as many texts.
+    """Plan the batches of some texts as `plan_batches` does.
 
-    Args:
-        lengths: tokens of each text, (texts,), each at least 1.
-        max_tokens, max_items, padding: as in `plan_batches`.
-        concurrency: how many runs at a time keep the provider busy.
-        splits_little_work: whether a few texts are split into a batch per run, so that no thread is idle.
+    With `splits_little_work` a few texts are split into a batch for each concurrent run, so that no thread is idle.
     """
     if splits_little_work:
         max_tokens = min(max_tokens, -(-len(lengths) // concurrency) * int(lengths.max(initial=1)))
@@ -116,16 +108,10 @@ def plan_batches(
     *,
     padding: bool = True,
 ) -> Iterator[Batch]:
-    """Group items of similar length, the longest first, so that memory peaks at the start.
+    """Group items of similar length, (items,), the longest first, so that memory peaks at the start.
 
-    Args:
-        lengths: tokens of each item, (items,), each at least 1.
-        max_tokens: the most padded tokens in a batch; a longer item makes a batch of its own.
-        max_items: the most items in a batch.
-        padding: whether items of different lengths may share a batch.
-
-    Yields:
-        Indices into `lengths`, by descending length, equal ones in their order; each index occurs in exactly one batch.
+    A batch has at most `max_tokens` padded tokens, or is one longer item; without `padding` its items have one length.
+    Indices are stably sorted by descending length.
     """
     order = np.argsort(-lengths, kind="stable")
     ascending = -lengths[order]  # (items,), sorted
@@ -139,11 +125,11 @@ def plan_batches(
         start = end
 
 
-# Pads the token ids of texts, all batches at once: one by one they would take as long as the runs of a small model.
-
-
 class PaddedTexts:
-    """The token ids of texts in batches, each batch padded to its longest text; batch follows batch."""
+    """The token ids of texts in batches, each batch padded to its longest text, one batch after the other.
+
+    All are padded at once: one by one they would take as long as the runs of a small model.
+    """
 
     def __init__(
         self,
@@ -152,16 +138,9 @@ class PaddedTexts:
         manifest: Manifest,
         multiple: int = 1,
     ) -> None:
-        """Pad texts.
+        """Pad texts, of which every one is in one batch; raise a TokenizerError if the model lacks an id.
 
-        Args:
-            sequences: the ids of each text, (tokens,), at least one each.
-            batches: which texts are in each batch, at least one; every text is in one of the batches.
-            manifest: the model's.
-            multiple: what the width of a batch is to be a multiple of, where the model takes as many tokens.
-
-        Raises:
-            TokenizerError: an id is none of the model's.
+        The width of a batch is a multiple of `multiple`, if the model takes so many tokens.
         """
         order = np.concatenate([_NONE, *batches])  # (texts,)
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
@@ -173,12 +152,12 @@ class PaddedTexts:
         sizes = numbers * widths  # (batches,)
         ends = np.cumsum(sizes)
         self.shapes: list[tuple[int, int]] = list(zip(numbers.tolist(), widths.tolist(), strict=True))
-        """The texts of each batch, and its tokens with padding."""
+        """The texts of each batch, and their tokens with padding."""
         self.spans: list[slice] = [slice(*span) for span in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
-        """Where each batch is, in tokens with padding."""
+        """The range of each batch, in tokens with padding."""
         widths_in_order = np.repeat(widths, numbers)  # (texts,)
         self.starts: NDArray[np.int64] = np.empty_like(order)
-        """Where each text begins, in tokens with padding, (texts,)."""
+        """The start of each text, in tokens with padding, (texts,)."""
         self.starts[order] = np.cumsum(widths_in_order) - widths_in_order
         self.num_tokens: int = int(sizes.sum())
         """The tokens of all batches, padding included."""
@@ -202,14 +181,11 @@ class PaddedTexts:
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-# Runs the batches of a plan.
-
-
 T = TypeVar("T")
 
 TURN_SECONDS = 0.005
-"""How long a thread runs batches of one caller before it takes those of another. To wake a thread takes as long as a
-small run, so that a thread for each of these would wait more than it computes."""
+"""How long a thread runs batches of one caller before it turns to another. Waking a thread takes as long as a small
+run, so that with a task for each run threads would wait more than they compute."""
 
 
 def run_batches(
@@ -220,17 +196,9 @@ def run_batches(
     is_stopped: threading.Event | None = None,
     advance: Callable[[int], object] = lambda number: None,
 ) -> None:
-    """Run batches.
+    """Run batches in threads; raise a ClosedError if these were closed, or between two runs once `is_stopped` is set.
 
-    Args:
-        run: runs one, and returns how much of the work that was.
-        batches: what to run.
-        threads: where to run them.
-        is_stopped: ends the work between two runs once it is set.
-        advance: called after a run, or after some short ones, with what they returned together.
-
-    Raises:
-        ClosedError: `is_stopped` was set, or the threads were closed.
+    `run` returns the amount of its work; `advance` is called with the sum after a run, or after some short ones.
     """
     waiting = _Waiting(batches)
 
@@ -250,7 +218,7 @@ def run_batches(
 
 
 class _Waiting(Generic[T]):
-    """Items that several threads take."""
+    """An iterator that several threads share."""
 
     def __init__(self, items: Iterable[T]) -> None:
         self._items = iter(items)
@@ -258,7 +226,7 @@ class _Waiting(Generic[T]):
         self._is_empty = False
 
     def __iter__(self) -> Iterator[T]:
-        """Take items until there are no more."""
+        """Return the iterator itself."""
         return self
 
     def __next__(self) -> T:
@@ -270,7 +238,7 @@ class _Waiting(Generic[T]):
                 raise
 
     def turns(self) -> Iterator[None]:
-        """Yield as long as there may be items."""
+        """Yield as long as there may be more items."""
         while not self._is_empty:
             yield
 
@@ -305,7 +273,7 @@ class Encoder:
 
     @property
     def leaves_cpu_idle(self) -> bool:
-        """Whether other work may go on beside a run: the model runs elsewhere, or there are more CPU threads."""
+        """Whether other work can go on during a run: the model runs elsewhere, or there are more CPU threads."""
         return self.session.concurrency > 1
 
     @property
@@ -328,24 +296,10 @@ class Encoder:
         advance: Callable[[int], object] = lambda tokens: None,
         memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
-        """Encode token sequences in batches of similar length.
+        """Encode token sequences, at least one id each, in batches of similar length.
 
-        Args:
-            sequences: the ids of each text, (tokens,), at least one id each.
-            max_tokens, max_items: the size of a batch, as in `plan_batches`; by default `self.max_tokens`.
-            is_stopped: ends the work between two batches once it is set.
-            advance: called after a batch, or after some short ones, with the number of their tokens.
-            memory: reused for the vectors, if given.
-
-        Returns:
-            The embeddings; text i is `sequences[i]`. Whether they are finite is checked when they are matched.
-
-        Raises:
-            EncodingError: a run failed, or its vectors have another size.
-            OutOfMemoryError: not even a single text fits into the memory of the device.
-            ClosedError: the encoder was closed, or `is_stopped` was set.
-            DeviceError: the process was forked, which the provider does not survive.
-            TokenizerError: the model has no such id.
+        Batches are limited as in `plan_batches`; `is_stopped` ends the work between two of them with a ClosedError, and
+        `advance` is called with the number of their tokens. Vectors that are not finite are found by matching.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         batches = plan_runs(

@@ -94,19 +94,8 @@ class OnnxSession:
     ) -> None:
         """Open the session, and check the inputs and outputs of the graph.
 
-        Args:
-            bundle: the bundle of the graph.
-            graph: its file.
-            inputs: its inputs, each int64 (batch, tokens).
-            outputs: its outputs, each fp32, and their shapes; one axis, named "batch" or "pairs", is that of the batch.
-            options: where and how to run it.
-
-        Raises:
-            MissingExtraError: ONNX Runtime is not installed.
-            InputError: an option is out of range.
-            DeviceError: the device cannot run the graph.
-            GraphError: no device can, or its inputs or outputs differ.
-            DigestError: the bundle was replaced after it was opened.
+        Inputs are int64 (batch, tokens). Outputs are fp32 of the given shapes; an axis named "batch" or "pairs" is that
+        of the batch. Raises a DeviceError if the device cannot run the graph, and a GraphError if no device can.
         """
         num_threads, optimize_for = options.get("num_threads"), options.get("optimize_for", "throughput")
         if num_threads is not None and num_threads > MAX_THREADS:
@@ -133,17 +122,10 @@ class OnnxSession:
         outputs: Sequence[NDArray[np.float32]],
         constants: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
-        """Run the graph on one padded batch, or on its halves if it does not fit into memory.
+        """Run the graph on one padded batch, (batch, tokens), or on its halves if it does not fit into memory.
 
-        Args:
-            batch: the inputs, each (batch, tokens).
-            outputs: arrays that the outputs are written to, in their order.
-            constants: inputs that do not depend on the batch.
-
-        Raises:
-            EncodingError: the run failed, or its outputs have other shapes.
-            OutOfMemoryError: not even a batch of one fits into the memory of the device.
-            ClosedError, DeviceError: see `get`.
+        Writes into the arrays of the outputs, in their order. `constants` are inputs that do not depend on the batch.
+        Raises an EncodingError if the run failed, or an OutOfMemoryError if not even a batch of one fits.
         """
         try:
             with exit_gate:
@@ -170,13 +152,7 @@ class OnnxSession:
             self.run({name: values[half] for name, values in batch.items()}, views, constants)
 
     def get(self) -> Any:
-        """Return the session of ONNX Runtime, opened again if this process was forked.
-
-        Raises:
-            ClosedError: it was closed.
-            DeviceError: the provider does not survive the fork, or has no memory for the graph.
-            DigestError: the bundle was replaced before the session was opened again.
-        """
+        """Return the session of ONNX Runtime, opened again if this process was forked; an error if it was closed."""
         if self._pid != os.getpid():
             self._follow_fork()
         session = self._opened

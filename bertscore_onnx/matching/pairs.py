@@ -52,9 +52,7 @@ def match_pairs(
 ) -> PairScores:
     """Match the two sides of each pair, in each layer; the score of a pair does not depend on other pairs.
 
-    Raises:
-        IdfError: the weights lack a token that occurs.
-        EncodingError: the model returned vectors that are not finite.
+    Raises an IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
     """
     matching = Matching(candidates, references, weights)
     batches = list(plan_batches(matching.widths, BATCH_TOKENS))
@@ -101,9 +99,9 @@ class Matching:
         self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
         self.recall: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
-        self.is_filled: NDArray[np.bool_] = has_words.reshape(2, -1).all(axis=0)
+        self.is_filled: NDArray[np.bool_] = np.logical_and.reduce(has_words.reshape(2, -1))
         """Whether both sides have a token that is not special, (pairs,)."""
-        self.has_weight: NDArray[np.bool_] = (totals > 0).reshape(2, -1).all(axis=0)
+        self.has_weight: NDArray[np.bool_] = np.logical_and.reduce(totals.reshape(2, -1) > 0)
         """Whether both sides have a token whose weight is not 0, (pairs,)."""
 
     def match(self, batch: NDArray[np.int64]) -> None:

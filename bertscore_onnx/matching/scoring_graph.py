@@ -1,4 +1,4 @@
-"""Matches pairs of token ids by the scoring graph of a bundle, which brings back P, R and F and no vectors."""
+"""Scores pairs of token ids with the scoring graph of a bundle, which returns P, R and F instead of vectors."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -43,22 +43,10 @@ class ScoringGraph(Closeable):
         is_stopped: threading.Event | None = None,
         advance: Callable[[int], object] = lambda pairs: None,
     ) -> PairScores:
-        """Score pairs of texts.
+        """Score pairs of texts, given the ids of each text, (tokens,), and the texts of each pair, (pairs,).
 
-        Args:
-            sequences: the ids of each text, (tokens,), at least one id each.
-            candidate, reference: which of the texts are the sides of each pair, (pairs,).
-            weights: what the tokens weigh.
-            max_items: the most pairs in one run.
-            is_stopped: ends the work between two runs once it is set.
-            advance: called after each run with the number of its pairs.
-
-        Raises:
-            IdfError: the weights say nothing of a token that occurs.
-            EncodingError: a run failed, or the model gave something other than finite vectors.
-            TokenizerError: an id is none of the model's.
-            ClosedError: the graph was closed, or `is_stopped` was set.
-            OutOfMemoryError, DeviceError: as `OnnxGraph.run` says.
+        A run takes at most `max_items` pairs; `advance` is called with their number after it. `is_stopped` ends the
+        work between two runs. Errors are those of `Encoder.encode` and `match_pairs`.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         batches = plan_runs(
@@ -102,7 +90,7 @@ class ScoringGraph(Closeable):
         reference: NDArray[np.int64],
         weights: TokenWeights,
     ) -> PairScores:
-        """Return the scores, (3, layers, pairs), once it is clear why those are 0 that are."""
+        """Return the scores, (3, layers, pairs), after checking that pairs which score 0 have nothing to match."""
         has_words = np.array([weights.is_word[ids].any() for ids in sequences])  # (texts,)
         has_weight = np.array([weights.of(ids).any() for ids in sequences])
         is_filled = has_words[candidate] & has_words[reference]  # (pairs,)

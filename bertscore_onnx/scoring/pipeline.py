@@ -19,7 +19,7 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, cut_passages
+from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
 from bertscore_onnx.encoding.session import SessionOptions
 from bertscore_onnx.matching.document_counts import DocumentCounts
@@ -211,21 +211,10 @@ class Pipeline(Closeable):
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
     ) -> Iterator[tuple[Scores, TextStats]]:
-        """Score pairs.
+        """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of their texts.
 
-        Args:
-            slices: the pairs, a few at a time; read no further than needed.
-            weights: the token weights.
-            max_items: the most texts in one run of the model.
-            advance: called with the number of candidates, in fractions, that were encoded since the last call.
-
-        Yields:
-            The raw scores of each chunk's candidates, (layers, candidates), in order, and statistics of their texts.
-            If `slices` raises an error, the scores of the pairs before it come first.
-
-        Raises:
-            IdfError: the weights lack a token that occurs.
-            EncodingError, ClosedError, DeviceError: the model cannot encode.
+        Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
+        pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
         """
         is_stopped, memory = threading.Event(), ReusedMemory()
 
@@ -331,13 +320,13 @@ class Pipeline(Closeable):
         advance: Callable[[float], object] = lambda tokens: None,
         memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
-        """Encode whole texts, those longer than the maximum in passages; where texts are truncated none is."""
+        """Encode whole texts, those longer than the maximum in windows; truncated texts never are."""
         encode = partial(self.encoder.encode, max_items=max_items, is_stopped=is_stopped, memory=memory)
         if self._is_whole(sequences):
             return encode(sequences, advance=advance)
-        passages = cut_passages(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
-        share = sum(map(len, sequences)) / sum(map(len, passages.sequences))  # of a token, in each of the passages'
-        return passages.join(encode(passages.sequences, advance=lambda tokens: advance(tokens * share)), sequences)
+        windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
+        of_token = sum(map(len, sequences)) / sum(map(len, windows.sequences))  # of a text, in a token of a window
+        return windows.join(encode(windows.sequences, advance=lambda tokens: advance(tokens * of_token)))
 
     def _is_whole(self, sequences: Sequence[NDArray[np.int64]]) -> bool:
         """Whether the model takes each of the texts at once."""
