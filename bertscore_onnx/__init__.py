@@ -38,10 +38,10 @@ _IN_COMPAT = {
     "model2layers": "compat.bert_score.utils",
     "plot_example": "compat.bert_score",
 }
-"""Names of bert-score that users look for here, and where they are."""
+"""Names of bert-score that users may expect here, and their modules."""
 
 _OF_PYTORCH = {"bert_cos_score_idf", "cache_scibert", "get_bert_embedding", "get_model", "sent_encode"}
-"""Those that take or give models of PyTorch, and so have no counterpart."""
+"""Names of bert-score that work with PyTorch models, and so have no counterpart."""
 
 if TYPE_CHECKING:
     from bertscore_onnx.encoding.embeddings import EncodedTexts
@@ -58,18 +58,18 @@ else:  # hidden from type checkers, to which every name would be a member
         """Import a public name when it is first used, so that importing the package costs next to nothing."""
         if name in _MODULES:
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        # an AttributeError would lose its message where the name is imported
+        # `from … import NAME` would drop the message of an AttributeError
         if name in _IN_COMPAT:
             module = f"{__name__}.{_IN_COMPAT[name]}"
             raise ImportError(f"bert-score's {name} is in {module}: `from {module} import {name}`.", name=__name__)
         if name in _OF_PYTORCH:
             raise ImportError(
                 f"bert-score's {name} works with PyTorch, which is not needed here: `BERTScorer(NAME)` loads a model "
-                "with its tokenizer from a bundle, and `BERTScorer.encode` gives token embeddings.",
+                "with its tokenizer from a bundle, and `BERTScorer.encode` returns token embeddings.",
                 name=__name__,
             )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        """List the public names beside those that were imported by now."""
+        """List the public names and those that were imported already."""
         return sorted({*globals(), *__all__})

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from torch import Tensor  # noqa: TID251 -- for the type of what `to_torch` returns
+    from torch import Tensor  # noqa: TID251 -- for the return type of `to_torch`
 
 
 class _PRF(NamedTuple):
@@ -19,7 +19,7 @@ class _PRF(NamedTuple):
 
 
 class _PRFOfOne(NamedTuple):
-    P: float | Any  # Any: an array (layers,) where every layer is scored, which a type checker cannot know
+    P: float | Any  # Any: an array (layers,) if every layer is scored, which a type checker cannot know
     R: float | Any
     F: float | Any
 
@@ -27,7 +27,7 @@ class _PRFOfOne(NamedTuple):
 class Score(_PRFOfOne):
     """Precision, recall and F of one candidate; unpacks as `P, R, F`.
 
-    Each is a float, or an array (layers,) where every layer is scored; ranges are those of `Scores`.
+    Each is a float, or an array (layers,) if every layer is scored; the ranges are those of `Scores`.
     """
 
     best_reference: int | Any
@@ -40,33 +40,33 @@ class Score(_PRFOfOne):
         F: float | Any,  # noqa: N803
         best_reference: int | Any,
     ) -> "Score":
-        """Put the numbers together."""
+        """Combine the numbers."""
         score = super().__new__(cls, P, R, F)
         score.best_reference = best_reference
         return score
 
     @property
     def F1(self) -> float | Any:  # noqa: N802 -- the paper's name
-        """`F`, under the name that bert-score's users give it."""
+        """The same as `F`, under bert-score's name."""
         return self.F
 
     def __getnewargs__(self) -> tuple[float | Any, ...]:
-        """Let copies and pickles keep `best_reference`."""
+        """Keep `best_reference` in copies and pickles."""
         return (*self, self.best_reference)
 
 
 class Scores(_PRF):
     """Precision, recall and F of every candidate; unpacks as `P, R, F`.
 
-    Each is a float32 array (candidates,), or (layers, candidates) where every layer is scored. Before rescaling P and R
-    are in [-1, 1], and F is between them, or of any size where one is negative and the other is not. With several
-    references each of P, R and F is the best over the references, on its own, as in bert-score.
+    Each is a float32 array (candidates,), or (layers, candidates) if every layer is scored. Before rescaling P and R
+    are in [-1, 1], and F is between them, or of any size if one is negative and the other is not. With several
+    references P, R and F are each the best over the references, independently, as in bert-score.
 
-    `_asdict()` returns the three by name, such as `pandas.DataFrame` takes.
+    `_asdict()` returns the three by name, for `pandas.DataFrame`.
     """
 
     best_reference: NDArray[np.int64]
-    """For every candidate the position of the reference with the best F, shaped like `F`; the first of equals."""
+    """The position of the reference with the best F for every candidate, the first of equals; shaped like `F`."""
 
     def __new__(
         cls,
@@ -75,26 +75,26 @@ class Scores(_PRF):
         F: NDArray[np.float32],  # noqa: N803
         best_reference: NDArray[np.int64],
     ) -> "Scores":
-        """Put the arrays together."""
+        """Combine the arrays."""
         scores = super().__new__(cls, P, R, F)
         scores.best_reference = best_reference
         return scores
 
     @property
     def F1(self) -> NDArray[np.float32]:  # noqa: N802 -- the paper's name
-        """`F`, under the name that bert-score's users give it."""
+        """The same as `F`, under bert-score's name."""
         return self.F
 
     def to_torch(self) -> "tuple[Tensor, Tensor, Tensor]":
         """Return P, R and F as tensors of PyTorch, which share the memory of the arrays.
 
-        For code that goes on as with bert-score's result, such as `torch.stack(scores.to_torch()).mean(dim=1)`.
+        They suit code written for bert-score's result, such as `torch.stack(scores.to_torch()).mean(dim=1)`.
 
         Raises:
             MissingExtraError: PyTorch is not installed.
         """
         try:
-            from torch import from_numpy  # noqa: TID251 -- only where the caller has it and asks for tensors
+            from torch import from_numpy  # noqa: TID251 -- only if the caller has it and requests tensors
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
@@ -110,13 +110,13 @@ class Scores(_PRF):
         return Scores(self.P[layer], self.R[layer], self.F[layer], self.best_reference[layer])
 
     def each(self) -> Iterator["Score"]:
-        """Yield the score of one candidate after the other."""
+        """Yield the score of each candidate."""
         arrays = (*self, self.best_reference)
         for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in arrays), strict=True):
             yield Score(*values)
 
     def __getnewargs__(self) -> tuple[NDArray[np.generic], ...]:
-        """Let copies and pickles keep `best_reference`."""
+        """Keep `best_reference` in copies and pickles."""
         return (*self, self.best_reference)
 
 

@@ -1,18 +1,21 @@
-"""What a scorer, or the counting of documents, is to be made with in another process."""
+"""`ScorerSettings`: the one list of a scorer's settings, by the names of `BERTScorer`'s arguments."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from os import PathLike, fspath
 from typing import Any, TypedDict, get_type_hints
 
+from bertscore_onnx.bundle.bundle import Bundle
+from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.text.tokenizer import LongText
 
 
 class TokenizerSettings(TypedDict, total=False):
-    """The settings of `BERTScorer` that say which bundle, and where texts are cut."""
+    """The settings that choose the bundle, and where texts are cut: all that counting documents needs."""
 
     model_type: str | PathLike[str] | None
     num_layers: int | None
@@ -24,7 +27,7 @@ class TokenizerSettings(TypedDict, total=False):
 
 
 class ScorerSettings(TokenizerSettings, total=False):
-    """All settings of `BERTScorer`; idf weights must be known, since a worker sees a part of the references."""
+    """All settings of a scorer, as `BERTScorer` takes them; those left out have its defaults."""
 
     batch_size: int | None
     nthreads: int | None
@@ -39,15 +42,28 @@ class ScorerSettings(TokenizerSettings, total=False):
     optimize_for: OptimizeFor
 
 
+def find_bundle(settings: TokenizerSettings, *, all_layers: bool | None, verify: bool = False) -> Bundle:
+    """Open the bundle that the settings name; one on the hub is pulled unless it is here."""
+    model_type, use_fast = settings.get("model_type"), settings.get("use_fast_tokenizer")
+    return resolve_bundle(
+        None if model_type is None else local_path(model_type),
+        lang=settings.get("lang"),
+        num_layers=settings.get("num_layers"),
+        all_layers=all_layers,
+        tokenizer_mode=None if use_fast is None else "fast" if use_fast else "slow",
+        precision=settings.get("precision"),
+        verify=verify,
+    )
+
+
+# Settings that travel to other processes, where the bundle is an argument of its own.
+
+
 def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -> dict[str, Any]:
     """Return settings in a form that can be pickled.
 
-    Args:
-        settings: by their names.
-        kind: which there may be.
-
     Raises:
-        InputTypeError: there is no such setting.
+        InputTypeError: `kind` has no such setting, or the bundle is among them.
         InputError: idf weights would come from the references of each batch.
     """
     known = [name for name in get_type_hints(kind) if name != "model_type"]
@@ -59,8 +75,9 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
         checked["idf_sents"] = list(checked["idf_sents"])
     elif checked.get("idf") is True:
         raise InputError(
-            "idf=True would take idf weights from the references of each batch, so that scores depend on how the data "
-            "is cut. Count the documents of the whole first, with count_documents, and give these counts as idf."
+            "idf=True would take idf weights from the references of each batch, so that scores would depend on how "
+            "the data is cut. First count the documents of all the data with count_documents, and pass the counts as "
+            "idf."
         )
     if isinstance(checked.get("baseline_path"), PathLike):
         checked["baseline_path"] = fspath(checked["baseline_path"])
@@ -68,17 +85,17 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
 
 
 def counts_first(settings: Mapping[str, Any]) -> bool:
-    """Return whether idf weights are to come from all references, which are counted before any is scored."""
+    """Return whether idf weights come from all references, which must be counted before any is scored."""
     return settings.get("idf") is True and settings.get("idf_sents") is None
 
 
 def of_tokenizer(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the settings that decide what tokens texts get."""
+    """Return the settings that decide which tokens texts get."""
     return {name: settings[name] for name in get_type_hints(TokenizerSettings) if name in settings}
 
 
 def key_of(settings: Mapping[str, Any]) -> Hashable:
-    """Return what is equal for equal settings."""
+    """Return a key that is equal for equal settings."""
     return tuple((name, _hashable(value)) for name, value in sorted(settings.items()))
 
 

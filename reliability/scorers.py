@@ -15,7 +15,7 @@ import numpy as np
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.encoding.encoder import OnnxModel
+from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.serving import MicroBatcher
 from harness.processes import resident_mb
@@ -35,11 +35,11 @@ MOST_TOKENS = 1024  # padded tokens per run; twice as many as the encoder uses
 def measure_memory(settings: Settings) -> list[Figure]:
     """Run the graph without a leak, then with one."""
     bundle = open_bundle(settings.minilm)
-    model, hidden_size = OnnxModel(bundle, device="cpu"), bundle.manifest.hidden_size
+    model, hidden_size = Encoder(bundle, device="cpu"), bundle.manifest.hidden_size
     runs = settings.sizes.shapes
     sound = late_spread(_memory_over_runs(model, hidden_size, runs, leak_mb=0))
     leaking = late_spread(_memory_over_runs(model, hidden_size, LEAKING_RUNS, 2 * PLANTED_MB / LEAKING_RUNS))
-    model.graph.close()
+    model.close()
     return [
         at_most(f"spread of memory in the second half of {runs:,} runs", sound, "MB", SPREAD_MB),
         at_least("the same with a planted leak", leaking, "MB", SPREAD_MB),
@@ -52,7 +52,7 @@ def late_spread(samples: Sequence[float]) -> float:
     return max(late) - min(late)
 
 
-def _memory_over_runs(model: OnnxModel, hidden_size: int, runs: int, leak_mb: float) -> list[float]:
+def _memory_over_runs(model: Encoder, hidden_size: int, runs: int, leak_mb: float) -> list[float]:
     draw = random.Random(0)
     lost, samples = [], []
     for _ in range(runs):
@@ -60,7 +60,7 @@ def _memory_over_runs(model: OnnxModel, hidden_size: int, runs: int, leak_mb: fl
         batch = draw.randint(1, max(1, MOST_TOKENS // tokens))
         mask = np.ones((batch, tokens), dtype=np.int64)
         vectors = np.empty((1, *mask.shape, hidden_size), dtype=np.float32)
-        model.run(np.full_like(mask, 5), mask, vectors)
+        model.run_batch(np.full_like(mask, 5), mask, vectors)
         lost.append(np.ones(int(leak_mb * 1e6), dtype=np.uint8))
         samples.append(resident_mb())
     return samples

@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.texts import distinct_pairs
 
-_COMPUTE = "bertscore_onnx.encoding.session.OnnxGraph._compute"
+_COMPUTE = "bertscore_onnx.encoding.session.OnnxSession._compute"
 
 Runs = list[Callable[[], object]]  # made one after the other, in one thread
 Outcome = tuple[list[float], list[float]]  # the seconds of every timed call, and the F of every pair

@@ -61,9 +61,8 @@ def count_documents(
     check_destination(output, ref)
 
     from bertscore_onnx.scoring.progress import progress_bar
-    from bertscore_onnx.scoring.tokenization import DocumentCounter
+    from bertscore_onnx.scoring.tokenization import count_documents as count
 
-    counter = DocumentCounter(**settings)
     with progress_bar(_num_rows(files), shown=verbose, stage="counting documents", unit="rows") as advance:
 
         def rows() -> Iterator[list[str]]:
@@ -71,7 +70,7 @@ def count_documents(
                 yield row
                 advance(1)
 
-        counts = counter.count(rows())
+        counts = count(rows(), **settings)
     counts.save(output)
     if not quiet:
         echo(f"{output}: {len(counts.tokens):,} different tokens in {counts.num_documents:,} references")

@@ -140,10 +140,10 @@ def _idf_tables(
     A file holds document counts, or sentences, or is a table with a column of references.
     """
     from bertscore_onnx.matching.document_counts import DocumentCounts
-    from bertscore_onnx.scoring.tokenization import DocumentCounter
+    from bertscore_onnx.scoring.tokenization import count_documents
 
     def counted(texts: Sequence[str]) -> "CountDocuments":
-        return lambda bundle: DocumentCounter(bundle.path, long_text=long_text, max_length=max_length).count(texts)
+        return lambda bundle: count_documents(texts, bundle.path, long_text=long_text, max_length=max_length)
 
     def loaded(counts: DocumentCounts) -> "CountDocuments":
         return lambda bundle: counts

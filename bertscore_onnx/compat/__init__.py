@@ -1,4 +1,4 @@
-"""bert-score's place in programs that call it: `import bert_score` gives this library, HF evaluate its metric."""
+"""A drop-in replacement for bert-score: `import bert_score` imports this library, and HF evaluate has its metric."""
 
 from bertscore_onnx.compat.evaluate_metric import evaluate_metric
 from bertscore_onnx.compat.stand_in import install, uninstall

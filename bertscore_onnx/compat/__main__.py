@@ -11,17 +11,17 @@ from bertscore_onnx.compat.stand_in import install
 USAGE = """usage: python -m bertscore_onnx.compat SCRIPT [ARGUMENT ...]
        python -m bertscore_onnx.compat [-m] MODULE [ARGUMENT ...]
 
-Run a Python program in which `import bert_score` gives bertscore-onnx. SCRIPT may be an installed command,
-such as "$(command -v lm_eval)". Processes of `multiprocessing` have it too; other programs that it starts see what is
-installed."""
+Run a Python program in which `import bert_score` imports bertscore-onnx. SCRIPT may be an installed command,
+such as "$(command -v lm_eval)". This includes processes of `multiprocessing`; other programs that it starts import
+what is installed."""
 
 
 _COMMANDS = {"bert-score": "bertscore-onnx score", "bert-score-show": "bertscore-onnx show"}
-"""The commands of bert-score, which are programs only where it is installed, and what takes their options here."""
+"""The commands of bert-score, which exist only if it is installed, and our commands with the same options."""
 
 
 def main() -> None:
-    """Run the program that the command line names, with the arguments behind it."""
+    """Run the program that the command line names, with the arguments after it."""
     match sys.argv[1:]:
         case ["-h" | "--help", *_]:
             print(USAGE)

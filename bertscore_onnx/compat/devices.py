@@ -1,4 +1,4 @@
-"""Chooses a device by PyTorch's name for it."""
+"""Translates PyTorch's names of devices."""
 
 import warnings
 from functools import cache
@@ -8,15 +8,7 @@ from bertscore_onnx.errors import DeviceError
 
 
 def device_named(device: object) -> object:
-    """Return this library's name for a device of PyTorch.
-
-    Args:
-        device: such as "cpu", "cuda:0", "mps", a `torch.device`, or None for the best there is.
-
-    Returns:
-        "coreml" for "mps" where ONNX Runtime offers CoreML, else "cpu", with one warning a process. All others as they
-        are: "cuda" is never replaced.
-    """
+    """Return our name for a device of PyTorch: for "mps" it is "coreml", or without CoreML "cpu", with a warning."""
     return _metal() if str(device).partition(":")[0] == "mps" else device
 
 

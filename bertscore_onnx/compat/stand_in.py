@@ -1,4 +1,4 @@
-"""Lets `import bert_score` give this library's stand-in, in this process."""
+"""Makes `import bert_score` import this library's drop-in replacement, in this process."""
 
 import sys
 from pathlib import Path
@@ -17,24 +17,24 @@ _MODULES: dict[str, ModuleType] = {
 
 
 _IMPORT_PATH = str(Path(__file__).with_name("import_path"))
-"""A folder in which new processes of `multiprocessing` find the stand-in: they get the search path of this one."""
+"""A folder in which new processes of `multiprocessing` find the replacement: they inherit our search path."""
 
 
 def install() -> None:
-    """Let `import bert_score` give the stand-in from now on, in this process; a second time changes nothing.
+    """Make `import bert_score` import this library from now on, in this process; a second call changes nothing.
 
-    Call it before anything imports bert-score. It holds for the processes that `multiprocessing` starts, too. Packages
-    that ask whether the distribution `bert-score` is installed still see what is installed, and so does every other
-    program that this one starts.
+    Call it before anything imports bert-score. It also applies to processes that `multiprocessing` starts. Packages
+    that check whether the distribution `bert-score` is installed still see the installed one, and so do other programs
+    that this one starts.
 
     Raises:
-        StandInError: the true bert-score is imported already, so parts of the program may hold it.
+        StandInError: the original bert-score is imported already, so parts of the program may use it.
     """
     for name, module in _MODULES.items():
         if sys.modules.get(name, module) is not module:
             raise StandInError(
                 f"{name} is imported already, from {getattr(sys.modules[name], '__file__', None)}, and what imported "
-                "it would go on with it. Call bertscore_onnx.compat.install() before the first `import bert_score`, or "
+                "it would keep it. Call bertscore_onnx.compat.install() before the first `import bert_score`, or "
                 "run the program with `python -m bertscore_onnx.compat`."
             )
     sys.modules.update(_MODULES)
@@ -43,7 +43,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Let `import bert_score` give what is installed again; what imported the stand-in keeps it."""
+    """Make `import bert_score` import the installed package again; modules that imported the replacement keep it."""
     for name, module in _MODULES.items():
         if sys.modules.get(name) is module:
             del sys.modules[name]

@@ -1,4 +1,4 @@
-"""Arrays that answer what programs ask of the tensors that bert-score returns."""
+"""Arrays with the methods that programs call on the tensors of bert-score."""
 
 import sys
 from builtins import float as number  # where a method takes the name
@@ -32,12 +32,12 @@ class _Size(int):
 
 
 class TensorArray(np.ndarray[Any, np.dtype[Any]]):
-    """A numpy array with those methods of a PyTorch tensor that programs call on scores.
+    """A numpy array with the methods of a PyTorch tensor that programs call on scores.
 
-    Elements and reductions are arrays without dimensions, as a tensor's are. Where numpy and PyTorch differ under one
-    name the answer is PyTorch's: `std` and `var` divide by n - 1, and `max` and `min` along a `dim` return values and
-    indices; called by numpy's functions they do as numpy. `sort` and `argsort` do as PyTorch with a `dim` or with
-    `descending`, as numpy without. PyTorch's functions take the array and return tensors.
+    Elements and reductions are arrays without dimensions, like those of a tensor. If numpy and PyTorch differ under one
+    name, the method behaves like PyTorch's: `std` and `var` divide by n - 1, and `max` and `min` along a `dim` return
+    values and indices; called by numpy's functions they behave like numpy's. `sort` and `argsort` behave like PyTorch's
+    with a `dim` or with `descending`, otherwise like numpy's. PyTorch's functions take the array and return tensors.
     """
 
     @classmethod
@@ -108,7 +108,7 @@ class TensorArray(np.ndarray[Any, np.dtype[Any]]):
         return super().view(*shape, **options)
 
     def squeeze(self, dim: int | None = None, **options: Any) -> Any:  # type: ignore[override]
-        """Leave out the dimensions of length 1, or this one if its length is 1."""
+        """Remove the dimensions of length 1, or the given one if its length is 1."""
         if dim is None:
             return super().squeeze(**options)
         return super().squeeze(dim) if self.shape[dim] == 1 else self
@@ -209,10 +209,10 @@ class TensorArray(np.ndarray[Any, np.dtype[Any]]):
         return Extremes(TensorArray.of(values), TensorArray.of(places))
 
     def __getattr__(self, name: str) -> Any:
-        """Say of a tensor's other methods what has them."""
+        """Raise an error that names the way to the other methods of a tensor."""
         raise AttributeError(
-            f"A score of this stand-in is a numpy array with a tensor's usual methods, and has no {name!r}. "
-            "`.numpy()` gives a plain array; where PyTorch is installed `torch.tensor(score)` gives a tensor."
+            f"A score is a numpy array with the usual methods of a tensor, and has no {name!r}. `.numpy()` returns a "
+            "plain array; if PyTorch is installed, `torch.tensor(score)` returns a tensor."
         )
 
     def __getitem__(self, key: Any) -> Any:
@@ -228,14 +228,14 @@ class TensorArray(np.ndarray[Any, np.dtype[Any]]):
         return self.round(digits)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """Keep what numpy computes an array of this kind, also where it is a single number."""
+        """Keep results of numpy in this class, even single numbers."""
         return TensorArray.of(array)
 
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Let a function of PyTorch, which is imported since it calls, compute with tensors."""
+        """Call a function of PyTorch, which must be imported already, with tensors."""
         return func(*_as_tensors(args), **{name: _as_tensors(value) for name, value in (kwargs or {}).items()})
 
 

@@ -2,9 +2,8 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
-from functools import lru_cache
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from bertscore_onnx import errors as error_tree
 from bertscore_onnx.errors import BertScoreOnnxError
@@ -12,7 +11,7 @@ from bertscore_onnx.functional import ScorerCache
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Score
-from bertscore_onnx.scoring.tokenization import DocumentCounter
+from bertscore_onnx.scoring.tokenization import count_documents
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, key_of
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.batches import Batch, BatchAdapter, ScoreColumns, adapt
@@ -191,13 +190,14 @@ class ScoreBatch:
 
     def _scorer(self) -> BERTScorer:
         """Return a scorer of the model that this process keeps, which all idf weights share; the caller closes it."""
+        settings = cast(ScorerSettings, {**self._settings, "model_type": self._bundle})
         weights = {name: value for name, value in self._settings.items() if name in ("idf", "idf_sents")}
-        others = {name: value for name, value in self._settings.items() if name not in weights}
-        scorer = _models.get((self._bundle, key_of(others)), lambda: BERTScorer(self._bundle, **others))
+        unweighted = cast(ScorerSettings, {name: value for name, value in settings.items() if name not in weights})
+        scorer = _models.get(unweighted)
         if weights.get("idf", False) is False and weights.get("idf_sents") is None:
             return scorer
         with scorer:
-            return _weighted.get((self._bundle, key_of(self._settings)), lambda: scorer.with_idf(**weights))
+            return _weighted.get(settings, lambda: scorer.with_idf(**weights))
 
 
 def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
@@ -267,13 +267,7 @@ class CountBatch:
 
     def count_texts(self, texts: Iterable[list[str]]) -> DocumentCounts:
         """Count references that were read already, a list for each row."""
-        return _counter(self._bundle, tuple(sorted(self._settings.items()))).count(texts)
-
-
-@lru_cache(maxsize=2)
-def _counter(bundle: str | None, settings: tuple[tuple[str, Any], ...]) -> DocumentCounter:
-    """Return the counter of this process."""
-    return DocumentCounter(bundle, **dict(settings))
+        return count_documents(texts, self._bundle, **self._settings)
 
 
 def attempt(score_batch: ScoreBatch) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Token ids to unit token embeddings: many texts, in batches of similar length."""
+"""Encodes token ids to unit token embeddings: many texts, in batches of similar length."""
 
 import ctypes
 import math
@@ -6,7 +6,7 @@ import mmap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +15,18 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
-from bertscore_onnx.encoding.session import OnnxGraph, OptimizeFor
+from bertscore_onnx.encoding.session import OnnxSession, SessionOptions
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
-
-# Arrays for the embeddings of many texts, their memory used again, and memory that is not needed any more.
-
 
 OWN_PAGES = 1_000_000
 """Bytes from which an array gets pages of its own."""
 
 
 def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return an array to be filled; the memory of a large one goes back to the system as soon as nobody refers to it.
+    """Return an array to be filled; the memory of a large one returns to the system with its last reference.
 
-    What the C library is given back it keeps and hands out in parts, so that chunks of varying sizes would not fit
-    into what earlier ones left, and memory would creep up.
+    The C library would keep freed memory and reuse it in parts, so that arrays of varying sizes would not fit into what
+    earlier ones left, and memory would creep up.
     """
     size = np.dtype(np.float32).itemsize * math.prod(shape)
     if size < OWN_PAGES:
@@ -41,7 +38,7 @@ def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
 class ReusedMemory:
     """Memory for arrays of which a few exist at a time, such as those of one chunk and the next.
 
-    To get a page from the system takes as long as to copy ten: 3 µs of 4 kB were measured on a virtual machine.
+    Getting a page from the system takes as long as copying ten: 3 µs for 4 kB, measured on a virtual machine.
     """
 
     def __init__(self) -> None:
@@ -49,7 +46,7 @@ class ReusedMemory:
         self._free: list[NDArray[np.float32]] = []
 
     def take(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Return an array to be filled, in memory that was given back, if that is large enough."""
+        """Return an array to be filled, in memory that was given back if it is large enough."""
         size = math.prod(shape)
         try:
             block = self._free.pop()
@@ -57,11 +54,11 @@ class ReusedMemory:
             block = None
         if block is None or len(block) < size:
             del block  # before there is another
-            block = uninitialized((size + size // 4,))  # the next array may be larger; what is not used takes no memory
+            block = uninitialized((size + size // 4,))  # the next array may be larger; unused pages take no memory
         return block[:size].reshape(shape)
 
     def give_back(self, array: NDArray[np.float32]) -> None:
-        """Let the memory of an array that `take` returned be used again; nobody may use the array any more."""
+        """Reuse the memory of an array from `take`, which nobody may use any more."""
         block = array
         while isinstance(block.base, np.ndarray):
             block = block.base
@@ -69,7 +66,7 @@ class ReusedMemory:
 
 
 def trim_memory() -> None:
-    """Give the system what the C library keeps of freed memory, where that is glibc."""
+    """Return the freed memory that the C library keeps to the system, if it is glibc."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):  # another library, or Windows
@@ -77,14 +74,13 @@ def trim_memory() -> None:
     trim(0)
 
 
-# Plans batches, short with short and long with long, capped by their padded tokens. A batch of n sequences whose
-# longest has t tokens costs n × t padded tokens, whatever the others need. Sorting by length keeps that near the true
-# number, and capping it, rather than the number of sequences, makes a run of short texts need as much memory as a run
-# of long ones.
+# Batches hold texts of similar length, and are capped by their padded tokens. A batch of n sequences, the longest of t
+# tokens, costs n × t padded tokens, whatever the others need. Sorting by length keeps that near the true number, and
+# capping it, rather than the number of sequences, makes runs of short and of long texts need the same memory.
 
 
 Batch = NDArray[np.int64]
-"""Which items are processed together, (batch,)."""
+"""The numbers of the items that are processed together, (batch,)."""
 
 
 def plan_runs(
@@ -96,13 +92,9 @@ def plan_runs(
     splits_little_work: bool = True,
     padding: bool = True,
 ) -> list[Batch]:
-    """Decide on the batches of some texts, at least one for each concurrent run where there are as many texts.
+    """Plan the batches of some texts as `plan_batches` does.
 
-    Args:
-        lengths: tokens of each text, (texts,), each at least 1.
-        max_tokens, max_items, padding: as in `plan_batches`.
-        concurrency: how many runs at a time keep the provider busy.
-        splits_little_work: whether a few texts are split into a batch per run, so that no thread is idle.
+    With `splits_little_work` a few texts are split into a batch for each concurrent run, so that no thread is idle.
     """
     if splits_little_work:
         max_tokens = min(max_tokens, -(-len(lengths) // concurrency) * int(lengths.max(initial=1)))
@@ -116,16 +108,10 @@ def plan_batches(
     *,
     padding: bool = True,
 ) -> Iterator[Batch]:
-    """Group items of similar length, the longest first, so that memory peaks at the start.
+    """Group items of similar length, (items,), the longest first, so that memory peaks at the start.
 
-    Args:
-        lengths: tokens of each item, (items,), each at least 1.
-        max_tokens: the most padded tokens in a batch; a longer item makes a batch of its own.
-        max_items: the most items in a batch.
-        padding: whether items of different lengths may share a batch.
-
-    Yields:
-        Indices into `lengths`, by descending length, equal ones in their order; each index occurs in exactly one batch.
+    A batch has at most `max_tokens` padded tokens, or is one longer item; without `padding` its items have one length.
+    Indices are stably sorted by descending length.
     """
     order = np.argsort(-lengths, kind="stable")
     ascending = -lengths[order]  # (items,), sorted
@@ -139,74 +125,11 @@ def plan_batches(
         start = end
 
 
-# The encoder's graph: the token ids of a padded batch in, unit token embeddings out.
-
-
-_INPUTS = {"input_ids", "attention_mask"}
-
-
-class OnnxModel:
-    """The model of one bundle on one provider; threads may share it."""
-
-    def __init__(
-        self,
-        bundle: Bundle,
-        *,
-        device: object = None,
-        num_threads: int | None = None,
-        optimize_for: OptimizeFor = "throughput",
-    ) -> None:
-        """Load the graph.
-
-        Args:
-            bundle: the bundle whose graph to run.
-            device, num_threads, optimize_for: as in `SharedSession`.
-
-        Raises:
-            MissingExtraError, InputError, DeviceError: as `SharedSession` says.
-            GraphError: the graph cannot be loaded, or its inputs or output are not those of the manifest.
-        """
-        manifest = self._manifest = bundle.manifest
-        if not {*manifest.inputs} <= _INPUTS:
-            raise GraphError(
-                f"The manifest says that the graph takes the inputs {manifest.inputs}; the runtime can give "
-                f"{sorted(_INPUTS)}. Export the model again."
-            )
-        shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
-        output = {manifest.output: [len(manifest.layers), *shape] if manifest.all_layers else shape}
-        self.graph: OnnxGraph = OnnxGraph(
-            bundle,
-            bundle.graph_path,
-            manifest.inputs,
-            output,
-            device=device,
-            num_threads=num_threads,
-            optimize_for=optimize_for,
-        )
-        """The graph on its provider."""
-
-    def run(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Run the graph on one padded batch.
-
-        Args:
-            input_ids: token ids, (batch, tokens).
-            mask: 1 on tokens and 0 on padding, (batch, tokens).
-            vectors: where the unit vectors go, (layers, batch, tokens, hidden); those of padding mean nothing.
-
-        Raises:
-            EncodingError: the run failed, or its vectors are not of that shape.
-            OutOfMemoryError, ClosedError, DeviceError: as `OnnxGraph.run` says.
-        """
-        values = {"input_ids": input_ids, "attention_mask": mask}
-        feed = {name: values[name] for name in self._manifest.inputs}
-        self.graph.run(feed, [vectors if self._manifest.all_layers else vectors[0]])
-
-
-# Pads the token ids of texts, all batches at once: one by one they would take as long as the runs of a small model.
-
-
 class PaddedTexts:
-    """The token ids of texts in batches, each batch padded to its longest text; batch follows batch."""
+    """The token ids of texts in batches, each batch padded to its longest text, one batch after the other.
+
+    All are padded at once: one by one they would take as long as the runs of a small model.
+    """
 
     def __init__(
         self,
@@ -215,16 +138,9 @@ class PaddedTexts:
         manifest: Manifest,
         multiple: int = 1,
     ) -> None:
-        """Pad texts.
+        """Pad texts, of which every one is in one batch; raise a TokenizerError if the model lacks an id.
 
-        Args:
-            sequences: the ids of each text, (tokens,), at least one each.
-            batches: which texts are in each batch, at least one; every text is in one of the batches.
-            manifest: the model's.
-            multiple: what the width of a batch is to be a multiple of, where the model takes as many tokens.
-
-        Raises:
-            TokenizerError: an id is none of the model's.
+        The width of a batch is a multiple of `multiple`, if the model takes so many tokens.
         """
         order = np.concatenate([_NONE, *batches])  # (texts,)
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
@@ -236,12 +152,12 @@ class PaddedTexts:
         sizes = numbers * widths  # (batches,)
         ends = np.cumsum(sizes)
         self.shapes: list[tuple[int, int]] = list(zip(numbers.tolist(), widths.tolist(), strict=True))
-        """The texts of each batch, and its tokens with padding."""
+        """The texts of each batch, and their tokens with padding."""
         self.spans: list[slice] = [slice(*span) for span in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
-        """Where each batch is, in tokens with padding."""
+        """The range of each batch, in tokens with padding."""
         widths_in_order = np.repeat(widths, numbers)  # (texts,)
         self.starts: NDArray[np.int64] = np.empty_like(order)
-        """Where each text begins, in tokens with padding, (texts,)."""
+        """The start of each text, in tokens with padding, (texts,)."""
         self.starts[order] = np.cumsum(widths_in_order) - widths_in_order
         self.num_tokens: int = int(sizes.sum())
         """The tokens of all batches, padding included."""
@@ -265,14 +181,11 @@ class PaddedTexts:
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-# Runs the batches of a plan.
-
-
 T = TypeVar("T")
 
 TURN_SECONDS = 0.005
-"""How long a thread runs batches of one caller before it takes those of another. To wake a thread takes as long as a
-small run, so that a thread for each of these would wait more than it computes."""
+"""How long a thread runs batches of one caller before it turns to another. Waking a thread takes as long as a small
+run, so that with a task for each run threads would wait more than they compute."""
 
 
 def run_batches(
@@ -283,17 +196,9 @@ def run_batches(
     is_stopped: threading.Event | None = None,
     advance: Callable[[int], object] = lambda number: None,
 ) -> None:
-    """Run batches.
+    """Run batches in threads; raise a ClosedError if these were closed, or between two runs once `is_stopped` is set.
 
-    Args:
-        run: runs one, and returns how much of the work that was.
-        batches: what to run.
-        threads: where to run them.
-        is_stopped: ends the work between two runs once it is set.
-        advance: called after a run, or after some short ones, with what they returned together.
-
-    Raises:
-        ClosedError: `is_stopped` was set, or the threads were closed.
+    `run` returns the amount of its work; `advance` is called with the sum after a run, or after some short ones.
     """
     waiting = _Waiting(batches)
 
@@ -313,7 +218,7 @@ def run_batches(
 
 
 class _Waiting(Generic[T]):
-    """Items that several threads take."""
+    """An iterator that several threads share."""
 
     def __init__(self, items: Iterable[T]) -> None:
         self._items = iter(items)
@@ -321,7 +226,7 @@ class _Waiting(Generic[T]):
         self._is_empty = False
 
     def __iter__(self) -> Iterator[T]:
-        """Take items until there are no more."""
+        """Return the iterator itself."""
         return self
 
     def __next__(self) -> T:
@@ -333,44 +238,43 @@ class _Waiting(Generic[T]):
                 raise
 
     def turns(self) -> Iterator[None]:
-        """Yield as long as there may be items."""
+        """Yield as long as there may be more items."""
         while not self._is_empty:
             yield
 
 
-class Encoder:
-    """The model of one bundle on one provider, for any number of texts; threads may share it."""
+_INPUTS = {"input_ids", "attention_mask"}
 
-    def __init__(
-        self,
-        bundle: Bundle,
-        *,
-        device: object = None,
-        num_threads: int | None = None,
-        optimize_for: OptimizeFor = "throughput",
-    ) -> None:
-        """Load the model; arguments and errors are those of `OnnxModel`."""
-        self._manifest = bundle.manifest
-        self._model = OnnxModel(bundle, device=device, num_threads=num_threads, optimize_for=optimize_for)
-        self._graph = self._model.graph
-        self._provider = self._graph.provider
-        self._threads = ThreadPool(self._graph.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
+
+class Encoder:
+    """The model of one bundle on one provider; threads may share it."""
+
+    def __init__(self, bundle: Bundle, **options: Unpack[SessionOptions]) -> None:
+        """Load the model."""
+        manifest = self._manifest = bundle.manifest
+        if not {*manifest.inputs} <= _INPUTS:
+            raise GraphError(
+                f"The manifest says that the graph takes the inputs {manifest.inputs}; the runtime can give "
+                f"{sorted(_INPUTS)}. Export the model again."
+            )
+        shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
+        output = {manifest.output: [len(manifest.layers), *shape] if manifest.all_layers else shape}
+        self.session: OnnxSession = OnnxSession(bundle, bundle.graph_path, manifest.inputs, output, **options)
+        provider = self._provider = self.session.provider
+        num_threads = self.session.num_threads
+        self._num_layers = len(manifest.layers)
+        self._threads = ThreadPool(self.session.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
-        """Where the vectors are to be matched: in the threads of the runs, where each run keeps one of these busy."""
-        if self._provider.concurrency is not None:
-            self.matching_threads = ThreadPool(self.num_threads if self.num_threads > 1 else 0, "bertscore-match")
-        self.max_tokens: int = self._provider.max_tokens(self._manifest.hidden_size)
+        """The threads for matching vectors: those of the runs, if each run keeps one of these busy."""
+        if provider.concurrency is not None:
+            self.matching_threads = ThreadPool(num_threads if num_threads > 1 else 0, "bertscore-match")
+        self.max_tokens: int = provider.max_tokens(manifest.hidden_size)
         """Padded tokens in a run of the model."""
 
     @property
-    def num_threads(self) -> int:
-        """CPU threads to use."""
-        return self._graph.num_threads
-
-    @property
     def leaves_cpu_idle(self) -> bool:
-        """Whether other work may go on beside a run: the model runs elsewhere, or there are more CPU threads."""
-        return self._graph.concurrency > 1
+        """Whether other work can go on during a run: the model runs elsewhere, or there are more CPU threads."""
+        return self.session.concurrency > 1
 
     @property
     def provider(self) -> str:
@@ -392,53 +296,48 @@ class Encoder:
         advance: Callable[[int], object] = lambda tokens: None,
         memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
-        """Encode token sequences in batches of similar length.
+        """Encode token sequences, at least one id each, in batches of similar length.
 
-        Args:
-            sequences: the ids of each text, (tokens,), at least one id each.
-            max_tokens, max_items: the size of a batch, as in `plan_batches`; None for `self.max_tokens` and no bound.
-            is_stopped: ends the work between two batches once it is set.
-            advance: called after a batch, or after some short ones, with the number of their tokens.
-            memory: where the vectors go; None for memory of their own.
-
-        Returns:
-            The embeddings, text i being `sequences[i]`. Whether they are finite shows where they are matched.
-
-        Raises:
-            EncodingError: a run failed, or did not give vectors of the manifest's size.
-            OutOfMemoryError: not even a single text fits into the device's memory.
-            ClosedError: the encoder was closed, or `is_stopped` was set.
-            DeviceError: the process was forked and the provider cannot follow.
-            TokenizerError: an id is none of the model's.
+        Batches are limited as in `plan_batches`; `is_stopped` ends the work between two of them with a ClosedError, and
+        `advance` is called with the number of their tokens. Vectors that are not finite are found by matching.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         batches = plan_runs(
             lengths,
             max_tokens or self.max_tokens,
             max_items,
-            concurrency=self._graph.concurrency,
+            concurrency=self.session.concurrency,
             splits_little_work=self._provider.splits_little_work,
             padding=self._manifest.padding,
         )
         padded = PaddedTexts(sequences, batches, self._manifest, self._provider.length_multiple)
-        layers, hidden_size = len(self._manifest.layers), self._manifest.hidden_size
+        layers, hidden_size = self._num_layers, self._manifest.hidden_size
         vectors = (memory or ReusedMemory()).take((layers, padded.num_tokens, hidden_size))
 
         def run(number: int) -> int:
             block = vectors[:, padded.spans[number]].reshape(layers, *padded.shapes[number], hidden_size)
-            self._model.run(*padded.batch(number), block)
+            self.run_batch(*padded.batch(number), block)
             return int(lengths[batches[number]].sum())
 
         run_batches(run, range(len(batches)), self._threads, is_stopped=is_stopped, advance=advance)
         return TokenEmbeddings(sequences, lengths, vectors, padded.starts)
 
+    def run_batch(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+        """Encode one padded batch, (batch, tokens), into unit vectors, (layers, batch, tokens, hidden).
+
+        The mask is 1 on tokens and 0 on padding; the vectors of padding are arbitrary.
+        """
+        values = {"input_ids": input_ids, "attention_mask": mask}
+        batch = {name: values[name] for name in self._manifest.inputs}
+        self.session.run(batch, [vectors if self._manifest.all_layers else vectors[0]])
+
     def release_memory(self) -> None:
-        """Give memory that only large runs need back to the system; the next runs ask for it again."""
-        self._graph.release_memory()
+        """Return memory that only large runs need to the system; later runs allocate it again."""
+        self.session.release_memory()
         trim_memory()
 
     def close(self) -> None:
         """Release the model and its memory; runs in progress finish first."""
         self._threads.close()
         self.matching_threads.close()
-        self._graph.close()
+        self.session.close()

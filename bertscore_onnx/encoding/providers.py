@@ -1,4 +1,4 @@
-"""The execution providers of ONNX Runtime that can run a model, a row each, and how a device name chooses."""
+"""The table of ONNX Runtime's execution providers that can run a model, and the choice of one by a device name."""
 
 import importlib.metadata
 import json
@@ -18,22 +18,22 @@ _WHEELS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino")
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An execution provider, and all that the rest of the package has to know of it."""
+    """An execution provider, with all facts that the rest of the package needs."""
 
     name: str
     """ONNX Runtime's name for it."""
 
     device: str
-    """What users call it."""
+    """The name that users give."""
 
     extra: str
     """The extra of this package that installs it."""
 
     precisions: frozenset[str] = frozenset({"fp32", "fp16"})
-    """Those of the bundles that it has kernels for; others would run on the CPU unnoticed."""
+    """The precisions of bundles that it has kernels for; others would run on the CPU unnoticed."""
 
     compute_precision: Callable[[], str | None] = lambda: None
-    """The precision that it computes in, where that is not the bundle's."""
+    """The precision that it computes in, if that is not the bundle's."""
 
     concurrency: int | None = None
     """How many runs at a time keep it busy; None for one per CPU thread."""
@@ -43,22 +43,22 @@ class Provider:
 
     batch_values: int = 200_000
     """Hidden values (padded tokens times hidden size) in a run. On a CPU the intermediate values of a layer, four times
-    as many, should stay in the cache; the study of batch sizes in `benchmarks` measures what a machine likes best."""
+    as many, should stay in the cache; the study of batch sizes in `benchmarks` finds the best size for a machine."""
 
     min_batch_tokens: int = 384
-    """Padded tokens in a run however large the model is. With fewer, what each run costs besides the model counts."""
+    """The least padded tokens in a run of a large model. With fewer, the fixed costs of a run count."""
 
     batch_tokens: int = 1024
-    """Padded tokens in a run however small the model is. More of them gain nothing, and need more memory at times."""
+    """The most padded tokens in a run of a small model. More gain nothing, and sometimes need more memory."""
 
     length_multiple: int = 1
     """Runs are padded to a multiple of this many tokens, so that matrix units are filled and shapes recur."""
 
     arena: str | None = None
-    """ONNX Runtime's name for the memory that it keeps between runs, where that can be asked to shrink."""
+    """ONNX Runtime's name for the memory that it keeps between runs, if that can be shrunk."""
 
     preloads_libraries: bool = False
-    """Whether its libraries come as Python packages, and are to be loaded first."""
+    """Whether its libraries come as Python packages, which are loaded first."""
 
     survives_fork: bool = True
     """Whether a session can be opened again in a forked child."""
@@ -70,10 +70,10 @@ class Provider:
     """Its own options, for the CPU threads in all and the runs side by side."""
 
     only_on: str = ""
-    """The operating system whose wheels alone have it; empty for any."""
+    """The only operating system whose wheels have it; empty for any."""
 
     index: int = 0
-    """Which card, where there are several."""
+    """The number of the card, if there are several."""
 
     def max_tokens(self, hidden_size: int) -> int:
         """Return the padded tokens in a run of a model of this hidden size."""
@@ -137,23 +137,19 @@ COREML = Provider(
     options=lambda provider, threads, streams: {"ModelFormat": "MLProgram", "MLComputeUnits": "CPUAndGPU"},
 )
 PROVIDERS = (CUDA, OPENVINO, COREML, CPU)
-"""All of them; to add one is to add a row."""
+"""All providers; adding one is adding a row."""
 
 DEFAULTS = (CUDA, CPU)
-"""Those that are tried where no device is named, the best first."""
+"""The providers that are tried if no device is named, the best first."""
 
 
 @cache
 def load_onnxruntime() -> Any:
-    """Import onnxruntime, once; it is not to report to its maker, unless ORT_DISABLE_TELEMETRY is set otherwise.
+    """Import onnxruntime once, without telemetry unless ORT_DISABLE_TELEMETRY is set; warn if two wheels overlap.
 
-    Raises:
-        MissingExtraError: it is not installed.
-
-    Warns:
-        RuntimeWarning: two of its wheels are installed, so that one has overwritten the other.
+    Raises a MissingExtraError if it is not installed.
     """
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # from 1.31 on it would keep records, and send them home
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # from 1.31 on it would record and send statistics of use
     try:
         import onnxruntime
     except ModuleNotFoundError as error:
@@ -188,19 +184,14 @@ def installed_wheels() -> dict[str, str]:
 
 
 def choose_providers(device: object) -> list[Provider]:
-    """Return the providers to try, the best first.
+    """Return the providers to try, the best first; only one if a device is named, so that no other can replace it.
 
-    Args:
-        device: None for CUDA where there is one and else the CPU; "cpu"; "cuda", or "cuda:1" for the second card;
-            "openvino" for the CPU by way of OpenVINO; "coreml" for the GPU of a Mac. Anything that prints as one of
-            these will do, such as a `torch.device`.
-
-    Returns:
-        One provider where a device was named, so that nothing else can run in its place; else one or two.
+    A device is None for CUDA if available, else the CPU; "cpu"; "cuda", or "cuda:1" for the second card; "openvino" for
+    the CPU through OpenVINO; "coreml" for the GPU of a Mac; or anything that prints as one of these.
 
     Raises:
-        InputError: no such device name.
-        DeviceError: the installed ONNX Runtime does not offer the device.
+        InputError: there is no such device.
+        DeviceError: the installed ONNX Runtime does not offer it.
     """
     offered = load_onnxruntime().get_available_providers()
     if device is None:
@@ -221,11 +212,7 @@ def choose_providers(device: object) -> list[Provider]:
 
 
 def is_offered(device: str) -> bool:
-    """Return whether the installed ONNX Runtime offers a device, such as "cuda" or "coreml"; it may fail all the same.
-
-    Raises:
-        MissingExtraError: ONNX Runtime is not installed.
-    """
+    """Return whether the installed ONNX Runtime offers a device, such as "cuda" or "coreml"; it may still fail."""
     offered = load_onnxruntime().get_available_providers()
     return any(provider.name in offered for provider in PROVIDERS if provider.device == device)
 

@@ -1,4 +1,4 @@
-"""The ONNX Runtime session of one graph on one provider: opened once, and again in a forked child."""
+"""The ONNX Runtime session of one graph: opened once, and again in a forked child; batches too large are halved."""
 
 import logging
 import os
@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 from weakref import WeakSet
 
 import numpy as np
@@ -32,98 +32,127 @@ from bertscore_onnx.errors import (
 _log = logging.getLogger(__name__)
 
 _GRAPH_AT_FAULT = ("Load model from ", "External data path ", "External initializer: ", "INVALID_GRAPH")
-"""How ONNX Runtime's messages tell that no provider could run the graph: it is damaged, or has unknown operators.
-Whatever else a CPU fails on is the graph's fault too, but for memory."""
+"""Parts of ONNX Runtime's messages when no provider can run the graph, because it is damaged or has unknown operators.
+Any other failure of the CPU is the graph's fault too, except for memory."""
 
 OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_alloc")
-"""How ONNX Runtime's messages, in small letters, tell that memory ran out; its exceptions do not."""
+"""Parts of ONNX Runtime's messages, in lower case, when memory ran out; it has no class of exceptions for that."""
 
 OptimizeFor = Literal["throughput", "latency"]
-"""What a session is for: "throughput" are many runs side by side, one thread each; "latency" is one run at a time with
+"""The aim of a session: "throughput" is many runs side by side, one thread each; "latency" is one run at a time with
 all threads, which spin for a while after it, waiting for the next."""
 
+
+class SessionOptions(TypedDict, total=False):
+    """Where and how to run a graph."""
+
+    device: object
+    """As in `choose_providers`: "cpu", "cuda:1", …; None for CUDA if available, else the CPU."""
+
+    num_threads: int | None
+    """CPU threads, at most `MAX_THREADS`; None for all that this process may keep busy."""
+
+    optimize_for: OptimizeFor
+
+
 SPINNING = {"session.intra_op.spin_duration_us": "5000", "session.intra_op.spin_backoff_max": "8"}
-"""How threads that share a run spin after it: with pauses, for 5 ms, in which a client that got its answer asks again.
-Otherwise each takes some 50 ms from what else runs on the machine, and no pair is faster for it."""
+"""How threads that share a run spin after it: with pauses, for 5 ms, in which a client that got its answer sends the
+next request. By default each would take some 50 ms from other programs on the machine, and no pair would be faster."""
 
 MAX_THREADS = 1024
-"""More than any machine has CPUs for; each takes memory, and their number in a process is limited."""
+"""More than any machine has CPUs; each thread takes memory, and their number in a process is limited."""
 
 _WARNING, _FATAL = 2, 4
 """Severities of ONNX Runtime's log; the first is its default."""
 
 _opening = threading.Lock()  # sessions opened side by side race inside ONNX Runtime
-_in_use: "WeakSet[SharedSession]" = WeakSet()
+_in_use: "WeakSet[OnnxSession]" = WeakSet()
 _inherited: list[Any] = []  # sessions of the parent process, never released: ONNX Runtime would crash joining threads
 
 
 def _prepare_child() -> None:
-    """Start afresh in a forked child, where the threads that hold the lock or belong to a session do not exist."""
+    """Start again in a forked child, where the threads that hold the lock or belong to a session do not exist."""
     global _opening
     _opening = threading.Lock()
-    _inherited.extend(shared._opened for shared in _in_use)
+    _inherited.extend(session._opened for session in _in_use)
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_prepare_child)
 
 
-class SharedSession:
-    """The session of one graph; threads may share it."""
+class OnnxSession:
+    """One graph of a bundle on one provider; threads may share it."""
 
     def __init__(
         self,
         bundle: Bundle,
-        graph: Path | None = None,
-        *,
-        device: object = None,
-        num_threads: int | None = None,
-        optimize_for: OptimizeFor = "throughput",
+        graph: Path,
+        inputs: Sequence[str],
+        outputs: Mapping[str, Sequence[int | str]],
+        **options: Unpack[SessionOptions],
     ) -> None:
-        """Open the session.
+        """Open the session, and check the inputs and outputs of the graph.
 
-        Args:
-            bundle: the bundle that the graph is of.
-            graph: which of its graphs to run; None for the encoder's.
-            device: as in `choose_providers`.
-            num_threads: CPU threads to use; None for all that this process may keep busy.
-            optimize_for: whether runs have one thread each, or one run has all.
-
-        Raises:
-            MissingExtraError: ONNX Runtime is not installed.
-            InputError: no such device name or aim, or more threads than `MAX_THREADS`.
-            DeviceError: the device cannot run the graph.
-            GraphError: no device can.
-            DigestError: the bundle was replaced after it was opened.
+        Inputs are int64 (batch, tokens). Outputs are fp32 of the given shapes; an axis named "batch" or "pairs" is that
+        of the batch. Raises a DeviceError if the device cannot run the graph, and a GraphError if no device can.
         """
+        num_threads, optimize_for = options.get("num_threads"), options.get("optimize_for", "throughput")
         if num_threads is not None and num_threads > MAX_THREADS:
             raise InputError(f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}, or None for all CPUs.")
         if optimize_for not in get_args(OptimizeFor):
             raise InputError(f'optimize_for is {optimize_for!r}; expected "throughput" or "latency".')
-        self._bundle, self._graph = bundle, graph or bundle.graph_path
-        self._optimize_for: OptimizeFor = optimize_for
+        self._bundle, self._graph = bundle, graph
+        self._inputs, self._outputs = [*inputs], [*outputs]
+        self._axes = [next(axis for axis, size in enumerate(shape) if size in _BATCH) for shape in outputs.values()]
+        self._is_for_latency = optimize_for == "latency"
         self._opened: Any = None
         self._pid = os.getpid()
         self._is_closed = False
         self.num_threads: int = num_threads or usable_cpus()
-        """CPU threads to use."""
-        self.provider: Provider = self._open_first(_providers_for(bundle, device))
-        """The provider in use."""
-        _in_use.add(self)
-
-    @property
-    def concurrency(self) -> int:
+        self.provider: Provider = self._open_first(_providers_for(bundle, options.get("device")))
+        self.concurrency: int = 1 if self._is_for_latency else self.provider.concurrency or self.num_threads
         """How many runs at a time keep the provider busy."""
-        return 1 if self._optimize_for == "latency" else self.provider.concurrency or self.num_threads
+        _in_use.add(self)
+        self._check_graph(outputs)
+
+    def run(
+        self,
+        batch: Mapping[str, NDArray[np.int64]],
+        outputs: Sequence[NDArray[np.float32]],
+        constants: Mapping[str, NDArray[np.float32]] | None = None,
+    ) -> None:
+        """Run the graph on one padded batch, (batch, tokens), or on its halves if it does not fit into memory.
+
+        Writes into the arrays of the outputs, in their order. `constants` are inputs that do not depend on the batch.
+        Raises an EncodingError if the run failed, or an OutOfMemoryError if not even a batch of one fits.
+        """
+        try:
+            with exit_gate:
+                self._compute(self.get(), {**batch, **(constants or {})}, outputs)
+            return
+        except BertScoreOnnxError:
+            raise
+        except Exception as error:  # ONNX Runtime raises its own untyped exceptions
+            shape = next(iter(batch.values())).shape
+            if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
+                raise EncodingError(
+                    f"{self.provider.name} failed on a batch of shape {shape}: {one_line(error)}"
+                ) from error
+            reason = error
+        number, tokens = shape
+        if number == 1:
+            raise OutOfMemoryError(
+                f"{self.provider.name} has too little memory for a text of {tokens} tokens: {one_line(reason)}. "
+                "Free some of it, or use another device."
+            ) from reason
+        _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
+        for half in (slice(number // 2), slice(number // 2, None)):
+            views = [array[(*repeat(slice(None), axis), half)] for axis, array in zip(self._axes, outputs, strict=True)]
+            self.run({name: values[half] for name, values in batch.items()}, views, constants)
 
     def get(self) -> Any:
-        """Return the session.
-
-        Raises:
-            ClosedError: it was closed.
-            DeviceError: the process was forked and the provider cannot follow, or has no memory for it.
-            DigestError: the bundle was replaced before the session was opened again in a forked child.
-        """
+        """Return the session of ONNX Runtime, opened again if this process was forked; an error if it was closed."""
         if self._pid != os.getpid():
             self._follow_fork()
         session = self._opened
@@ -138,14 +167,37 @@ class SharedSession:
                     raise self._unusable(self.provider, failure)
             return self._opened
 
+    def release_memory(self) -> None:
+        """Return the memory that ONNX Runtime keeps of its largest runs; a run of one token makes it shrink."""
+        if self.provider.arena is None:
+            return
+        options = load_onnxruntime().RunOptions()
+        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", self.provider.arena)
+        one_token = dict.fromkeys(self._inputs, np.ones((1, 1), dtype=np.int64))
+        with exit_gate:
+            self.get().run(self._outputs, one_token, options)
+
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""
         with _opening:
             self._is_closed = True
             self._opened = None
 
+    def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]], outputs: Sequence[NDArray[np.float32]]) -> None:
+        """Run the session, which writes directly into outputs that are contiguous."""
+        written = [array if array.flags.c_contiguous else np.empty_like(array, order="C") for array in outputs]
+        ort_value, binding = load_onnxruntime().OrtValue, session.io_binding()
+        for name, value in feed.items():
+            binding.bind_ortvalue_input(name, ort_value.ortvalue_from_numpy(np.ascontiguousarray(value)))
+        for name, array in zip(self._outputs, written, strict=True):
+            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        session.run_with_iobinding(binding)
+        for array, result in zip(outputs, written, strict=True):
+            if result is not array:
+                array[...] = result
+
     def _open_first(self, providers: list[Provider]) -> Provider:
-        """Open a session on the first provider that works; one whose device was asked for by name must."""
+        """Open a session on the first provider that works; there is only one if a device was requested by name."""
         for provider in providers:
             with _opening:
                 self._opened, failure = self._open(provider)
@@ -156,16 +208,15 @@ class SharedSession:
         raise self._unusable(providers[-1], failure)
 
     def _open(self, provider: Provider) -> tuple[Any, str]:
-        is_alone = self._optimize_for == "latency"
-        threads, streams = (self.num_threads, 1) if is_alone else (1, self.num_threads)
+        threads, streams = (self.num_threads, 1) if self._is_for_latency else (1, self.num_threads)
         onnxruntime = load_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         for name, value in SPINNING.items():
-            options.add_session_config_entry(name, value)  # versions that do not know them pass over them
+            options.add_session_config_entry(name, value)  # ignored by versions without these entries
         options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
-        options.log_severity_level = _FATAL  # errors are raised, and would be told twice
+        options.log_severity_level = _FATAL  # errors are raised, and would be reported twice
         if provider.own_optimizer:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         with mapped_links(self._bundle.path, self._bundle.weights) as links:
@@ -177,7 +228,7 @@ class SharedSession:
         return opened
 
     def _follow_fork(self) -> None:
-        """Forget the sessions of the parent process, whose threads do not exist in this one."""
+        """Drop the session of the parent process, whose threads do not exist in this one."""
         if not self.provider.survives_fork:
             raise DeviceError(
                 f"The scorer was made before this process was forked, and {self.provider.device.upper()} does not "
@@ -196,25 +247,45 @@ class SharedSession:
             "machine offers."
         )
 
+    def _check_graph(self, expected: Mapping[str, Sequence[int | str]]) -> None:
+        session = self.get()
+        inputs = [node.name for node in session.get_inputs()]
+        if sorted(inputs) != sorted(self._inputs):
+            raise GraphError(
+                f"The graph takes the inputs {inputs}; the manifest says {self._inputs}. Export the model again."
+            )
+        outputs = {node.name: node.shape for node in session.get_outputs()}
+        for name, shape in expected.items():
+            if name not in outputs:
+                raise GraphError(f"The graph gives {sorted(outputs)}, not {name!r}. Export the model again.")
+            if not _agree(outputs[name], shape):
+                raise GraphError(
+                    f"The graph gives {name!r} of shape {outputs[name]}; expected {[*shape]}. Export the model again."
+                )
+
+
+_BATCH = ("batch", "pairs")
+
+
+def _agree(shape: Sequence[int | str | None], expected: Sequence[int | str]) -> bool:
+    """Return whether shapes have one length, and equal sizes wherever a number is expected."""
+    return len(shape) == len(expected) and all(
+        isinstance(size, str) or own == size for own, size in zip(shape, expected, strict=True)
+    )
+
 
 def open_session(
     graph: str | bytes, options: Any, provider: Provider, num_threads: int = 1, streams: int = 1
 ) -> tuple[Any, str]:
     """Open a session that runs on a provider, and never on another in its place.
 
-    Args:
-        graph: an ONNX graph, or the path of one.
-        options: ONNX Runtime's session options.
-        provider: the provider.
-        num_threads, streams: the CPU threads in all, and the runs side by side, for a provider with its own threads.
-
-    Returns:
-        The session and an empty string, or None and why there is none.
+    `graph` is an ONNX graph or the path of one. A provider with its own threads takes the number of CPU threads and of
+    runs side by side. Returns the session and an empty string, or None and the reason.
     """
     onnxruntime = load_onnxruntime()
     missing = _preload_libraries(onnxruntime) if provider.preloads_libraries else ""
     if missing:
-        onnxruntime.set_default_logger_severity(_FATAL)  # what it would say in many lines the failure says in one
+        onnxruntime.set_default_logger_severity(_FATAL)  # the reason is in our own message
     providers = [(provider.name, dict(provider.options(provider, num_threads, streams)))]
     if provider.name != CPU.name:
         providers.append((CPU.name, {}))  # for what a provider leaves to the CPU, such as the work on shapes
@@ -234,19 +305,19 @@ def open_session(
 
 
 def _preload_libraries(onnxruntime: Any) -> str:
-    """Load the libraries that come as Python packages; return the first thing that ONNX Runtime says, if any.
+    """Load the libraries that come as Python packages; return the first line that ONNX Runtime prints, if any.
 
-    It prints what it cannot load, on standard output, where a result may be expected.
+    It prints the names of those that it cannot load on standard output, which a program may use for its results.
     """
     if not hasattr(onnxruntime, "preload_dlls"):
         return ""
-    with redirect_stdout(StringIO()) as said:
+    with redirect_stdout(StringIO()) as printed:
         onnxruntime.preload_dlls()
-    return next(iter(said.getvalue().splitlines()), "")
+    return next(iter(printed.getvalue().splitlines()), "")
 
 
 def _providers_for(bundle: Bundle, device: object) -> list[Provider]:
-    """Return the providers to try, which have kernels for the bundle's precision."""
+    """Return the providers to try: those with kernels for the bundle's precision."""
     precision = bundle.manifest.precision
     providers = [provider for provider in choose_providers(device) if precision in provider.precisions]
     if not providers:
@@ -255,140 +326,3 @@ def _providers_for(bundle: Bundle, device: object) -> list[Provider]:
             'CPU only. Use device="cpu", or a bundle exported with `--precision fp16` or fp32.'
         )
     return providers
-
-
-# Runs a graph of a bundle on one padded batch, and on its halves where it does not fit into memory.
-
-
-class OnnxGraph:
-    """One graph of one bundle on one provider; threads may share it."""
-
-    def __init__(
-        self,
-        bundle: Bundle,
-        graph: Path,
-        inputs: Sequence[str],
-        outputs: Mapping[str, Sequence[int | str]],
-        *,
-        device: object = None,
-        num_threads: int | None = None,
-        optimize_for: OptimizeFor = "throughput",
-    ) -> None:
-        """Load the graph.
-
-        Args:
-            bundle: the bundle that the graph is of.
-            graph: its file.
-            inputs: what it needs, each int64 (batch, tokens).
-            outputs: what it gives, each fp32, and in which shape; one axis, named "batch" or "pairs", is that of the
-                batch.
-            device, num_threads, optimize_for: as in `SharedSession`.
-
-        Raises:
-            MissingExtraError, InputError, DeviceError: as `SharedSession` says.
-            GraphError: the graph cannot be loaded, or its inputs or outputs are not those.
-        """
-        self._inputs, self._outputs = [*inputs], [*outputs]
-        self._axes = [next(axis for axis, size in enumerate(shape) if size in _BATCH) for shape in outputs.values()]
-        self._session = SharedSession(bundle, graph, device=device, num_threads=num_threads, optimize_for=optimize_for)
-        self._check(self._session.get(), outputs)
-        self.provider: Provider = self._session.provider
-        """The provider in use."""
-        self.num_threads: int = self._session.num_threads
-        """CPU threads to use."""
-        self.concurrency: int = self._session.concurrency
-        """How many runs at a time keep the provider busy."""
-
-    def run(
-        self,
-        batch: Mapping[str, NDArray[np.int64]],
-        outputs: Sequence[NDArray[np.float32]],
-        shared: Mapping[str, NDArray[np.float32]] | None = None,
-    ) -> None:
-        """Run the graph on one padded batch.
-
-        Args:
-            batch: the inputs, each (batch, tokens).
-            outputs: arrays that the outputs are written to, in their order.
-            shared: inputs that do not depend on the batch.
-
-        Raises:
-            EncodingError: the run failed, or its outputs are not of those shapes.
-            OutOfMemoryError: not even a batch of one fits into the device's memory.
-            ClosedError, DeviceError: as `SharedSession.get` says.
-        """
-        try:
-            with exit_gate:
-                self._compute(self._session.get(), {**batch, **(shared or {})}, outputs)
-            return
-        except BertScoreOnnxError:
-            raise
-        except Exception as error:  # ONNX Runtime raises its own untyped exceptions
-            shape = next(iter(batch.values())).shape
-            if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
-                raise EncodingError(
-                    f"{self.provider.name} failed on a batch of shape {shape}: {one_line(error)}"
-                ) from error
-            reason = error
-        number, tokens = shape
-        if number == 1:
-            raise OutOfMemoryError(
-                f"{self.provider.name} has too little memory for a text of {tokens} tokens: {one_line(reason)}. "
-                "Free some of it, or use another device."
-            ) from reason
-        _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
-        for half in (slice(number // 2), slice(number // 2, None)):
-            parts = [array[(*repeat(slice(None), axis), half)] for axis, array in zip(self._axes, outputs, strict=True)]
-            self.run({name: values[half] for name, values in batch.items()}, parts, shared)
-
-    def release_memory(self) -> None:
-        """Give back what ONNX Runtime keeps of its largest runs: one run of one token says that it is to shrink."""
-        if self.provider.arena is None:
-            return
-        options = load_onnxruntime().RunOptions()
-        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", self.provider.arena)
-        one_token = dict.fromkeys(self._inputs, np.ones((1, 1), dtype=np.int64))
-        with exit_gate:
-            self._session.get().run(self._outputs, one_token, options)
-
-    def close(self) -> None:
-        """Release the graph and its memory; runs in progress finish first."""
-        self._session.close()
-
-    def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]], outputs: Sequence[NDArray[np.float32]]) -> None:
-        """Run the session, which writes to arrays that are contiguous itself."""
-        written = [array if array.flags.c_contiguous else np.empty_like(array, order="C") for array in outputs]
-        ort_value, binding = load_onnxruntime().OrtValue, session.io_binding()
-        for name, value in feed.items():
-            binding.bind_ortvalue_input(name, ort_value.ortvalue_from_numpy(np.ascontiguousarray(value)))
-        for name, array in zip(self._outputs, written, strict=True):
-            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-        session.run_with_iobinding(binding)
-        for array, result in zip(outputs, written, strict=True):
-            if result is not array:
-                array[...] = result
-
-    def _check(self, session: Any, expected: Mapping[str, Sequence[int | str]]) -> None:
-        inputs = [node.name for node in session.get_inputs()]
-        if sorted(inputs) != sorted(self._inputs):
-            raise GraphError(
-                f"The graph takes the inputs {inputs}; the manifest says {self._inputs}. Export the model again."
-            )
-        outputs = {node.name: node.shape for node in session.get_outputs()}
-        for name, shape in expected.items():
-            if name not in outputs:
-                raise GraphError(f"The graph gives {sorted(outputs)}, not {name!r}. Export the model again.")
-            if not _agree(outputs[name], shape):
-                raise GraphError(
-                    f"The graph gives {name!r} of shape {outputs[name]}; expected {[*shape]}. Export the model again."
-                )
-
-
-_BATCH = ("batch", "pairs")
-
-
-def _agree(found: Sequence[int | str | None], expected: Sequence[int | str]) -> bool:
-    """Tell whether shapes are of one length, and equal where numbers are expected."""
-    return len(found) == len(expected) and all(
-        isinstance(size, str) or own == size for own, size in zip(found, expected, strict=True)
-    )

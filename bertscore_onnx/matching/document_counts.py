@@ -1,4 +1,4 @@
-"""In how many documents each token occurs: integers, so that counts of parts add up exactly to those of the whole."""
+"""Document counts, from which idf weights are computed: integers, so that counts of parts add up exactly."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT: Literal["bertscore-onnx document counts 1"] = "bertscore-onnx document counts 1"
-"""What a file of counts begins with."""
+"""The first field of a file of counts."""
 
 ALL_DOCUMENTS = -1
 """The token of the row that holds the number of documents."""
@@ -29,32 +29,32 @@ ALL_DOCUMENTS = -1
 class DocumentCounts:
     """How many documents, usually references, each token occurs in; duplicates count.
 
-    `BERTScorer(idf=counts)` weighs tokens by them. Counts of parts of a corpus add up with `+`, in any order, to those
-    of the whole; none of them depends on the model's weights, only on its tokenizer.
+    `BERTScorer(idf=counts)` computes token weights from them. Counts of parts of a corpus add up with `+`, in any
+    order, to those of the whole. They depend on the tokenizer of a model, but not on its weights.
     """
 
     tokens: NDArray[np.int64]
-    """The ids that occur, increasing, (tokens,)."""
+    """The ids that occur, in increasing order, (tokens,)."""
 
     documents: NDArray[np.int64]
-    """How many documents each occurs in, (tokens,), each from 1 to `num_documents`."""
+    """The number of documents in which each id occurs, (tokens,), from 1 to `num_documents`."""
 
     num_documents: int
-    """How many documents there are."""
+    """The number of all documents."""
 
     tokenization: str
-    """What made tokens of texts; counts of another cannot be added, nor weigh tokens of it."""
+    """The name of the tokenizer and its settings; counts of another cannot be added, nor used to score."""
 
     @classmethod
     def of_documents(
         cls, slices: Iterable[Sequence[NDArray[np.int64]]], vocab_size: int, tokenization: str
     ) -> "DocumentCounts":
-        """Count.
+        """Count the documents that each id occurs in.
 
         Args:
-            slices: the ids of each document, (tokens,), some documents at a time.
-            vocab_size: how many ids there are; every id is below it.
-            tokenization: what made the ids.
+            slices: the ids of each document, (tokens,), a few documents at a time.
+            vocab_size: the number of ids; every id is below it.
+            tokenization: the name of what made the ids.
         """
         frequency, number = np.zeros(vocab_size, dtype=np.int64), 0  # (vocab_size,)
         for documents in slices:
@@ -66,27 +66,26 @@ class DocumentCounts:
 
     @classmethod
     def of_rows(cls, tokens: NDArray[np.int64], documents: NDArray[np.int64], tokenization: str) -> "DocumentCounts":
-        """Add up rows of counts, such as `to_arrow` gives.
+        """Add up rows of counts, such as `to_arrow` returns.
 
         Args:
             tokens: the id of each row, (rows,), in any order, any number of times; or `ALL_DOCUMENTS`.
-            documents: how many documents it occurs in, (rows,).
-            tokenization: what made the ids.
+            documents: the number of documents in which it occurs, (rows,).
+            tokenization: the name of what made the ids.
 
         Raises:
-            InputError: the numbers are those of no documents.
+            InputError: the numbers are impossible.
         """
-        found, position = np.unique(tokens, return_inverse=True)
-        sums = np.zeros(len(found), dtype=np.int64)
+        ids, position = np.unique(tokens, return_inverse=True)
+        sums = np.zeros(len(ids), dtype=np.int64)
         np.add.at(sums, position, documents)
-        number = int(sums[found == ALL_DOCUMENTS].sum())
-        is_token = found != ALL_DOCUMENTS
-        counts = cls(found[is_token], sums[is_token], number, tokenization)
+        is_token = ids != ALL_DOCUMENTS
+        counts = cls(ids[is_token], sums[is_token], int(sums[~is_token].sum()), tokenization)
         if not counts._is_possible():
             raise InputError(
-                f"The counts are of {number:,} documents, and a token is said to occur in fewer than one of them or in "
-                f"more; expected a row with the token {ALL_DOCUMENTS} for the number of documents, and for each token "
-                "one up to that many. Count the documents again."
+                f"The counts are of {counts.num_documents:,} documents, and a token is in fewer than 1 or in more than "
+                f"all; expected a row with the token {ALL_DOCUMENTS} for the number of documents, and for each token a "
+                "count from 1 to that number. Count the documents again."
             )
         return counts
 
@@ -94,7 +93,7 @@ class DocumentCounts:
         """Return the counts of both.
 
         Raises:
-            InputError: their tokens are of different tokenizers, or of texts that were cut at different lengths.
+            InputError: the tokenizers, or the lengths at which texts were cut, are different.
         """
         if not isinstance(other, DocumentCounts):
             return NotImplemented
@@ -107,19 +106,19 @@ class DocumentCounts:
         return self.of_rows(tokens, documents, self.tokenization)
 
     def __radd__(self, other: object) -> Self:
-        """Let `sum()` begin with 0."""
+        """Allow `sum()` to start with 0."""
         return self if other == 0 else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """Compare all that the counts hold."""
+        """Compare all fields."""
         return isinstance(other, DocumentCounts) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        """Return what equal counts share."""
+        """Return the same number for equal counts."""
         return hash(self._key())
 
     def __repr__(self) -> str:
-        """Tell the size rather than the content."""
+        """Show the size rather than the content."""
         return f"DocumentCounts({self.num_documents:,} documents, {len(self.tokens):,} tokens, {self.tokenization})"
 
     def save(self, file: str | PathLike[str]) -> None:
@@ -134,7 +133,7 @@ class DocumentCounts:
 
     @staticmethod
     def are_saved_in(file: str | PathLike[str]) -> bool:
-        """Return whether a file begins like one that `save` wrote; of a pipe nothing is read, and it counts as none."""
+        """Return whether a file begins like one that `save` wrote; pipes are not read, and never do."""
         if not os.path.isfile(file):
             return False
         try:
@@ -148,7 +147,7 @@ class DocumentCounts:
         """Read a file that `save` wrote.
 
         Raises:
-            InputError: there is none, or it holds something else.
+            InputError: the file cannot be read, or holds something else.
         """
         name = fspath(file)
         try:
@@ -167,10 +166,10 @@ class DocumentCounts:
         return counts
 
     def to_arrow(self) -> "pyarrow.Table":
-        """Return a table of the columns `token` and `documents`, int64, and `tokenization`, a string.
+        """Return a table with the columns `token` and `documents`, int64, and `tokenization`, a string.
 
-        A row for each token, and one with the token -1, of which `documents` is the number of documents. Rows of
-        several tables, summed by tokenization and token, are counts again.
+        It has a row for each token, and one with the token -1 for the number of all documents. The rows of several
+        tables, summed by tokenization and token, are counts again.
 
         Raises:
             MissingExtraError: pyarrow is not installed.
@@ -183,10 +182,10 @@ class DocumentCounts:
 
     @classmethod
     def from_arrow(cls, table: "pyarrow.Table") -> "DocumentCounts":
-        """Add up the rows of `to_arrow`, of one table or of several that were put together or summed.
+        """Add up the rows of one or several tables from `to_arrow`, concatenated or summed.
 
         Raises:
-            InputError: they are of several tokenizations, or of none; or the numbers are those of no documents.
+            InputError: there are several tokenizations, or no row; or the numbers are impossible.
         """
         names = table["tokenization"].unique().to_pylist()
         if len(names) != 1:
@@ -195,10 +194,10 @@ class DocumentCounts:
         return cls.of_rows(table["token"].to_numpy(), table["documents"].to_numpy(), names[0])
 
     def frequency(self, vocab_size: int, tokenization: str) -> NDArray[np.int64]:
-        """Return the documents that each id of a model occurs in, (vocab_size,).
+        """Return the number of documents in which each id of a model occurs, (vocab_size,).
 
         Raises:
-            IdfError: the counts are of another tokenizer, or of texts that were cut elsewhere.
+            IdfError: the tokenizer, or the length at which texts were cut, is another.
         """
         if self.tokenization != tokenization or self.tokens[-1:].max(initial=-1) >= vocab_size:
             raise IdfError(

@@ -23,23 +23,11 @@ UNDEFINED_VECTORS = (
     "bundle."
 )
 
-LESS = np.float32(-2)
-"""Less than any similarity of unit vectors, and times a share of 0 it is 0."""
+PADDING_SIMILARITY = np.float32(-2)
+"""Below any similarity of unit vectors; times a weight of 0 it is 0."""
 
-
-@dataclass(frozen=True, slots=True)
-class TokenPairs:
-    """Pairs of a candidate and a reference, as texts of two tables, which may be the same one."""
-
-    candidates: TokenEmbeddings
-
-    candidate: NDArray[np.int64]
-    """Which text of `candidates` is the candidate of each pair, (pairs,)."""
-
-    references: TokenEmbeddings
-
-    reference: NDArray[np.int64]
-    """Which text of `references` is the reference of each pair, (pairs,)."""
+TextsOfPairs = tuple[TokenEmbeddings, NDArray[np.int64]]
+"""The candidates, or the references, of some pairs: a table, and which of its texts each one is, (pairs,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +41,20 @@ class PairScores:
     f1: NDArray[np.float32]
 
     num_empty: int
-    """Pairs of which a side is empty."""
+    """Pairs with an empty side."""
 
-    num_weightless: int
-    """Pairs of which a side has tokens, but none that weighs anything."""
+    num_zero_weight: int
+    """Pairs with a side that has tokens, all of weight 0."""
 
 
-def match_pairs(pairs: TokenPairs, weights: TokenWeights, threads: ThreadPool) -> PairScores:
-    """Match the two sides of each pair, in each layer.
+def match_pairs(
+    candidates: TextsOfPairs, references: TextsOfPairs, weights: TokenWeights, threads: ThreadPool
+) -> PairScores:
+    """Match the two sides of each pair, in each layer; the score of a pair does not depend on other pairs.
 
-    Each is matched by itself, from where its vectors lie, so that its scores do not depend on other pairs.
-
-    Args:
-        pairs: what to match.
-        weights: what the tokens weigh.
-        threads: where to match, batch by batch.
-
-    Raises:
-        IdfError: the weights say nothing of a token that occurs.
-        EncodingError: the model gave something other than finite vectors.
+    Raises an IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
     """
-    matching = Matching(pairs, weights)
+    matching = Matching(candidates, references, weights)
     batches = list(plan_batches(matching.widths, BATCH_TOKENS))
     if len(batches) == 1:  # not worth the way to another thread
         matching.match(batches[0])
@@ -87,11 +68,7 @@ def match_pairs(pairs: TokenPairs, weights: TokenWeights, threads: ThreadPool) -
 def finite_scores(
     precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return P, R and F as `with_f_measure` does.
-
-    Raises:
-        EncodingError: a scorable pair has a vector that is not finite, which makes its scores NaN.
-    """
+    """Return P, R and F as `with_f_measure` does; a vector that is not finite makes them NaN, which is an error."""
     scores = with_f_measure(precision, recall, is_scorable)
     if np.isnan(scores[2].sum()):
         raise EncodingError(UNDEFINED_VECTORS)
@@ -99,129 +76,77 @@ def finite_scores(
 
 
 class Matching:
-    """The matching of some pairs, batch by batch; threads may do it side by side."""
+    """The matching of some pairs, batch by batch; threads may share it.
 
-    def __init__(self, pairs: TokenPairs, weights: TokenWeights) -> None:
-        tables, texts = (pairs.candidates, pairs.references), (pairs.candidate, pairs.reference)
-        number = len(pairs.candidate)
-        lengths = np.concatenate([table.lengths[of_side] for table, of_side in zip(tables, texts, strict=True)])
-        begins = np.cumsum(lengths) - lengths  # (2 * pairs,), where the tokens of each text begin
-        ids = np.concatenate([table.flat_ids(of_side)[0] for table, of_side in zip(tables, texts, strict=True)])
+    The candidates of all pairs and then their references are one list of texts, whose tokens follow each other.
+    """
+
+    def __init__(self, candidates: TextsOfPairs, references: TextsOfPairs, weights: TokenWeights) -> None:
+        sides = (candidates, references)
+        self._vectors = candidates[0].vectors, references[0].vectors
+        lengths = np.concatenate([table.lengths[texts] for table, texts in sides])  # (2 * pairs,)
+        begins = np.cumsum(lengths) - lengths  # (2 * pairs,), of each text in the tokens of all
+        ids = np.concatenate([table.sequences[text] for table, texts in sides for text in texts])  # (tokens,)
         token_weights = weights.of(ids)  # (tokens,)
         totals = np.add.reduceat(token_weights, begins)  # (2 * pairs,)
         has_words = np.logical_or.reduceat(weights.is_word[ids], begins)  # (2 * pairs,)
-        shares = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)  # (tokens,)
-        self._candidates, self._references = (
-            _Side(table, of_side, lengths[half], begins[half], shares)
-            for table, of_side, half in zip(tables, texts, (slice(number), slice(number, None)), strict=True)
-        )
-        self.widths: NDArray[np.int64] = np.maximum(lengths[:number], lengths[number:])
+        self._weights = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)  # (tokens,), normalised
+        self._lengths, self._begins = lengths.reshape(2, -1), begins.reshape(2, -1)
+        self._rows = np.stack([table.starts[texts] for table, texts in sides])  # (2, pairs), in the tables
+        self.widths: NDArray[np.int64] = self._lengths.max(axis=0)
         """The tokens of the longer side, (pairs,)."""
-        self._layers = len(pairs.candidates.vectors)
-        shape = (self._layers, number)
+        shape = len(self._vectors[0]), len(self.widths)
         self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
         self.recall: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
-        self.is_filled: NDArray[np.bool_] = has_words[:number] & has_words[number:]
+        self.is_filled: NDArray[np.bool_] = np.logical_and.reduce(has_words.reshape(2, -1))
         """Whether both sides have a token that is not special, (pairs,)."""
-        self.has_weight: NDArray[np.bool_] = (totals[:number] > 0) & (totals[number:] > 0)
-        """Whether both sides have one that weighs something, (pairs,)."""
+        self.has_weight: NDArray[np.bool_] = np.logical_and.reduce(totals.reshape(2, -1) > 0)
+        """Whether both sides have a token whose weight is not 0, (pairs,)."""
 
     def match(self, batch: NDArray[np.int64]) -> None:
         """Match a few pairs, (batch,).
 
-        Products of pairs follow each other in one array, which is then reduced at once: a step that numpy takes without
+        The similarities of all pairs lie in one array, which is then reduced at once: each numpy call that releases
         Python's lock ends with waiting for it, and several threads match.
         """
-        candidates, references = self._candidates.some(batch), self._references.some(batch)
-        if self.widths[batch[0]] > BLOCK_TOKENS:
-            self._match_long(int(batch[0]), candidates, references)
-            return
-        similarity = np.empty((len(batch), candidates.width, references.width), dtype=np.float32)
+        lengths = self._lengths[:, batch]  # (2, batch)
+        weights = self._weights[joined_ranges(self._begins[:, batch].ravel(), lengths.ravel())]  # (tokens,)
+        of_candidates, of_references = np.split(weights, [lengths[0].sum()])
+        rows = self._rows[:, batch]
+        ranges = np.stack([rows, rows + lengths], axis=2).tolist()  # (2, batch, 2)
+        similarity = None
+        if self.widths[batch[0]] <= BLOCK_TOKENS:  # else the batch is one long pair
+            similarity = np.empty((len(batch), *lengths.max(axis=1)), dtype=np.float32)
         with blas_gate:
-            for layer in range(self._layers):
-                similarity.fill(LESS)
-                sides = candidates.vectors_in(layer), references.vectors_in(layer)
-                for each, left, right in zip(similarity, *sides, strict=True):
-                    np.matmul(left, right.T, out=each[: len(left), : len(right)])
-                self.precision[layer, batch] = candidates.mean(similarity.max(axis=2))
-                self.recall[layer, batch] = references.mean(similarity.max(axis=1))
-
-    def _match_long(self, pair: int, candidate: "_Texts", reference: "_Texts") -> None:
-        """Match a pair of which a side is long."""
-        with blas_gate:
-            for layer in range(self._layers):
-                [left], [right] = candidate.vectors_in(layer), reference.vectors_in(layer)
-                self.precision[layer, pair], self.recall[layer, pair] = greedy_match(
-                    left, candidate.shares, right, reference.shares
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """The candidates or the references of all pairs."""
-
-    table: TokenEmbeddings
-
-    texts: NDArray[np.int64]
-    """Which texts of the table they are, (pairs,)."""
-
-    lengths: NDArray[np.int64]
-    """How many tokens each text has, (pairs,)."""
-
-    begins: NDArray[np.int64]
-    """Where the tokens of each text begin in `shares`, (pairs,)."""
-
-    shares: NDArray[np.float32]
-    """What each token weighs of its text, (tokens,)."""
-
-    def some(self, batch: NDArray[np.int64]) -> "_Texts":
-        """Return the texts of a few pairs, (batch,)."""
-        lengths = self.lengths[batch]
-        begins = np.cumsum(lengths) - lengths
-        shares = self.shares[joined_ranges(self.begins[batch], lengths)]
-        return _Texts(self.table, self.texts[batch].tolist(), lengths, begins, shares)
+            for layer, (candidates, references) in enumerate(zip(*self._vectors, strict=True)):
+                texts = [
+                    (candidates[slice(*rows)], references[slice(*columns)])
+                    for rows, columns in zip(*ranges, strict=True)
+                ]
+                if similarity is None:
+                    [(left, right)] = texts
+                    scores = greedy_match(left, of_candidates, right, of_references)
+                    self.precision[layer, batch], self.recall[layer, batch] = scores
+                    continue
+                similarity.fill(PADDING_SIMILARITY)
+                for of_pair, (left, right) in zip(similarity, texts, strict=True):
+                    np.matmul(left, right.T, out=of_pair[: len(left), : len(right)])
+                self.precision[layer, batch] = _weighted_means(similarity.max(axis=2), lengths[0], of_candidates)
+                self.recall[layer, batch] = _weighted_means(similarity.max(axis=1), lengths[1], of_references)
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    """One side of a few pairs."""
-
-    table: TokenEmbeddings
-
-    texts: list[int]
-    """Which texts of the table they are, (batch,)."""
-
-    lengths: NDArray[np.int64]
-    """How many tokens each text has, (batch,)."""
-
-    begins: NDArray[np.int64]
-    """Where the tokens of each text begin in `shares`, (batch,)."""
-
-    shares: NDArray[np.float32]
-    """What each token weighs of its text, one text after the other, (tokens,)."""
-
-    def vectors_in(self, layer: int) -> Iterator[NDArray[np.float32]]:
-        """Yield the vectors of each text in a layer, (tokens, hidden)."""
-        return (self.table.vectors_of(layer, text) for text in self.texts)
-
-    @property
-    def width(self) -> int:
-        """The tokens of the longest."""
-        return int(self.lengths.max())
-
-    def mean(self, nearest: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the weighted means, (batch,), of what tokens have, (batch, width)."""
-        is_token = np.arange(self.width) < self.lengths[:, None]  # (batch, width)
-        means: NDArray[np.float32] = np.add.reduceat(nearest[is_token] * self.shares, self.begins)
-        return means
-
-
-# Every candidate against every reference: P, R and F as matrices.
+def _weighted_means(
+    nearest: NDArray[np.float32], lengths: NDArray[np.int64], weights: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the weighted means, (texts,), of the best similarity of each token, (texts, width)."""
+    is_token = np.arange(nearest.shape[1]) < lengths[:, None]  # (texts, width)
+    means: NDArray[np.float32] = np.add.reduceat(nearest[is_token] * weights, np.cumsum(lengths) - lengths)
+    return means
 
 
 Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
-"""Some texts one after the other, as `TokenEmbeddings.flat` lays them out."""
+"""Some texts one after the other, as `TokenEmbeddings.flat` returns them."""
 
 
 def match_matrix(
@@ -229,16 +154,7 @@ def match_matrix(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Match every candidate with every reference, in each layer.
 
-    Args:
-        candidates, references: the texts.
-        weights: what the tokens weigh.
-
-    Returns:
-        P, R and F, (layers, cands, refs) each; 0 where a side is empty or weighs nothing.
-
-    Raises:
-        IdfError: the weights say nothing of a token that occurs.
-        EncodingError: the model gave something other than finite vectors.
+    Returns P, R and F, (layers, cands, refs) each; 0 if a side is empty or has weight 0. Errors: see `match_pairs`.
     """
     rows, of_candidate = np.unique(candidates.rows, return_inverse=True)
     columns, of_reference = np.unique(references.rows, return_inverse=True)
@@ -259,7 +175,7 @@ def match_matrix(
 
 
 def _is_scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
-    """Return which texts have a token that is not special, and one that weighs something, (texts,)."""
+    """Return which texts have a token that is not special, and one whose weight is not 0, (texts,)."""
     ids, begins = table.flat_ids(texts)  # (tokens,) and (texts,)
     has_words = np.logical_or.reduceat(weights.is_word[ids], begins)
     has_weight = np.logical_or.reduceat(weights.of(ids) > 0, begins)
@@ -268,16 +184,16 @@ def _is_scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: Toke
 
 
 def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Match two blocks; where one is a single long text, text by text, so that memory does not grow with it."""
+    """Match two blocks; if one of them is a single long text, text by text, so that memory stays bounded."""
     if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
         return match_all(*left, *right)
-    scores = [[greedy_match(*one, *other) for other in _each(right)] for one in _each(left)]
+    scores = [[greedy_match(*candidate, *reference) for reference in _each(right)] for candidate in _each(left)]
     precision, recall = np.moveaxis(np.array(scores, dtype=np.float32), 2, 0)  # (cands, refs) each
     return precision, recall
 
 
 def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Yield each text of a block: embeddings (tokens, hidden), and the shares of its tokens, (tokens,)."""
+    """Yield each text of a block: embeddings (tokens, hidden), and its normalised token weights, (tokens,)."""
     vectors, weights, starts = block
     for text, of_text in zip(np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True):
         total = of_text.sum()
@@ -285,7 +201,7 @@ def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32
 
 
 def _blocks(table: TokenEmbeddings, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:
-    """Cut texts into blocks of at most `BLOCK_TOKENS`, or one text; return where each is, and its texts."""
+    """Cut texts into blocks of at most `BLOCK_TOKENS`, or one text; return the range and the texts of each."""
     blocks, start = [], 0
     ends = np.cumsum(table.lengths[texts])  # (texts,)
     while start < len(texts):

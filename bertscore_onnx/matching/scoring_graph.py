@@ -1,7 +1,8 @@
-"""Matches pairs of token ids by the scoring graph of a bundle, which brings back P, R and F and no vectors."""
+"""Scores pairs of token ids with the scoring graph of a bundle, which returns P, R and F instead of vectors."""
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIG
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.encoder import PaddedTexts, plan_runs, run_batches
-from bertscore_onnx.encoding.session import OnnxGraph, OptimizeFor
+from bertscore_onnx.encoding.session import OnnxSession, SessionOptions
 from bertscore_onnx.errors import EncodingError, GraphError
 from bertscore_onnx.matching.pairs import UNDEFINED_VECTORS, PairScores
 from bertscore_onnx.matching.weights import TokenWeights
@@ -20,39 +21,16 @@ from bertscore_onnx.matching.weights import TokenWeights
 class ScoringGraph(Closeable):
     """The scoring graph of one bundle on one provider; threads may share it."""
 
-    def __init__(
-        self,
-        bundle: Bundle,
-        *,
-        device: object = None,
-        num_threads: int | None = None,
-        optimize_for: OptimizeFor = "throughput",
-    ) -> None:
-        """Load the graph.
-
-        Args:
-            bundle: the bundle.
-            device, num_threads, optimize_for: as in `SharedSession`.
-
-        Raises:
-            MissingExtraError, InputError, DeviceError: as `SharedSession` says.
-            GraphError: the bundle has no such graph, or it cannot be loaded.
-        """
+    def __init__(self, bundle: Bundle, **options: Unpack[SessionOptions]) -> None:
+        """Load the graph; raise a GraphError if the bundle has none."""
         manifest = self._manifest = bundle.manifest
         if not manifest.has_scoring_graph:
             raise GraphError(f"The bundle {bundle.path} has no scoring graph. Export the model with --scoring-graph.")
         shape: list[int | str] = [len(manifest.layers), "pairs"] if manifest.all_layers else ["pairs"]
         outputs = dict.fromkeys(SCORING_OUTPUTS, shape)
-        self._graph = OnnxGraph(
-            bundle,
-            bundle.scoring_path,
-            SCORING_INPUTS,
-            outputs,
-            device=device,
-            num_threads=num_threads,
-            optimize_for=optimize_for,
-        )
-        self._threads = ThreadPool(self._graph.concurrency if self._graph.concurrency > 1 else 0, "bertscore-score")
+        self._session = OnnxSession(bundle, bundle.scoring_path, SCORING_INPUTS, outputs, **options)
+        concurrency = self._session.concurrency
+        self._threads = ThreadPool(concurrency if concurrency > 1 else 0, "bertscore-score")
 
     def match(
         self,
@@ -65,34 +43,22 @@ class ScoringGraph(Closeable):
         is_stopped: threading.Event | None = None,
         advance: Callable[[int], object] = lambda pairs: None,
     ) -> PairScores:
-        """Score pairs of texts.
+        """Score pairs of texts, given the ids of each text, (tokens,), and the texts of each pair, (pairs,).
 
-        Args:
-            sequences: the ids of each text, (tokens,), at least one id each.
-            candidate, reference: which of the texts are the sides of each pair, (pairs,).
-            weights: what the tokens weigh.
-            max_items: the most pairs in one run.
-            is_stopped: ends the work between two runs once it is set.
-            advance: called after each run with the number of its pairs.
-
-        Raises:
-            IdfError: the weights say nothing of a token that occurs.
-            EncodingError: a run failed, or the model gave something other than finite vectors.
-            TokenizerError: an id is none of the model's.
-            ClosedError: the graph was closed, or `is_stopped` was set.
-            OutOfMemoryError, DeviceError: as `OnnxGraph.run` says.
+        A run takes at most `max_items` pairs; `advance` is called with their number after it. `is_stopped` ends the
+        work between two runs. Errors are those of `Encoder.encode` and `match_pairs`.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         batches = plan_runs(
             np.maximum(lengths[candidate], lengths[reference]),
-            self._graph.provider.max_tokens(self._manifest.hidden_size) // 2,  # of either side
+            self._session.provider.max_tokens(self._manifest.hidden_size) // 2,  # of either side
             max_items,
-            concurrency=self._graph.concurrency,
-            splits_little_work=self._graph.provider.splits_little_work,
+            concurrency=self._session.concurrency,
+            splits_little_work=self._session.provider.splits_little_work,
         )
         sides = [
             PaddedTexts(
-                [sequences[text] for text in texts], batches, self._manifest, self._graph.provider.length_multiple
+                [sequences[text] for text in texts], batches, self._manifest, self._session.provider.length_multiple
             )
             for texts in (candidate, reference)
         ]
@@ -104,7 +70,7 @@ class ScoringGraph(Closeable):
             batch = batches[number]
             feed = [array for side in sides for array in side.batch(number)]
             outputs = np.empty((3, *shape, len(batch)), dtype=np.float32)
-            self._graph.run(dict(zip(SCORING_INPUTS, feed, strict=True)), [*outputs], table)
+            self._session.run(dict(zip(SCORING_INPUTS, feed, strict=True)), [*outputs], table)
             scores[:, :, batch] = outputs.reshape(3, -1, len(batch))
             return len(batch)
 
@@ -114,7 +80,7 @@ class ScoringGraph(Closeable):
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""
         self._threads.close()
-        self._graph.close()
+        self._session.close()
 
     def _checked(
         self,
@@ -124,7 +90,7 @@ class ScoringGraph(Closeable):
         reference: NDArray[np.int64],
         weights: TokenWeights,
     ) -> PairScores:
-        """Return the scores, (3, layers, pairs), once it is clear why those are 0 that are."""
+        """Return the scores, (3, layers, pairs), after checking that pairs which score 0 have nothing to match."""
         has_words = np.array([weights.is_word[ids].any() for ids in sequences])  # (texts,)
         has_weight = np.array([weights.of(ids).any() for ids in sequences])
         is_filled = has_words[candidate] & has_words[reference]  # (pairs,)

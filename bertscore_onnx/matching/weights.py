@@ -1,4 +1,4 @@
-"""Chooses the weight of every vocabulary id: uniform, by idf, or a table the caller made."""
+"""Token weights, uniform or by idf, and the rescaling of scores by a baseline."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,37 +17,33 @@ from bertscore_onnx.scores import Scores
 from bertscore_onnx.signature import Signature
 
 Idf = bool | Mapping[int, float] | DocumentCounts
-"""Whether and how tokens are weighted by inverse document frequency, as `BERTScorer` takes it."""
+"""Whether and how tokens are weighted by inverse document frequency."""
 
 MAX_WEIGHT = 1e30
-"""Of a token: a text of a hundred million of these does not overflow fp32."""
+"""The largest weight of a token: a text of a hundred million such tokens does not overflow fp32."""
 
 _UNIFORM = "no"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenWeights:
-    """A weight for every vocabulary id, and the name it goes by in the signature."""
+    """A weight for every vocabulary id, and the name of the weights in the signature."""
 
     table: NDArray[np.float32]
-    """Weights, (vocab_size,), each 0 or more; NaN where the caller's table has none."""
+    """Weights, (vocab_size,), each 0 or more; NaN if the caller's table has none."""
 
     is_word: NDArray[np.bool_]
-    """Whether an id makes a text non-empty, (vocab_size,): all but the special tokens around it do."""
+    """Whether an id makes a text non-empty, (vocab_size,): all do but the special tokens around it."""
 
     name: str
 
     @property
     def is_uniform(self) -> bool:
-        """Whether they are those without idf."""
+        """Whether there is no idf."""
         return self.name == _UNIFORM
 
     def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the weight of each token; any shape, which is that of the result.
-
-        Raises:
-            IdfError: the caller's table says nothing of an id that occurs.
-        """
+        """Return the weight of each token, in the shape of the ids; raise an IdfError if the table lacks one."""
         weights: NDArray[np.float32] = self.table[ids]
         if np.isnan(weights.sum()):
             missing = np.unique(ids[np.isnan(weights)])
@@ -59,28 +55,22 @@ class TokenWeights:
 
 
 def uniform(manifest: Manifest) -> TokenWeights:
-    """Weigh every token 1, but the classification and separator tokens 0."""
+    """Return weights of 1, but of 0 for the classification and separator tokens."""
     return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), _UNIFORM)
 
 
 def idf_given(idf: Mapping[int, float] | DocumentCounts, manifest: Manifest, tokenization: str) -> TokenWeights:
-    """Weigh tokens by document counts, or by a ready table; arguments and errors are those of the two functions."""
+    """Return the weights from document counts, or from a mapping of the caller."""
     if isinstance(idf, DocumentCounts):
         return idf_of_counts(idf, manifest, tokenization)
     return idf_of_mapping(idf, manifest)
 
 
 def idf_of_counts(counts: DocumentCounts, manifest: Manifest, tokenization: str, name: str = "") -> TokenWeights:
-    """Weigh tokens by their idf in documents.
-
-    Args:
-        counts: how many documents each token occurs in.
-        manifest: the bundle's.
-        tokenization: the scorer's, which must be that of the counts.
-        name: the signature's name for the table; by default a digest of it.
+    """Return the idf weights of document counts; their name is a digest by default.
 
     Raises:
-        IdfError: the counts are of another tokenizer; or every token that occurs would weigh 0.
+        IdfError: the counts are of another tokenization; or every token that occurs would have weight 0.
     """
     frequency, number = counts.frequency(manifest.vocab_size, tokenization), counts.num_documents
     if not number:
@@ -96,12 +86,12 @@ def idf_of_counts(counts: DocumentCounts, manifest: Manifest, tokenization: str,
 
 
 def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWeights:
-    """Take the weights from a mapping of vocabulary id to weight, such as bert-score's `get_idf_dict` gives.
+    """Return the weights of a mapping of vocabulary id to weight, such as bert-score's `get_idf_dict` returns.
 
-    Ids that the mapping lacks get its default, where it is a defaultdict; else they must not occur.
+    Ids that the mapping lacks get its default if it is a defaultdict; else they must not occur.
 
     Raises:
-        IdfError: a key is no id of this model, or a weight is negative, above `MAX_WEIGHT` or no number.
+        IdfError: a key is not an id of this model, or a weight is negative, above `MAX_WEIGHT` or not a number.
     """
     factory = getattr(weights, "default_factory", None)
     unseen = np.nan if factory is None else _checked(factory(), "unseen tokens")
@@ -134,20 +124,16 @@ def _digest(table: NDArray[np.float32]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rescaling:
-    """What becomes of raw scores: they are rescaled with the baseline of each layer, or stay as they are."""
+    """The rescaling of raw scores with the baseline of each layer, or none."""
 
     name: str = "no"
     """The signature's name for it."""
 
     baselines: tuple[Baseline, ...] = ()
-    """The baseline of each layer; none to leave scores as they are."""
+    """The baseline of each layer; without any, scores stay raw."""
 
     def apply(self, scores: Scores) -> Scores:
-        """Rescale scores of these layers.
-
-        Args:
-            scores: (layers, …); the axis of layers may be missing where there is one only.
-        """
+        """Rescale scores, (layers, …); the axis of layers may be missing if there is only one."""
         if not self.baselines:
             return scores
         per_layer = (len(self.baselines), *[1] * (scores.F.ndim - 1))
@@ -158,15 +144,7 @@ class Rescaling:
 
 
 def rescale(scores: NDArray[np.float32], baseline: float | NDArray[np.float64]) -> NDArray[np.float32]:
-    """Move `baseline` to 0 and keep 1 at 1.
-
-    Args:
-        scores: raw scores, any shape.
-        baseline: the raw score that becomes 0, below 1; or an array of them that broadcasts against `scores`.
-
-    Returns:
-        Rescaled scores of the same shape; negative where the raw score is below the baseline.
-    """
+    """Move `baseline`, below 1, to 0 and keep 1 at 1; the shape stays, and an array of baselines broadcasts."""
     return ((scores - baseline) / (1 - baseline)).astype(np.float32)
 
 
@@ -178,17 +156,10 @@ def choose_rescaling(
     *,
     allow_fp32_baseline: bool = False,
 ) -> Rescaling:
-    """Return the rescaling with the bundle's baseline for a language, or with a file of the caller's.
-
-    Args:
-        manifest: the bundle's, which holds the baselines of its layers, computed in fp32 or measured with itself.
-        precision: the compute precision of the scores.
-        lang: the language whose baseline to take.
-        path: a baseline file to take instead.
-        allow_fp32_baseline: whether the bundle's baselines may rescale scores of another precision.
+    """Return the rescaling with the bundle's baseline for a language, or with a file of the caller.
 
     Raises:
-        BaselineError: there is no such baseline, or it was computed in another precision.
+        BaselineError: there is no such baseline, or it was computed in another precision than the scores.
         InputError: the file cannot be read.
     """
     if path is not None:
@@ -217,23 +188,12 @@ def choose_rescaling(
     return Rescaling(language, tuple(manifest.baselines[language]))
 
 
-# What F unrelated pairs of texts get, from the bundle that it was measured with, on the scale of the scores.
-
-
-def unrelated_f1(
+def random_pairs_f1(
     manifest: Manifest, signature: Signature, rescaling: Rescaling, lang: str | None
 ) -> NDArray[np.float64] | None:
-    """Return the quantiles of F of unrelated pairs, rescaled as scores are.
+    """Return the quantiles of F of random pairs, (quantiles,) or (layers, quantiles), rescaled as scores are.
 
-    Args:
-        manifest: the bundle's.
-        signature: how scores are made; unrelated pairs were scored without idf.
-        rescaling: what becomes of raw scores.
-        lang: the language; None for that of the rescaling, or for the only one that was measured.
-
-    Returns:
-        Evenly spaced quantiles in ascending order, (quantiles,), or (layers, quantiles) of all layers; None where they
-        are not known for such scores.
+    None if they were not measured for such scores, in the language or in that of the rescaling.
     """
     known = manifest.unrelated_scores
     if lang is None:
@@ -243,6 +203,6 @@ def unrelated_f1(
         return None
     quantiles = np.array(measured.f1_quantiles, dtype=np.float64)
     if rescaling.baselines:
-        baseline = np.array([[one.f1] for one in rescaling.baselines])  # (layers, 1)
+        baseline = np.array([[of_layer.f1] for of_layer in rescaling.baselines])  # (layers, 1)
         quantiles = (quantiles - baseline) / (1 - baseline)
     return quantiles if manifest.all_layers else quantiles[0]

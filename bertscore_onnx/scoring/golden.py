@@ -1,4 +1,4 @@
-"""Compares the scores of a bundle's golden pairs with those that it was exported with."""
+"""Compares the scores of a bundle's golden pairs with those at the time of export."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -24,30 +24,18 @@ wrong graph is off by more, but for fp16's fusions, which the export checks in f
 """
 
 _TOLERANCES_OF_PROVIDERS = {"bf16": 0.05}
-"""The same for a compute precision that an execution provider brings in."""
+"""The same for a compute precision that an execution provider chooses."""
 
 
 def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pipeline:
-    """Return a pipeline for the golden pairs of a bundle, whose files are all read for their digests.
-
-    The pairs are not scored yet.
-
-    Raises:
-        BundleError: the bundle is missing, damaged or not what its manifest says.
-        DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
-    """
-    return Pipeline(open_bundle(folder, verify=True), device=device)
+    """Return a pipeline for the golden pairs of a bundle, after checking the digests of all its files."""
+    return Pipeline(open_bundle(folder, verify=True), device=None if device is None else str(device))
 
 
 def golden_difference(pipeline: Pipeline) -> float:
     """Score a bundle's golden pairs and return the largest absolute difference from the manifest's scores.
 
-    Args:
-        pipeline: a pipeline of the bundle that truncates long texts, such as `golden_pipeline` makes.
-
-    Raises:
-        EncodingError: the model gave something other than finite vectors.
-        GoldenScoreError: there are no golden pairs.
+    The pipeline must truncate long texts, as that of `golden_pipeline` does.
     """
     manifest = pipeline.manifest
     if not manifest.golden:
@@ -61,22 +49,14 @@ def golden_difference(pipeline: Pipeline) -> float:
 def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
     """Score a bundle's golden pairs by its scoring graph, and return the largest absolute difference from the encoder.
 
-    They are joined by pairs of an empty text, and weighed uniformly and by the idf in their references. The two graphs
-    are loaded one after the other, so that there is room for either.
-
-    Args:
-        bundle: a bundle with a scoring graph.
-        device: where to run the graphs.
-
-    Raises:
-        EncodingError: a graph cannot be run, or gave something other than finite vectors.
-        GraphError: a graph cannot be loaded.
+    Pairs with an empty text are added, and weights are uniform and then the idf in the references. The two graphs are
+    loaded one after the other, so that memory suffices.
     """
     manifest = bundle.manifest
     texts = [(pair.candidate, pair.reference) for pair in manifest.golden]
     texts += [("", texts[0][1]), (texts[0][0], "")]
     pairs = collect_pairs([candidate for candidate, _ in texts], [reference for _, reference in texts])
-    with Pipeline(bundle, device=device) as pipeline:
+    with Pipeline(bundle, device=None if device is None else str(device)) as pipeline:
         counts = pipeline.count_documents([pairs.references])
         tables = (uniform(manifest), idf_of_counts(counts, manifest, pipeline.tokenization))
         expected = [_raw_scores(pipeline, pairs, weights) for weights in tables]
@@ -89,22 +69,14 @@ def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
 
 
 def golden_tolerance(pipeline: Pipeline) -> float:
-    """Return the most that the difference may be, in the bundle's precision and the provider's."""
+    """Return the largest difference to accept, in the bundle's precision and the provider's."""
     return max(
         GOLDEN_TOLERANCES[pipeline.manifest.precision], _TOLERANCES_OF_PROVIDERS.get(pipeline.encoder.precision, 0.0)
     )
 
 
 def check_golden(bundle: Bundle, encoder: Encoder) -> None:
-    """Score a bundle's golden pairs and compare them with the manifest's scores.
-
-    Args:
-        bundle: the bundle.
-        encoder: its model.
-
-    Raises:
-        GoldenScoreError: they differ by more than the precision explains, or there are none to compare.
-    """
+    """Raise a GoldenScoreError if the golden pairs score differently with this encoder than the manifest says."""
     pipeline = Pipeline(bundle, encoder=encoder)
     name = pipeline.manifest.model_id
     try:

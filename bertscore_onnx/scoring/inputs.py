@@ -1,4 +1,4 @@
-"""Takes what the caller hands in, checks it, and pairs candidates with their references."""
+"""Checks the texts of a caller, pairs candidates with their references, and counts what to warn of."""
 
 import os
 import warnings
@@ -17,7 +17,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 Reference = str | Iterable[str]
 
 PAIRS_AT_ONCE = 64
-"""The candidates of a slice."""
+"""The candidates of a slice: pairs that are read, and handed on, together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,25 +66,25 @@ class Pairs:
     references: Side
 
     is_continued: bool = False
-    """Whether further references of the last candidate come with the next pairs, which begin with it."""
+    """Whether the next pairs begin with further references of the last candidate."""
 
     token_ids: Mapping[str, NDArray[np.int64]] | None = None
-    """The ids of every text, (tokens,); None where they are not tokenised yet."""
+    """The ids of every text, (tokens,); None before they are tokenised."""
 
     @property
     def texts(self) -> list[str]:
-        """The texts that are to be encoded."""
+        """The texts to encode."""
         sides = (self.candidates, self.references)
         return [text for side in sides if isinstance(side, Texts) for text in side.texts]
 
     @property
     def num_characters(self) -> int:
-        """How long the texts that are to be encoded are together."""
+        """The length of all texts to encode."""
         return sum(map(len, self.texts))
 
     @property
     def num_tokens(self) -> NDArray[np.int64]:
-        """The tokens of each candidate and its references, once all are tokenised, (candidates,)."""
+        """The tokens of each candidate and its references, (candidates,); 0 before they are tokenised."""
         sides = (self.candidates, self.references)
         if self.token_ids is None or not len(self.candidates):
             return np.zeros(len(self.candidates), dtype=np.int64)
@@ -104,7 +104,7 @@ class Pairs:
                 yield Pairs(candidates, references, token_ids=self.token_ids)
 
     def split(self, max_characters: int) -> Iterator["Pairs"]:
-        """Yield the pairs in parts of at most as many characters each, or of one candidate and one reference."""
+        """Yield the pairs in smaller ones of at most so many characters, or of one candidate and one reference."""
         number = int(self.references.counts.sum())
         if self.num_characters <= max_characters or number == 1:
             yield self
@@ -116,20 +116,15 @@ class Pairs:
             for texts in (slice(middle), slice(middle, number)):
                 references = self.references.part(texts, np.array([len(range(number)[texts])]))
                 is_continued = self.is_continued or texts.stop < number
-                part = replace(self, references=references, is_continued=is_continued)
-                yield from part.split(max_characters)
+                yield from replace(self, references=references, is_continued=is_continued).split(max_characters)
 
 
 def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference] | EncodedTexts) -> Pairs:
-    """Check candidates and references and pair them up.
-
-    Args:
-        cands: strings, from any iterable, or what `encode` made of them.
-        refs: for each candidate a string or a non-empty iterable of strings, or what `encode` made of those.
+    """Check candidates and references, encoded or not, and pair them.
 
     Raises:
-        InputTypeError: something is not a string, or a single string or path stands where many texts are expected.
-        InputError: the numbers differ, or a candidate has no reference, or several texts stand for one candidate.
+        InputTypeError: something is not a string, or a single string or path is given instead of many texts.
+        InputError: the numbers differ, a candidate has no reference, or an encoded item of candidates is a list.
     """
     candidates = collect_single(cands, "cands")
     references = collect_items(refs, "refs")
@@ -142,11 +137,7 @@ def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference]
 
 
 def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
-    """Check items that are single texts.
-
-    Raises:
-        InputTypeError, InputError: as `collect_pairs` says.
-    """
+    """Check items that are single texts."""
     if not isinstance(texts, EncodedTexts):
         return singles(collect_texts(texts, name))
     if (texts.counts != 1).any():
@@ -155,20 +146,12 @@ def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
 
 
 def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
-    """Check items of one text or several.
-
-    Args:
-        items: strings or non-empty iterables of strings, or what `encode` made of those.
-        name: what to call them in a message.
-
-    Raises:
-        InputTypeError, InputError: as `collect_pairs` says.
-    """
+    """Check items of one text or several; messages call them by the name."""
     return items if isinstance(items, EncodedTexts) else _texts_of(list(_check_items(items, name)))
 
 
 def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator[Side]:
-    """Check items as `collect_items` does, and hand them on a few at a time."""
+    """Check items as `collect_items` does, and yield them a few at a time."""
     if isinstance(items, EncodedTexts):
         yield from slices_of(items)
         return
@@ -195,16 +178,9 @@ def _texts_of(items: Sequence[list[str]]) -> Texts:
 
 
 def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
-    """Check pairs as they come, and hand them on a few at a time.
+    """Check pairs of a candidate and one or several references, and yield up to `PAIRS_AT_ONCE` of them at a time.
 
-    Args:
-        pairs: a candidate and its reference, or an iterable of several, each.
-
-    Yields:
-        Up to `PAIRS_AT_ONCE` of them. Where one is wrong, or `pairs` fails, first those before it.
-
-    Raises:
-        InputTypeError, InputError: as `collect_pairs` says, with the number of the pair, counted from 0.
+    If a pair is invalid, or `pairs` raises an error, the pairs before it come first.
     """
     waiting: list[tuple[str, list[str]]] = []
     try:
@@ -237,15 +213,7 @@ def _joined(pairs: Sequence[tuple[str, list[str]]]) -> Pairs:
 
 
 def collect_texts(texts: Iterable[str], name: str) -> list[str]:
-    """Check that `texts` yields strings only, and list them.
-
-    Args:
-        texts: strings, from any iterable that has an order.
-        name: what to call them in a message.
-
-    Raises:
-        InputTypeError: `texts` is one string or path, has no order, or yields something other than strings.
-    """
+    """Check that `texts` is an ordered iterable of strings, and list them; messages call it by the name."""
     return [_checked(text, f"{name}[{position}]") for position, text in enumerate(_many(texts, name))]
 
 
@@ -279,7 +247,7 @@ def _hint(value: object) -> str:
 
 
 def check_positive(name: str, number: int | None) -> None:
-    """Raise an InputError where something other than an integer of 1 or more was given."""
+    """Raise an InputError unless the number is None or an integer of 1 or more."""
     if number is None:
         return
     if isinstance(number, bool) or not isinstance(number, Integral):
@@ -288,38 +256,31 @@ def check_positive(name: str, number: int | None) -> None:
         raise InputError(f"{name} is {number}; expected 1 or more.")
 
 
-# What a caller should know of the texts that were scored, counted over a call so that one warning tells it.
-
-
 @dataclass(frozen=True, slots=True)
-class TextCounts:
-    """How often something happened to the texts of a call; counts of parts add up with `+`."""
+class TextStats:
+    """Counts of texts to warn of, over a whole call so that there is one warning of each kind; they add up with `+`."""
 
     empty: int = 0
-    """Pairs of which a side is empty."""
+    """Pairs with an empty side."""
 
-    weightless: int = 0
-    """Pairs of which a side has tokens, but none that weighs anything."""
+    zero_weight: int = 0
+    """Pairs with a side that has tokens, all of weight 0."""
 
     truncated: int = 0
     """Texts that were longer than the model's maximum."""
 
-    def __add__(self, other: "TextCounts") -> "TextCounts":
-        """Add the counts of another part."""
-        return TextCounts(
-            self.empty + other.empty, self.weightless + other.weightless, self.truncated + other.truncated
+    def __add__(self, other: "TextStats") -> "TextStats":
+        """Add up the counts."""
+        return TextStats(
+            self.empty + other.empty, self.zero_weight + other.zero_weight, self.truncated + other.truncated
         )
 
     def messages(self, max_length: int) -> Iterator[str]:
-        """Yield a sentence for each kind that happened.
-
-        Args:
-            max_length: the model's maximum, in tokens.
-        """
+        """Yield a sentence for each count that is not 0; `max_length` is the model's maximum, in tokens."""
         if self.empty:
             yield f"{_pairs_score(self.empty)} 0 because a side is empty."
-        if self.weightless:
-            yield f"{_pairs_score(self.weightless)} 0 because every token of a side weighs 0."
+        if self.zero_weight:
+            yield f"{_pairs_score(self.zero_weight)} 0 because every token of a side weighs 0."
         if self.truncated:
             texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
             yield (
@@ -328,12 +289,7 @@ class TextCounts:
             )
 
     def warn(self, max_length: int, stacklevel: int) -> None:
-        """Warn of each kind that happened.
-
-        Args:
-            max_length: the model's maximum, in tokens.
-            stacklevel: whose line a warning names: 1 is the caller's, 2 that of its caller, and so on.
-        """
+        """Warn of each count that is not 0; a stacklevel of 1 names the line of the caller, 2 that of its caller."""
         for message in self.messages(max_length):
             warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
 

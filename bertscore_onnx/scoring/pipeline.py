@@ -6,10 +6,10 @@ one stage runs at a time.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
-from typing import Self
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,172 +18,130 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
-from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, cut_passages
+from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
-from bertscore_onnx.encoding.session import OptimizeFor
+from bertscore_onnx.encoding.session import SessionOptions
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.matching.pairs import PairScores, TokenPairs, match_pairs
+from bertscore_onnx.matching.pairs import PairScores, match_pairs
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.inputs import Pairs, Side, TextCounts
+from bertscore_onnx.scoring.inputs import Pairs, Side, TextStats
 from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of
-from bertscore_onnx.text.tokenizer import LongText, TextTokenizer
+from bertscore_onnx.settings import ScorerSettings
+from bertscore_onnx.text.tokenizer import TextTokenizer
 
-# Chunks of pairs that are scored together: small enough for memory, large enough to sort and to deduplicate. The
-# references of a candidate may fill more than one; its scores are then joined.
+CHUNK_BYTES = 128_000_000
+"""The embeddings of a chunk; two chunks exist at a time. `benchmarks` has a study of what a size costs."""
+
+CHUNK_CANDIDATES = 1024
+"""The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
+3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
 
 
-class DistinctTexts:
-    """Texts in rows, a row for all texts of equal ids."""
+class Chunk:
+    """Pairs that are scored together: few enough for memory, enough to sort by length and to encode equal texts once.
+
+    The references of a candidate may continue in the next chunk; its scores are then joined.
+    """
 
     def __init__(self) -> None:
-        """Start without texts."""
+        """Start without pairs."""
+        self.sequences: list[NDArray[np.int64]] = []
+        """The ids of each row to encode, (tokens,): a row for all texts of equal ids."""
+        self.num_tokens: int = 0
+        """The tokens of all rows."""
+        self.num_candidates: int = 0
+        self.num_truncated: int = 0
+        """How many different texts were longer than the model's maximum."""
         self._row_of_text: dict[str, int] = {}
         self._row_of_ids: dict[bytes, int] = {}
-        self.sequences: list[NDArray[np.int64]] = []
-        """The ids of each row, (tokens,)."""
-        self.num_tokens: int = 0
-        """Their number together."""
+        self._pairs: list[Pairs] = []
 
-    def new(self, texts: Sequence[str]) -> list[str]:
-        """Return those of the texts that were not added yet, each once."""
-        return [text for text in dict.fromkeys(texts) if text not in self._row_of_text]
+    def new_texts(self, pairs: Pairs) -> list[str]:
+        """Return the texts of some pairs that the chunk does not have yet, each once."""
+        return [text for text in dict.fromkeys(pairs.texts) if text not in self._row_of_text]
 
-    def add(self, texts: Sequence[str], sequences: Sequence[NDArray[np.int64]]) -> None:
-        """Add new texts with their ids."""
-        for text, ids in zip(texts, sequences, strict=True):
+    def add(
+        self, pairs: Pairs, new_texts: Sequence[str], sequences: Sequence[NDArray[np.int64]], num_truncated: int
+    ) -> None:
+        """Add pairs, and the ids of their new texts; a side is encoded before, like that of earlier pairs, or not."""
+        for text, ids in zip(new_texts, sequences, strict=True):
             row = self._row_of_ids.setdefault(ids.tobytes(), len(self.sequences))
             if row == len(self.sequences):
                 self.sequences.append(ids)
                 self.num_tokens += len(ids)
             self._row_of_text[text] = row
-
-    def rows(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the row of each text, (texts,)."""
-        return np.array([self._row_of_text[text] for text in texts], dtype=np.int64)
-
-
-class Chunk:
-    """Pairs that are scored together."""
-
-    def __init__(self) -> None:
-        """Start without pairs."""
-        self.texts: DistinctTexts = DistinctTexts()
-        """What is to be encoded."""
-        self.num_candidates: int = 0
-        self.num_truncated: int = 0
-        """How many different texts were longer than the model's maximum."""
-        self._slices: list[Pairs] = []
-
-    def new_texts(self, pairs: Pairs) -> list[str]:
-        """Return the texts of some pairs that the chunk does not have yet."""
-        sides = (pairs.candidates, pairs.references)
-        return self.texts.new([text for side in sides if not isinstance(side, EncodedTexts) for text in side.texts])
-
-    def add(
-        self, pairs: Pairs, new_texts: Sequence[str], sequences: Sequence[NDArray[np.int64]], num_truncated: int
-    ) -> None:
-        """Add pairs; each side is encoded already or not, like that of the pairs before them.
-
-        Args:
-            pairs: the pairs.
-            new_texts: what the method of this name returns for them.
-            sequences: the ids of each of these, (tokens,).
-            num_truncated: how many of these were longer than the model's maximum.
-        """
-        self.texts.add(new_texts, sequences)
         self.num_truncated += num_truncated
         self.num_candidates += len(pairs.candidates)
-        self._slices.append(pairs)
+        self._pairs.append(pairs)
 
     @property
     def counts(self) -> NDArray[np.int64]:
         """How many references of each candidate are in the chunk, (candidates,)."""
-        counts = _concatenated([pairs.references.counts for pairs in self._slices])  # (candidates of slices,)
-        starts = accumulate(len(pairs.candidates) for pairs in self._slices[:-1])  # of the slices after the first
-        repeated = [start for start, before in zip(starts, self._slices, strict=False) if before.is_continued]
+        counts = _concatenated([pairs.references.counts for pairs in self._pairs])
+        starts = accumulate(len(pairs.candidates) for pairs in self._pairs[:-1])  # of all but the first
+        repeated = [start for start, before in zip(starts, self._pairs, strict=False) if before.is_continued]
         return np.add.reduceat(counts, np.delete(np.arange(len(counts)), repeated)) if repeated else counts
 
     @property
     def is_continued(self) -> bool:
         """Whether the next chunk begins with further references of the last candidate."""
-        return self._slices[-1].is_continued
-
-    def token_pairs(self, embeddings: TokenEmbeddings) -> TokenPairs:
-        """Return all pairs, those of a candidate side by side.
-
-        Args:
-            embeddings: those of `texts.sequences`.
-        """
-        candidate, reference = self.pair_rows()
-        return TokenPairs(
-            _table(self._slices[0].candidates, embeddings),
-            candidate,
-            _table(self._slices[0].references, embeddings),
-            reference,
-        )
-
-    def pair_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which rows the candidate and the reference of each pair are, (pairs,) each.
-
-        They are rows of `texts`, or of the embeddings of a side that came encoded.
-        """
-        candidates, references = [pairs.candidates for pairs in self._slices], [p.references for p in self._slices]
-        counts = _concatenated([side.counts for side in references])
-        rows = np.repeat(_concatenated([self._rows(side) for side in candidates]), counts)
-        return rows, _concatenated([self._rows(side) for side in references])
+        return self._pairs[-1].is_continued
 
     @property
     def is_encoded(self) -> bool:
-        """Whether a side came encoded."""
-        return any(isinstance(side, EncodedTexts) for side in (self._slices[0].candidates, self._slices[0].references))
+        """Whether a side was encoded before."""
+        return any(isinstance(side, EncodedTexts) for side in (self._pairs[0].candidates, self._pairs[0].references))
 
-    def _rows(self, side: Side) -> NDArray[np.int64]:
-        return side.rows if isinstance(side, EncodedTexts) else self.texts.rows(side.texts)
+    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows of the candidate and of the reference of each pair, (pairs,) each.
+
+        The pairs of a candidate are side by side. A side that was encoded before has rows of its own embeddings.
+        """
+        candidates = _concatenated([self.rows_of(pairs.candidates) for pairs in self._pairs])
+        counts = _concatenated([pairs.references.counts for pairs in self._pairs])
+        return np.repeat(candidates, counts), _concatenated([self.rows_of(pairs.references) for pairs in self._pairs])
+
+    def rows_of(self, side: Side) -> NDArray[np.int64]:
+        """Return the row of each text of a side, (texts,)."""
+        if isinstance(side, EncodedTexts):
+            return side.rows
+        return np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
+
+    def match(self, embeddings: TokenEmbeddings, weights: TokenWeights, threads: ThreadPool) -> PairScores:
+        """Match all pairs, with the embeddings of `sequences`."""
+        sides = (self._pairs[0].candidates, self._pairs[0].references)
+        tables = [side.embeddings if isinstance(side, EncodedTexts) else embeddings for side in sides]
+        candidates, references = zip(tables, self.rows(), strict=True)
+        return match_pairs(candidates, references, weights, threads)
 
 
 def _concatenated(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _table(side: Side, new: TokenEmbeddings) -> TokenEmbeddings:
-    return side.embeddings if isinstance(side, EncodedTexts) else new
+ScoredChunk = tuple[Chunk, Scores, TextStats]
+"""A chunk, and the raw scores of its candidates, (layers, candidates): the best over the references in this chunk."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkScores:
-    """The scores of a chunk's candidates."""
-
-    scores: Scores
-    """Raw scores, (layers, candidates), the best over the references in this chunk."""
-
-    counts: TextCounts
-
-    is_continued: bool
-    """Whether the next chunk begins with further references of the last candidate."""
-
-    num_last_references: int
-    """How many references of the last candidate are in this chunk."""
-
-
-def join_continued(chunks: Iterable[ChunkScores]) -> Iterator[tuple[Scores, TextCounts]]:
+def join_continued(chunks: Iterable[ScoredChunk]) -> Iterator[tuple[Scores, TextStats]]:
     """Yield the scores of whole candidates, (layers, candidates), chunk by chunk.
 
-    The last candidate of a chunk is held back while its references go on.
+    The last candidate of a chunk is held back while the next chunk has more of its references.
     """
     held: Scores | None = None
     num_held = 0
-    for chunk in chunks:
-        scores = chunk.scores
+    for chunk, scores, stats in chunks:
         if held is not None:
             scores = _with_earlier_references(scores, held, num_held)
         is_one_candidate = scores.F.shape[1] == 1
-        num_held = (num_held if held is not None and is_one_candidate else 0) + chunk.num_last_references
-        held = None
+        held, num_earlier = None, num_held if held is not None and is_one_candidate else 0
         if chunk.is_continued:
+            num_held = num_earlier + int(chunk.counts[-1])
             held, scores = _candidates(scores, slice(-1, None)), _candidates(scores, slice(0, -1))
-        yield scores, chunk.counts
+        yield scores, stats
 
 
 def _with_earlier_references(scores: Scores, earlier: Scores, num_earlier: int) -> Scores:
@@ -202,14 +160,6 @@ def _candidates(scores: Scores, some: slice) -> Scores:
     return Scores(precision, recall, f1, scores.best_reference[:, some])
 
 
-CHUNK_BYTES = 128_000_000
-"""The embeddings of a chunk; two chunks exist at a time. `benchmarks` has a study of what a size costs."""
-
-CHUNK_CANDIDATES = 1024
-"""The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
-3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
-
-
 class Pipeline(Closeable):
     """One model with its tokenizer; threads may share it, and so may scorers of different weights and rescaling."""
 
@@ -217,56 +167,41 @@ class Pipeline(Closeable):
         self,
         bundle: Bundle,
         *,
-        long_text: LongText = "truncate",
-        max_length: int | None = None,
-        device: object = None,
-        num_threads: int | None = None,
-        optimize_for: OptimizeFor = "throughput",
         encoder: Encoder | None = None,
         by_pairs: bool = False,
+        **settings: Unpack[ScorerSettings],
     ) -> None:
         """Load the tokenizer and the model of a bundle.
 
-        Args:
-            bundle: the bundle.
-            long_text, max_length: as for `load_tokenizer`.
-            device, num_threads, optimize_for: as for `Encoder`.
-            encoder: a model to use that is loaded already.
-            by_pairs: score by the bundle's scoring graph, which encodes a text once for each of its pairs and keeps no
-                vectors; texts in windows, and those that come encoded, are matched as always. The model is then in
-                memory twice.
-
-        Raises:
-            InputError: there is no such device, or the maximum does not fit the model.
-            BundleError: the tokenizer or the graph cannot be loaded.
-            DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
+        Of the settings those count that concern long texts, the device and its threads. With `by_pairs` the bundle's
+        scoring graph scores, which encodes a text once for each of its pairs and returns no vectors; texts in windows,
+        and texts that were encoded before, are matched as usual. The model is then in memory twice.
         """
         self.bundle = bundle
-        """What was loaded."""
         self.manifest: Manifest = bundle.manifest
-        """What the bundle says of the model."""
-        self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, max_length, num_threads=num_threads)
-        self.max_length: int | None = max_length
-        """The most tokens of a text where that was chosen; None for the model's own maximum."""
+        self.max_length: int | None = settings.get("max_length")
+        """The most tokens of a text if that was chosen; None for the model's own maximum."""
+        num_threads = settings.get("nthreads")
+        self.tokenizer: TextTokenizer = load_tokenizer(
+            bundle, settings.get("long_text", "truncate"), self.max_length, num_threads=num_threads
+        )
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
-        """What makes the token ids; document counts of another cannot be used."""
-        self.encoder: Encoder = encoder or Encoder(
-            bundle, device=device, num_threads=num_threads, optimize_for=optimize_for
-        )
-        """The model."""
-        self._scoring_graph = (
-            ScoringGraph(bundle, device=device, num_threads=num_threads, optimize_for=optimize_for)
-            if by_pairs
-            else None
-        )
+        """The name of what makes the token ids; document counts of another cannot be used."""
+        options: SessionOptions = {
+            "device": settings.get("device"),
+            "num_threads": num_threads,
+            "optimize_for": settings.get("optimize_for", "throughput"),
+        }
+        self.encoder: Encoder = encoder or Encoder(bundle, **options)
+        self._scoring_graph = ScoringGraph(bundle, **options) if by_pairs else None
         self.model: str = (
-            f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={long_text}, "
+            f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={self.tokenizer.long_text}, "
             f"max_length={self.tokenizer.max_length}"
         )
-        """What encodes the texts: those of another model, precision or treatment of long texts are not comparable."""
-        self._chunk_tokens = CHUNK_BYTES // (4 * len(self.manifest.layers) * self.manifest.hidden_size)
-        self._users = 1
-        self._users_change = threading.Lock()
+        """The name of what encodes texts; vectors of another model, precision or treatment of long texts differ."""
+        self.num_layers: int = len(self.manifest.layers)
+        """How many layers are scored."""
+        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
 
     def score(
         self,
@@ -275,88 +210,74 @@ class Pipeline(Closeable):
         *,
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
-    ) -> Iterator[tuple[Scores, TextCounts]]:
-        """Score pairs.
+    ) -> Iterator[tuple[Scores, TextStats]]:
+        """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of their texts.
 
-        Args:
-            slices: the pairs, a few at a time; read no further than needed.
-            weights: what the tokens weigh.
-            max_items: the most texts in one run of the model.
-            advance: called with the number of candidates, in fractions, that were encoded since the last call.
-
-        Yields:
-            The raw scores of each chunk's candidates, (layers, candidates), in order, and what a caller should know of
-            their texts. Where `slices` fails, first those of the pairs before.
-
-        Raises:
-            IdfError: the weights say nothing of a token that occurs.
-            EncodingError, ClosedError, DeviceError: the model cannot encode.
+        Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
+        pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
         """
         is_stopped, memory = threading.Event(), ReusedMemory()
 
         def encode(chunk: Chunk) -> TokenEmbeddings | PairScores:
-            if self._scoring_graph is not None and not chunk.is_encoded and self._is_whole(chunk.texts.sequences):
-                candidate, reference = chunk.pair_rows()
-                part = chunk.num_candidates / len(candidate)  # of a candidate, in each pair
+            if self._scoring_graph is not None and not chunk.is_encoded and self._is_whole(chunk.sequences):
+                candidate, reference = chunk.rows()
+                of_pair = chunk.num_candidates / len(candidate)  # candidates
                 return self._scoring_graph.match(
-                    chunk.texts.sequences,
+                    chunk.sequences,
                     candidate,
                     reference,
                     weights,
                     max_items=max_items,
                     is_stopped=is_stopped,
-                    advance=lambda pairs: advance(pairs * part),
+                    advance=lambda pairs: advance(pairs * of_pair),
                 )
-            share = chunk.num_candidates / max(chunk.texts.num_tokens, 1)  # of a candidate, in each token
-            if not chunk.texts.num_tokens:  # both sides came encoded
+            of_token = chunk.num_candidates / max(chunk.num_tokens, 1)  # candidates
+            if not chunk.num_tokens:  # both sides were encoded before
                 advance(chunk.num_candidates)
             return self._encode(
-                chunk.texts.sequences, max_items, is_stopped, lambda tokens: advance(tokens * share), memory
+                chunk.sequences, max_items, is_stopped, lambda tokens: advance(tokens * of_token), memory
             )
 
-        def match_and_reduce(chunk: Chunk, found: TokenEmbeddings | PairScores) -> ChunkScores:
-            if isinstance(found, TokenEmbeddings):
-                table, found = found, match_pairs(chunk.token_pairs(found), weights, self.encoder.matching_threads)
-                memory.give_back(table.vectors)
-            num_references = chunk.counts
-            scores = best_of_references(found.precision, found.recall, found.f1, num_references)
-            counts = TextCounts(found.num_empty, found.num_weightless, chunk.num_truncated)
-            return ChunkScores(scores, counts, chunk.is_continued, int(num_references[-1]))
+        def match(chunk: Chunk, result: TokenEmbeddings | PairScores) -> ScoredChunk:
+            if isinstance(result, TokenEmbeddings):
+                vectors, result = result.vectors, chunk.match(result, weights, self.encoder.matching_threads)
+                memory.give_back(vectors)
+            scores = best_of_references(result.precision, result.recall, result.f1, chunk.counts)
+            return chunk, scores, TextStats(result.num_empty, result.num_zero_weight, chunk.num_truncated)
 
         chunks = self._tokenise(slices)
-        found: Iterator[ChunkScores]
+        scored: Iterator[ScoredChunk]
         if self.encoder.leaves_cpu_idle:
-            found = prefetch(chunks, encode, match_and_reduce)
+            scored = prefetch(chunks, encode, match)
         else:
-            found = (match_and_reduce(chunk, encode(chunk)) for chunk in chunks)
+            scored = (match(chunk, encode(chunk)) for chunk in chunks)
         try:
-            yield from join_continued(found)
+            yield from join_continued(scored)
         finally:
             is_stopped.set()
 
-    def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextCounts]:
-        """Return pairs with the ids of their texts, each tokenised once, and what is to be known of these."""
+    def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
+        """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
         texts = list(dict.fromkeys(pairs.texts))
         sequences, num_truncated = self.tokenizer(texts)
-        return replace(pairs, token_ids=dict(zip(texts, sequences, strict=True))), TextCounts(truncated=num_truncated)
+        return replace(pairs, token_ids=dict(zip(texts, sequences, strict=True))), TextStats(truncated=num_truncated)
 
-    def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextCounts]:
+    def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
-        texts = DistinctTexts()
-        new = texts.new([text for side in sides if not isinstance(side, EncodedTexts) for text in side.texts])
-        sequences, num_truncated = self.tokenizer(new)
-        texts.add(new, sequences)
-        embeddings = self._encode(texts.sequences)
+        chunk, pairs = Chunk(), Pairs(sides[0], sides[-1])
+        new = chunk.new_texts(pairs)
+        chunk.add(pairs, new, *self.tokenizer(new))
+        embeddings = self._encode(chunk.sequences)
         encoded = [
             side
             if isinstance(side, EncodedTexts)
-            else EncodedTexts(embeddings, texts.rows(side.texts), side.counts, self.model)
+            else EncodedTexts(embeddings, chunk.rows_of(side), side.counts, self.model)
             for side in sides
         ]
-        return encoded, TextCounts(truncated=num_truncated)
+        return encoded, TextStats(truncated=chunk.num_truncated)
 
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
-        """Count in how many of the texts each token occurs; texts come some at a time, duplicates included."""
+        """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included."""
         documents = (
             [some.embeddings.sequences[row] for row in some.rows]
             if isinstance(some, EncodedTexts)
@@ -365,33 +286,23 @@ class Pipeline(Closeable):
         )
         return DocumentCounts.of_documents(documents, self.manifest.vocab_size, self.tokenization)
 
-    def shared(self) -> Self:
-        """Return this pipeline for one more user, who has to close it too."""
-        with self._users_change:
-            self._users += 1
-        return self
-
     def close(self) -> None:
-        """Release the model once its last user has closed it; what is in progress finishes first."""
-        with self._users_change:
-            self._users -= 1
-            if self._users:
-                return
+        """Release the model; runs in progress finish first."""
         self.encoder.close()
         if self._scoring_graph is not None:
             self._scoring_graph.close()
 
     def _tokenise(self, slices: Iterable[Pairs]) -> Iterator[Chunk]:
-        """Tokenise pairs and gather them in chunks; where `slices` fails, first yield what it gave before."""
+        """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first."""
         chunk = Chunk()
         try:
-            # split before their tokens are known, which are hardly more than the characters
+            # split before their number of tokens is known, which is hardly more than that of characters
             for pairs in chain.from_iterable(pairs.split(self._chunk_tokens) for pairs in slices):
                 new = chunk.new_texts(pairs)
-                known = pairs.token_ids
-                sequences, num_truncated = self.tokenizer(new) if known is None else ([known[text] for text in new], 0)
+                ids = pairs.token_ids
+                sequences, num_truncated = self.tokenizer(new) if ids is None else ([ids[text] for text in new], 0)
                 chunk.add(pairs, new, sequences, num_truncated)
-                if chunk.texts.num_tokens >= self._chunk_tokens or chunk.num_candidates >= CHUNK_CANDIDATES:
+                if chunk.num_tokens >= self._chunk_tokens or chunk.num_candidates >= CHUNK_CANDIDATES:
                     yield chunk
                     chunk = Chunk()
         except Exception:
@@ -409,13 +320,13 @@ class Pipeline(Closeable):
         advance: Callable[[float], object] = lambda tokens: None,
         memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
-        """Encode whole texts, those longer than the maximum in passages; where texts are truncated none is."""
+        """Encode whole texts, those longer than the maximum in windows; truncated texts never are."""
         encode = partial(self.encoder.encode, max_items=max_items, is_stopped=is_stopped, memory=memory)
         if self._is_whole(sequences):
             return encode(sequences, advance=advance)
-        passages = cut_passages(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
-        share = sum(map(len, sequences)) / sum(map(len, passages.sequences))  # of a token, in each of the passages'
-        return passages.join(encode(passages.sequences, advance=lambda tokens: advance(tokens * share)), sequences)
+        windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
+        of_token = sum(map(len, sequences)) / sum(map(len, windows.sequences))  # of a text, in a token of a window
+        return windows.join(encode(windows.sequences, advance=lambda tokens: advance(tokens * of_token)))
 
     def _is_whole(self, sequences: Sequence[NDArray[np.int64]]) -> bool:
         """Whether the model takes each of the texts at once."""

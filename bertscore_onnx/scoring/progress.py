@@ -1,24 +1,20 @@
-"""A progress bar on standard error, for those who ask for one."""
+"""A progress bar on standard error."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE = 2
-"""Seconds that pass without a bar where nobody asked for one."""
+"""Seconds before a bar appears that was not requested."""
 
 
 @contextmanager
 def progress_bar(
     total: int | None, *, shown: bool | None, stage: str = "scoring", unit: str = "candidates"
 ) -> Iterator[Callable[[float], object]]:
-    """Yield a function that moves the bar on by a number of candidates; without a bar it does nothing.
+    """Yield a function that advances the bar by a number of candidates; without a bar it does nothing.
 
-    Args:
-        total: how many there are; None where that is not known.
-        shown: whether there is a bar at all; None for one on a terminal, and there only where the work takes long.
-        stage: what is done.
-        unit: what it is done with.
+    `total` is None if it is unknown. If `shown` is None, there is a bar on a terminal, once the work has taken long.
     """
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda candidates: None

@@ -15,7 +15,7 @@ from bertscore_onnx.concurrency.timer import Timer
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import TextCounts, collect_pairs
+from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
 from bertscore_onnx.serving.queue import Request, RequestQueue, SubBatch, join_batch, split_scores
 
 IDLE_SECONDS = 20.0
@@ -59,7 +59,7 @@ def time_batch(scorer: BERTScorer) -> tuple[int, float]:
     return sum(map(len, (pairs.token_ids or {}).values())), time.monotonic() - begun
 
 
-def count_warnings(counts: TextCounts, scorer: BERTScorer, queue: RequestQueue) -> None:
+def count_warnings(counts: TextStats, scorer: BERTScorer, queue: RequestQueue) -> None:
     """Count and log the warnings about texts that a scorer would show its caller."""
     for message in counts.messages(scorer.max_length):
         queue.count("warnings")

@@ -1,4 +1,4 @@
-"""Draws the similarities of two texts' tokens as a heat map; bert-score's `plot_example` is its model."""
+"""Draws the similarities of two texts' tokens as a heat map, like bert-score's `plot_example`."""
 
 import io
 import warnings
@@ -17,33 +17,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_TOKENS = 1000
-"""Tokens of either side: matplotlib draws no picture of more than 65,536 pixels, and nobody reads one."""
+"""The most tokens of either side: matplotlib draws at most 65,536 pixels, and nobody can read more."""
 
 MAX_NUMBERED = 60
-"""Tokens of either side up to which cells are large enough for a number."""
+"""The most tokens of either side for which cells are large enough for a number."""
 
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "bertscore-onnx"}
 """Text in an SVG stays text, in the reader's fonts; and equal drawings are equal files."""
 
 
 def check_matplotlib() -> None:
-    """Raise a MissingExtraError where there is no matplotlib to draw with."""
+    """Raise a MissingExtraError if matplotlib is not installed."""
     with needs_extra("plot", "Drawing"):
         import matplotlib as mpl  # noqa: F401
 
 
 def plot_matches(found: TokenSimilarity, file: str | PathLike[str] = "") -> None:
-    """Draw similarities, and show the drawing where there is a screen.
+    """Draw similarities, and show the drawing if there is a screen.
 
     Args:
-        found: what to draw.
-        file: where to save the drawing, as for `save_drawing`; "" for nowhere.
-
-    Raises:
-        MissingExtraError, InputError: as `save_drawing` says.
-
-    Warns:
-        UserWarning: as `save_drawing` says.
+        found: the similarities.
+        file: the file to save the drawing to, if any; errors and warnings are those of `save_drawing`.
     """
     check_matplotlib()
     import matplotlib.pyplot as plt
@@ -60,15 +54,15 @@ def plot_matches(found: TokenSimilarity, file: str | PathLike[str] = "") -> None
 
 
 def save_drawing(found: TokenSimilarity, file: str | PathLike[str]) -> None:
-    """Draw similarities into a file, which is written at once and whole.
+    """Draw similarities into a file, which is replaced only when the drawing is complete.
 
     Args:
-        found: what to draw.
-        file: its suffix says the format, one of those that matplotlib writes; without one it gets `.png`.
+        found: the similarities.
+        file: its suffix is the format, one of matplotlib's; without a suffix it gets `.png`.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
-        InputError: there is no such format, the file cannot be written, or a text has no token or more than
+        InputError: the format is unknown, the file cannot be written, or a text has no token or more than
             `MAX_TOKENS`.
 
     Warns:
@@ -83,17 +77,10 @@ def save_drawing(found: TokenSimilarity, file: str | PathLike[str]) -> None:
 
 
 def draw_matches(found: TokenSimilarity, figure: "Figure") -> None:
-    """Draw the similarities of all tokens but the special ones.
+    """Draw the similarities of all tokens except special ones into an empty figure, whose size is set.
 
-    The best match of each row and each column is in bold. Where scores are rescaled the similarities are, by the
-    baseline of F, as in bert-score's drawing. With idf each token has its weight beside it.
-
-    Args:
-        found: what to draw.
-        figure: where to, an empty figure, which gets the size that it needs.
-
-    Raises:
-        InputError: a text has no token, or more than `MAX_TOKENS`.
+    The best match of each row and each column is in bold. If scores are rescaled, so are similarities, by the baseline
+    of F, as in bert-score's drawing. With idf each token has its weight beside it.
     """
     shown = found.without_special_tokens()
     rows, columns = shown.similarity.shape

@@ -1,4 +1,4 @@
-"""What a comparison of the tokens of two texts found."""
+"""Compares the tokens of a candidate with those of its references, and shows token ids as text."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
 from bertscore_onnx.scores import Score, Scores
-from bertscore_onnx.scoring.inputs import Pairs, Side, TextCounts, collect_single
+from bertscore_onnx.scoring.inputs import Pairs, Side, TextStats, collect_single
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
 
 
@@ -28,25 +28,25 @@ class TokenMatch:
     """A token and the most similar one of the other text."""
 
     text: str
-    """As `TokenNames` gives it."""
+    """The text of the token, as `TokenNames` returns it."""
 
     weight: float
-    """What it weighs in the mean of the similarities: its idf, or else 1, and 0 for special tokens."""
+    """Its weight in the mean of the similarities: its idf, or else 1, and 0 for special tokens."""
 
     is_special: bool
-    """Whether it is none of the text but one that the model wants around it."""
+    """Whether it is not of the text, but one that the model needs around it."""
 
     position: int
-    """Which token of the other text is the most similar one."""
+    """The position of the most similar token in the other text."""
 
     other: str
     """The text of that token."""
 
     similarity: float
-    """The cosine similarity of the two, not rescaled."""
+    """The cosine similarity of the two tokens, not rescaled."""
 
     shade: float
-    """How dark a picture shows it, from 0 to 1, as `TokenSimilarity.shades` has it."""
+    """How dark a picture shows it, from 0 to 1, as in `TokenSimilarity.shades`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ class TokenSimilarity:
     """The tokens of a candidate and a reference, special tokens included, and how similar they are."""
 
     candidate: list[str]
-    """The text of each token of the candidate, as `TokenNames` gives it."""
+    """The text of each token of the candidate, as `TokenNames` returns it."""
 
     reference: list[str]
     """Likewise, of the reference."""
@@ -63,68 +63,52 @@ class TokenSimilarity:
     """Cosine similarities, (cand_tokens, ref_tokens); not rescaled."""
 
     candidate_weights: NDArray[np.float32]
-    """What each token weighs in the precision, (cand_tokens,): its idf, or else 1, and 0 for special tokens."""
+    """The weight of each token in the precision, (cand_tokens,): its idf, or else 1, and 0 for special tokens."""
 
     reference_weights: NDArray[np.float32]
-    """What each token weighs in the recall, (ref_tokens,)."""
+    """The weight of each token in the recall, (ref_tokens,)."""
 
     candidate_is_special: NDArray[np.bool_]
-    """Which tokens are none of the text but those that the model wants around it, (cand_tokens,)."""
+    """Which tokens are not of the text, but those that the model needs around it, (cand_tokens,)."""
 
     reference_is_special: NDArray[np.bool_]
     """Likewise, (ref_tokens,)."""
 
     score: Score
-    """P, R and F of the pair, as the scorer gives them: rescaled where it rescales."""
+    """P, R and F of the pair, rescaled if the scorer rescales."""
 
     baseline: float | None = None
-    """The baseline of F that the score was rescaled with; None where scores are raw."""
+    """The baseline of F that the score was rescaled with; None if scores are raw."""
 
     num_truncated: int = 0
-    """How many of the texts that were compared are longer than the model's maximum, so that their ends are missing."""
+    """The number of compared texts that are longer than the model's maximum, so that their ends are missing."""
 
     @property
     def candidate_matches(self) -> list[TokenMatch]:
         """Each token of the candidate with its best match in the reference.
 
-        The mean of their similarities by weight is the precision, before it is rescaled.
+        The weighted mean of their similarities is the precision, before rescaling.
         """
-        return _matches(
-            self.candidate,
-            self.candidate_weights,
-            self.candidate_is_special,
-            self.similarity,
-            self.shades,
-            self.reference,
-        )
+        return self._best_matches(is_candidate=True)
 
     @property
     def reference_matches(self) -> list[TokenMatch]:
-        """Each token of the reference with its best match in the candidate; likewise the recall."""
-        return _matches(
-            self.reference,
-            self.reference_weights,
-            self.reference_is_special,
-            self.similarity.T,
-            self.shades.T,
-            self.candidate,
-        )
+        """Each token of the reference with its best match in the candidate; their weighted mean is the recall."""
+        return self._best_matches(is_candidate=False)
 
     @property
     def has_weights(self) -> bool:
-        """Whether any token of the texts weighs something else than 1, as with idf."""
-        weights = (
-            self.candidate_weights[~self.candidate_is_special],
-            self.reference_weights[~self.reference_is_special],
-        )
-        return bool((np.concatenate(weights) != 1).any())
+        """Whether any token of the texts has a weight other than 1, as with idf."""
+        candidate = self.candidate_weights[~self.candidate_is_special]
+        reference = self.reference_weights[~self.reference_is_special]
+        return bool((candidate != 1).any() or (reference != 1).any())
 
     @property
     def shades(self) -> NDArray[np.float32]:
         """How dark a picture shows each similarity, from 0 to 1, (cand_tokens, ref_tokens).
 
-        Similarities of a model lie close together, .8 to 1 with some. So 0 is the baseline, or else the mean of all
-        similarities here, and what is below it; 1 is a similarity of 1.
+        Similarities of a model lie close together, with some models from .8 to 1. So the shade of the baseline, or else
+        of the mean similarity, and of anything below is 0; that of a similarity of 1 is 1.
         """
         mean = float(self.similarity.mean()) if self.baseline is None else self.baseline
         floor = min(max(mean, 0.0), 0.99)
@@ -132,7 +116,7 @@ class TokenSimilarity:
         return shades
 
     def without_special_tokens(self) -> "TokenSimilarity":
-        """Return the tokens of the texts alone; what was matched with a special token has another match in it."""
+        """Return the same without special tokens; a token that matched one of these has another match then."""
         rows, columns = np.flatnonzero(~self.candidate_is_special), np.flatnonzero(~self.reference_is_special)
         return replace(
             self,
@@ -145,31 +129,24 @@ class TokenSimilarity:
             reference_is_special=self.reference_is_special[columns],
         )
 
-
-def _matches(
-    tokens: list[str],
-    weights: NDArray[np.float32],
-    is_special: NDArray[np.bool_],
-    similarity: NDArray[np.float32],
-    shades: NDArray[np.float32],
-    others: list[str],
-) -> list[TokenMatch]:
-    """Match each token with the one in which its row of similarities, (tokens, others), is highest."""
-    positions = similarity.argmax(axis=1).tolist()  # (tokens,)
-    best = zip(similarity.max(axis=1).tolist(), shades.max(axis=1).tolist(), strict=True)
-    return [
-        TokenMatch(text, weight, special, position, others[position], value, shade)
-        for text, weight, special, position, (value, shade) in zip(
-            tokens, weights.tolist(), is_special.tolist(), positions, best, strict=True
-        )
-    ]
+    def _best_matches(self, *, is_candidate: bool) -> list[TokenMatch]:
+        tokens, others, similarity, shades = self.candidate, self.reference, self.similarity, self.shades
+        weights, is_special = self.candidate_weights, self.candidate_is_special
+        if not is_candidate:
+            tokens, others, similarity, shades = others, tokens, similarity.T, shades.T
+            weights, is_special = self.reference_weights, self.reference_is_special
+        columns = (weights, is_special, similarity.argmax(axis=1), similarity.max(axis=1), shades.max(axis=1))
+        return [
+            TokenMatch(text, weight, special, position, others[position], value, shade)
+            for text, weight, special, position, value, shade in zip(
+                tokens, *(column.tolist() for column in columns), strict=True
+            )
+        ]
 
 
-# The tokens of a text as a person would write them, whatever the vocabulary calls them. Vocabularies mark where words
-# begin, go on or end (`▁the`, `Ġthe`, `##ing`, `low</w>`), and many write bytes instead of characters (`æĿ`,
-# `<0xE6>`). The text of a token is what it stands for, without marks and without the space before it. Where a
-# character is spread over several tokens, each of them shows it, and which part of it the token is: `東(1/2)`.
-
+# Vocabularies mark where words begin, continue or end (`▁the`, `Ġthe`, `##ing`, `low</w>`), and many have bytes instead
+# of characters (`æĿ`, `<0xE6>`). The text of a token is written as a person would, without marks and without the space
+# before it. If a character is spread over several tokens, each of them shows the character and its own part: `東(1/2)`.
 
 SPACE = "▁"
 """How SentencePiece writes a space."""
@@ -177,36 +154,23 @@ SPACE = "▁"
 _BYTES = {character: bytes([byte]) for byte, character in BYTE_CHARACTERS.items()}
 
 _BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
-"""How SentencePiece writes one byte of a character that its vocabulary lacks."""
+"""How SentencePiece writes one byte of a character that is not in its vocabulary."""
 
 _MISLEADING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that change the direction of their neighbours."""
 
 
-class _Model(msgspec.Struct):
-    type: str = ""
-    continuing_subword_prefix: str | None = None
-    end_of_word_suffix: str | None = None
-
-
-class _File(msgspec.Struct):
-    """What `tokenizer.json` says of how its vocabulary is written."""
-
-    model: _Model
-    pre_tokenizer: Any = None
-    decoder: Any = None
-
-
 class TokenNames:
-    """Shows the token ids of one bundle as text; threads may share it."""
+    """The texts of the token ids of one bundle; threads may share it."""
 
     def __init__(self, bundle: Bundle) -> None:
         """Load the vocabulary."""
         self._tokenizer = Tokenizer.from_file(str(bundle.tokenizer_path))
-        file = msgspec.json.decode(bundle.tokenizer_path.read_bytes(), type=_File)
-        self._has_bytes = _has_byte_level(file.pre_tokenizer) or _has_byte_level(file.decoder)
-        self._prefix = (file.model.continuing_subword_prefix or "") if file.model.type == "WordPiece" else ""
-        self._suffix = file.model.end_of_word_suffix or ""
+        file = msgspec.json.decode(bundle.tokenizer_path.read_bytes())
+        model = file["model"]
+        self._has_bytes = _has_byte_level(file.get("pre_tokenizer")) or _has_byte_level(file.get("decoder"))
+        self._prefix = model.get("continuing_subword_prefix") or "" if model.get("type") == "WordPiece" else ""
+        self._suffix = model.get("end_of_word_suffix") or ""
         spec = bundle.manifest.tokenizer_spec
         self._special = {token: self._tokenizer.id_to_token(token) for token in bundle.manifest.special_ids}
         self._special |= {token: added.content for token, added in self._tokenizer.get_added_tokens_decoder().items()}
@@ -216,16 +180,16 @@ class TokenNames:
         """Return the text of each token.
 
         Args:
-            ids: the ids of one text, or of a part of it, in their order: neighbours may share a character.
+            ids: the ids of a text, or of a part of it, in their order, since neighbours may share a character.
 
         Returns:
-            As many texts, none of them empty: a token of nothing but spaces shows as `␣`; other white space, control
-            characters, and bytes that make no character are escaped as in Python.
+            As many texts, none of them empty: a token of spaces alone is `␣`; other white space, control characters,
+            and bytes that form no character are escaped as in Python.
         """
         return [_visible(text) for text in _texts([self._bytes_of(token) for token in ids])]
 
     def _bytes_of(self, token: int) -> bytes:
-        """Return what a token stands for, in UTF-8, or as the part of it that it is."""
+        """Return the text of a token in UTF-8, which may begin or end inside of a character."""
         piece: str = self._special.get(token) or self._tokenizer.id_to_token(token) or f"#{token}"
         if token in self._special:
             return piece.encode()
@@ -239,14 +203,14 @@ class TokenNames:
 
 
 def _has_byte_level(node: Any) -> bool:
-    """Return whether byte-level BPE is anywhere in a part of `tokenizer.json`."""
+    """Return whether a part of `tokenizer.json` has byte-level BPE anywhere."""
     if isinstance(node, dict):
         return node.get("type") == "ByteLevel" or any(map(_has_byte_level, node.values()))
     return isinstance(node, list) and any(map(_has_byte_level, node))
 
 
 def _texts(pieces: Sequence[bytes]) -> list[str]:
-    """Return the text of each piece of some UTF-8, of which a character may be spread over several."""
+    """Return the text of each piece of some UTF-8; a character may be spread over several pieces."""
     ends = list(accumulate(map(len, pieces)))
     texts, piece, start = [""] * len(pieces), 0, 0
     for text, size in _characters(b"".join(pieces)):
@@ -263,7 +227,7 @@ def _texts(pieces: Sequence[bytes]) -> list[str]:
 
 
 def _characters(content: bytes) -> Iterator[tuple[str, int]]:
-    """Yield each character of some UTF-8, or each byte that is of none, escaped, and how many bytes it takes."""
+    """Yield each character of some UTF-8, or else each byte, escaped, with its number of bytes."""
     start = 0
     while start < len(content):
         for size in range(1, 5):
@@ -279,7 +243,7 @@ def _characters(content: bytes) -> Iterator[tuple[str, int]]:
 
 
 def _visible(text: str) -> str:
-    """Return a text without the space around it, with what cannot be seen or misleads escaped."""
+    """Return a text without the spaces around it; invisible and misleading characters are escaped."""
     bare = text.strip(" ")
     if not bare:
         return "␣" * max(len(text), 1)
@@ -292,19 +256,16 @@ def _visible(text: str) -> str:
     )
 
 
-# Compares every token of a candidate with every token of its references.
-
-
 class PairScorer(Protocol):
-    """What the similarities of tokens need of a `BERTScorer`."""
+    """The part of `BERTScorer` that computes the similarities of tokens."""
 
     @property
     def manifest(self) -> Manifest: ...  # noqa: D102
     @property
     def rescaling(self) -> Rescaling: ...  # noqa: D102
-    def encode_items(self, items: Side) -> tuple[EncodedTexts, TextCounts]: ...  # noqa: D102
+    def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]: ...  # noqa: D102
     def weights_for(self, references: Side) -> TokenWeights: ...  # noqa: D102
-    def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextCounts]: ...  # noqa: D102
+    def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextStats]: ...  # noqa: D102
 
 
 def token_similarity(
@@ -313,36 +274,33 @@ def token_similarity(
     """Compare every token of a candidate with every token of a reference.
 
     Args:
-        scorer: what scores the pair; its weights and its rescaling are those of the result.
-        names: those of the same bundle.
-        candidate, reference: any texts. Of one that is longer than the model's maximum the rest is missing, unless the
-            scorer encodes long texts in windows: then all its tokens are there, as they count in the score.
-        layer: which layer to show, where the scorer scores all of them; else None.
+        scorer: scores the pair; the result has its weights and its rescaling.
+        names: the texts of tokens of the same bundle.
+        candidate, reference: any texts. The end of one that is longer than the model's maximum is missing, unless the
+            scorer encodes long texts in windows.
+        layer: the layer to show if the scorer scores all layers; else None.
 
     Raises:
-        InputError: the scorer scores all layers and `layer` is None; or a text is no string.
+        InputError: the scorer scores all layers and `layer` is None; or a text is not a string.
         UnknownLayerError: the scorer has no such layer.
-        IdfError: idf weights were to come from the references, and there is only this one.
-        EncodingError: the model gave something other than finite vectors.
+        IdfError: idf weights come from the references, and there is only this one.
+        EncodingError: the model returned vectors that are not finite.
         ClosedError: the scorer was closed.
     """
-    [found] = token_similarities(scorer, names, candidate, [reference], layer=layer)
-    return found
+    [similarity] = token_similarities(scorer, names, candidate, [reference], layer=layer)
+    return similarity
 
 
 def token_similarities(
     scorer: PairScorer, names: TokenNames, candidate: str, references: Sequence[str], *, layer: int | None = None
 ) -> list[TokenSimilarity]:
-    """Compare a candidate with each of its references; `token_similarity` describes the arguments.
+    """Compare a candidate with each of its references; arguments and errors are those of `token_similarity`.
 
-    Each is scored by itself. The score of the candidate is the maximum of P, of R and of F over them. Idf weights from
-    the references are those of all of them, as in `scorer.score([candidate], [references])`.
-
-    Raises:
-        InputError, UnknownLayerError, IdfError, EncodingError, ClosedError: as `token_similarity` says.
+    Each pair is scored by itself. The score of the candidate is the maximum of P, of R and of F over the pairs. Idf
+    weights from the references are those of all of them, as in `scorer.score([candidate], [references])`.
     """
     position = _position(scorer, layer)
-    encoded, counts = scorer.encode_items(collect_single([candidate, *references], "texts"))
+    encoded, stats = scorer.encode_items(collect_single([candidate, *references], "texts"))
     number = len(references)
     one_each = np.ones(number, dtype=np.int64)
     pairs = Pairs(
@@ -368,19 +326,19 @@ def token_similarities(
             is_special[text],
             score,
             baselines[position].f1 if baselines else None,
-            counts.truncated,
+            stats.truncated,
         )
         for text, score in enumerate(scores.each(), 1)
     ]
 
 
 def best_match(matches: Sequence[TokenSimilarity]) -> int:
-    """Return which of the references has the best F, the first of equal ones, as `Score.best_reference` does."""
+    """Return the position of the reference with the best F, the first of equal ones, like `Score.best_reference`."""
     return max(range(len(matches)), key=lambda reference: matches[reference].score.F)
 
 
 def _position(scorer: PairScorer, layer: int | None) -> int:
-    """Return which of the scorer's layers to show."""
+    """Return the position of the layer to show among the scorer's."""
     layers = scorer.manifest.layers
     if layer is None:
         if len(layers) > 1:
@@ -398,7 +356,7 @@ def _position(scorer: PairScorer, layer: int | None) -> int:
 
 
 def _similarity(encoded: EncodedTexts, layer: int, text: int) -> NDArray[np.float32]:
-    """Return how similar the tokens of the first text and another are, (cand_tokens, ref_tokens)."""
+    """Return the similarities of the tokens of the first text and another, (cand_tokens, ref_tokens)."""
     table = encoded.embeddings
     candidate, reference = (table.vectors_of(layer, encoded.rows[row]) for row in (0, text))
     with blas_gate:

@@ -1,8 +1,7 @@
-"""Two texts as HTML, each token shaded by the similarity of its best match."""
+"""Renders the token matches of two texts as HTML, as a page, and as lines for a terminal."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
 
@@ -23,14 +22,14 @@ MATCH_STYLE = """\
 @media (prefers-color-scheme: dark) { .match { --ink: #e5e7eb; --soft: #9ca3af; --shade: 96 165 250; } }
 @media print { .match span { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 """
-"""The style of what `match_html` writes, to stand in the page's `<style>`."""
+"""The style of the HTML from `match_html`, for the `<style>` of the page."""
 
 
 def match_html(found: TokenSimilarity) -> str:
-    """Return both texts as a fragment of HTML, without script, style sheet or anything from elsewhere.
+    """Return both texts as a fragment of HTML, without script, style sheet or external files.
 
-    Each token of the texts is shaded by the similarity of its best match, as `shades` says, and names it in its
-    `title`. Where tokens weigh different amounts each has its weight beside it; one that weighs 0 is in italics.
+    Each token of the texts is shaded by the similarity of its best match, as in `TokenSimilarity.shades`, and names
+    this match in its `title`. If weights differ, each token has its weight beside it; those of weight 0 are in italics.
     """
     has_weights = found.has_weights
     return (
@@ -56,11 +55,8 @@ def _token(match: TokenMatch, has_weights: bool) -> str:
     return f'<span{kind} style="--of:{match.shade:.2f}" title="{escape(title)}">{escape(match.text)}{weight}</span>'
 
 
-# One page of HTML with the matches of a candidate and its best reference: no script, and nothing from elsewhere.
-
-
 MAX_CELLS = 40_000
-"""Cells of the matrix beyond which a page leaves it out: browsers take seconds for more."""
+"""The most cells of the matrix; a page leaves out a larger one, for which browsers take seconds."""
 
 _STYLE = """\
 :root { color-scheme: light dark; --ground: #fff; --ink: #1f2937; --soft: #5b6472; --line: #d5d9e0; --heat: 37 99 235; }
@@ -91,12 +87,12 @@ tr.best td { font-weight: 700; }
 
 
 def match_page(matches: Sequence[TokenSimilarity], candidate: str, references: Sequence[str], signature: str) -> str:
-    """Return a whole page: scores, both texts with their tokens shaded, and the matrix of similarities.
+    """Return a whole page: scores, both texts with shaded tokens, and the matrix of similarities.
 
     Args:
-        matches: those with each reference, as `token_similarities` gives them; the best is shown.
+        matches: the result of `token_similarities`; that of the best reference is shown.
         candidate, references: the texts.
-        signature: how the scores were made.
+        signature: the line of the scorer's signature.
     """
     best = best_match(matches)
     found = matches[best]
@@ -125,10 +121,10 @@ def _references(matches: Sequence[TokenSimilarity], references: Sequence[str], b
         return f"<p>Reference: <bdi>{escape(references[0])}</bdi></p>"
     is_best = ' class="best"'
     rows = "".join(
-        f"<tr{is_best if place == best else ''}><td>{place + 1}</td>"
+        f"<tr{is_best if number == best else ''}><td>{number + 1}</td>"
         + "".join(f"<td>{value:.3f}</td>" for value in found.score)
         + f'<td class="text" dir="auto">{escape(reference)}</td></tr>'
-        for place, (found, reference) in enumerate(zip(matches, references, strict=True))
+        for number, (found, reference) in enumerate(zip(matches, references, strict=True))
     )
     return (
         f"<p>Of {len(references)} references number {best + 1} has the best F, and is shown.</p>"
@@ -170,17 +166,14 @@ def _heading(match: TokenMatch, scope: str, has_weights: bool) -> str:
     return f'<th scope="{scope}"{kind} dir="auto">{escape(match.text)}{weight}</th>'
 
 
-# Two texts as lines for a terminal: each token, its best match and the similarity, within a width.
-
-
 SHADES = (231, 195, 153, 117, 75, 33, 26, 19)
-"""Colours of a terminal's palette of 256 for similarities from the least shade to the darkest: white to dark blue."""
+"""Colours of a terminal's palette of 256 for shades from the lightest to the darkest: white to dark blue."""
 
 NUM_LIGHT = 6
-"""How many of the shades take black letters."""
+"""The number of shades on which letters are black."""
 
 MAX_TOKEN = 20
-"""The most columns of a token; what is longer is cut."""
+"""The most columns of a token; longer ones are cut."""
 
 MIN_TOKEN = 6
 
@@ -195,13 +188,13 @@ def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-
     """Return a picture of the matches as lines, the last without an end.
 
     First come P, R and F; then, with colour, both texts, each token shaded by the similarity of its best match; then a
-    table of the tokens of each text, the two side by side where there is room: token, best match, similarity, a bar
-    as long as `shades` says, and with idf the weight. Special tokens have no row.
+    table of the tokens of each text, the two side by side if there is room: token, best match, similarity, a bar of the
+    length of its shade, and with idf the weight. Special tokens have no row.
 
     Args:
-        found: what to show.
-        width: the most columns of a line; 40 at least.
-        encoding: what the lines must be expressed in; characters that it lacks are escaped.
+        found: the matches.
+        width: the most columns of a line, at least 40.
+        encoding: the encoding of the output; characters that it lacks are escaped.
         colour: whether to use escape sequences for 256 colours.
     """
     canvas = _Canvas(max(width, 40), encoding)
@@ -218,23 +211,22 @@ def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-
     return "\n".join([*lines, *_side_by_side(tables, canvas)])
 
 
-@dataclass(frozen=True)
 class _Canvas:
-    """What lines are written on."""
+    """The width and the encoding of an output."""
 
-    width: int
-    encoding: str
+    def __init__(self, width: int, encoding: str) -> None:
+        self.width, self.encoding = width, encoding
 
     def written(self, text: str) -> str:
-        """Return a text with what the encoding lacks escaped."""
+        """Return a text in which characters that the encoding lacks are escaped."""
         return text.encode(self.encoding, "backslashreplace").decode(self.encoding)
 
     def has(self, text: str) -> bool:
-        """Return whether the encoding has all of a text."""
+        """Return whether the encoding has all characters of a text."""
         return self.written(text) == text
 
     def fitted(self, text: str, size: int) -> str:
-        """Return a text in exactly that many columns, cut or filled up with spaces."""
+        """Return a text in exactly so many columns, cut or padded with spaces."""
         written = self.written(text)
         if columns(written) > size:
             mark = "…" if self.has("…") else "..."
@@ -249,15 +241,18 @@ class _Canvas:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal a text takes: wide characters take two, combining ones none."""
-    return sum(
-        0 if unicodedata.category(one) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(one) in "WF" else 1
-        for one in text
-    )
+    """Return the width of a text in columns of a terminal: wide characters take two, combining ones none."""
+
+    def width(character: str) -> int:
+        if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+            return 0
+        return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+    return sum(map(width, text))
 
 
 def _table(name: str, matches: Sequence[TokenMatch], found: TokenSimilarity, canvas: _Canvas) -> list[str]:
-    """Return one text's tokens, one a line, all lines of one width."""
+    """Return the tokens of one text, one per line, all lines of equal width."""
     numbers = ["similarity".ljust(BAR + 7)] + [
         f"{match.similarity:6.3f} {canvas.bar(match.shade):{BAR}}" for match in matches
     ]
@@ -278,18 +273,18 @@ def _table(name: str, matches: Sequence[TokenMatch], found: TokenSimilarity, can
 
 
 def _side_by_side(tables: Sequence[Sequence[str]], canvas: _Canvas) -> Iterator[str]:
-    """Yield the lines of two tables, side by side where there is room, else one below the other."""
+    """Yield the lines of two tables, side by side if there is room, else one below the other."""
     left, right = tables
     if columns(left[0]) + len(_BETWEEN) + columns(right[0]) > canvas.width:
         yield from (line.rstrip() for line in (*left, "", *right))
         return
     nothing = " " * columns(left[0])
-    for one, other in zip_longest(left, right, fillvalue=None):
-        yield f"{one or nothing}{_BETWEEN}{other or ''}".rstrip()
+    for first, second in zip_longest(left, right, fillvalue=None):
+        yield f"{first or nothing}{_BETWEEN}{second or ''}".rstrip()
 
 
 def _shaded(matches: Sequence[TokenMatch], canvas: _Canvas) -> Iterator[str]:
-    """Yield a text's tokens, each on a ground as dark as its match is similar."""
+    """Yield lines of a text's tokens, each on a background as dark as its shade."""
     line, used = "", 0
     for match in matches:
         text = f" {canvas.fitted(match.text, min(columns(canvas.written(match.text)), MAX_TOKEN))} "

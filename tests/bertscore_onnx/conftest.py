@@ -7,7 +7,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.providers import CPU, OPENVINO
-from bertscore_onnx.encoding.session import SharedSession, open_session
+from bertscore_onnx.encoding.session import OnnxSession, open_session
 from tests.support.fake_hub import fake_hub
 
 
@@ -51,13 +51,13 @@ def baseline_path(tmp_path):
 @pytest.fixture
 def loaded(monkeypatch):
     """Record the models that are loaded."""
-    made, original = [], SharedSession.__init__
+    made, original = [], OnnxSession.__init__
 
     def load(self, *arguments, **options):
         made.append(self)
         original(self, *arguments, **options)
 
-    monkeypatch.setattr(SharedSession, "__init__", load)
+    monkeypatch.setattr(OnnxSession, "__init__", load)
     return made
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.encoding.encoder import OnnxModel
+from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
 from tests.support.processes import forks, in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
@@ -138,7 +138,7 @@ def test_idf_with_one_reference_is_refused(tiny_bundle):
         scorer.score(["a cat"], ["the cat"])
 
 
-def test_a_text_of_weightless_tokens_scores_zero_with_a_warning(tiny_bundle):
+def test_a_text_of_zero_weight_tokens_scores_zero_with_a_warning(tiny_bundle):
     with (
         BERTScorer(tiny_bundle, idf=True) as scorer,
         pytest.warns(UserWarning, match="1 pair scores 0 because every token of a side weighs 0"),
@@ -300,8 +300,8 @@ def test_closing_a_scorer_ends_the_work_of_another_thread(tiny_bundle, monkeypat
         assert closed.wait(60)
         return original(runner, *arguments, **options)
 
-    original = OnnxModel.run
-    monkeypatch.setattr(OnnxModel, "run", run)
+    original = Encoder.run_batch
+    monkeypatch.setattr(Encoder, "run_batch", run)
     scorer = BERTScorer(tiny_bundle, device="cpu", nthreads=num_threads)
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(scorer.score, CANDIDATES, REFERENCES)

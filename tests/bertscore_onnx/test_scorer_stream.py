@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, Score
-from bertscore_onnx.errors import ClosedError, IdfError, InputError, InputTypeError
+from bertscore_onnx.errors import ClosedError, InputError, InputTypeError
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))  # 9 pairs: two chunks and a part of one
@@ -104,17 +104,6 @@ def test_what_the_iterable_raises_comes_after_the_scores_before_it(scorer, fails
 def test_anything_but_pairs_is_refused(scorer, pairs):
     with pytest.raises(InputTypeError, match=r"pairs is "):
         list(scorer.stream(pairs))
-
-
-def test_idf_without_a_table_is_refused_by_the_call(tiny_bundle):
-    with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="or call compute_idf first"):
-        scorer.stream(iter(PAIRS))
-
-
-def test_idf_with_a_table_weighs(tiny_bundle):
-    with BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as scorer:
-        expected = scorer.score(*zip(*PAIRS, strict=True))
-        assert np.abs(np.transpose(list(scorer.stream(PAIRS))) - np.stack(expected)).max() <= 1e-6
 
 
 def test_a_batch_size_below_one_is_refused(scorer):

@@ -7,7 +7,7 @@ import numpy as np
 
 from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import TextCounts
+from bertscore_onnx.scoring.inputs import TextStats
 from bertscore_onnx.serving.worker import TIMED_TEXT
 from bertscore_onnx.signature import Signature
 
@@ -32,7 +32,7 @@ class FakeScorer:
     def tokenise(self, pairs):
         """Give each text a token a character, and two special ones."""
         ids = {text: np.zeros(len(text) + 2, np.int64) for text in pairs.texts}
-        return replace(pairs, token_ids=ids), TextCounts()
+        return replace(pairs, token_ids=ids), TextStats()
 
     def score_pairs(self, pairs):
         cands, refs = pairs.candidates.texts, pairs.references.texts
@@ -49,7 +49,7 @@ class FakeScorer:
             assert self.gate.wait(GUARD)
         values = np.array([np.nan if cand == "nan" else len(cand) for cand in cands], np.float32)
         f1 = values / 4 + np.array([*map(len, refs)], np.float32)
-        return Scores(values, values / 2, f1, np.zeros(len(cands), np.int64)), TextCounts(empty=cands.count(""))
+        return Scores(values, values / 2, f1, np.zeros(len(cands), np.int64)), TextStats(empty=cands.count(""))
 
     def release_memory(self):
         self.releases += 1

@@ -1,9 +1,8 @@
-"""bert-score's `BERTScorer`, with its arguments in their order, its properties and results that pass for tensors."""
+"""bert-score's `BERTScorer`, with its arguments, its properties, and results that behave like tensors."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
-from typing import Literal, overload
 
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model
@@ -18,7 +17,7 @@ Tensors = tuple[TensorArray, TensorArray, TensorArray]
 
 
 class BERTScorer:
-    """Scores candidates against references; what it takes is `bertscore_onnx.BERTScorer`'s."""
+    """Scores candidates against references, with the arguments of `bertscore_onnx.BERTScorer`."""
 
     def __init__(
         self,
@@ -38,8 +37,8 @@ class BERTScorer:
         """Load a bundle; the arguments are those of `bertscore_onnx.BERTScorer`.
 
         Args:
-            nthreads: has no effect: in bert-score it counts the processes that tokenise for idf.
-            device: may also be "mps", for CoreML where ONNX Runtime offers it, else the CPU with one warning.
+            nthreads: has no effect; in bert-score it is the number of processes that tokenise for idf.
+            device: may also be "mps", for CoreML if ONNX Runtime offers it, else the CPU with one warning.
         """
         self._scorer = OnnxScorer(
             model_type,
@@ -52,7 +51,7 @@ class BERTScorer:
             lang=lang,
             rescale_with_baseline=rescale_with_baseline,
             baseline_path=baseline_path,
-            use_fast_tokenizer=use_fast_tokenizer or None,  # False is the default, of which a bundle knows better
+            use_fast_tokenizer=use_fast_tokenizer or None,  # False is the default, and a bundle has its own
         )
         self.model_type = lang2model[str(lang).lower()] if model_type is None else str(model_type)
         self.num_layers = self._scorer.num_layers
@@ -68,12 +67,12 @@ class BERTScorer:
 
     @cached_property
     def _tokenizer(self) -> BundleTokenizer:
-        """What programs give to `get_idf_dict`."""
+        """The tokenizer that programs pass to `get_idf_dict`."""
         return BundleTokenizer(self._scorer.bundle)
 
     @property
     def hash(self) -> str:
-        """What `get_hash` gives for these settings."""
+        """The line that `get_hash` returns for these settings."""
         return get_hash(
             self.model_type,
             self.num_layers,
@@ -84,29 +83,8 @@ class BERTScorer:
         )
 
     def compute_idf(self, sents: Iterable[str]) -> None:
-        """Weigh tokens by their idf in these sentences from now on."""
+        """Weight tokens by their idf in these sentences from now on."""
         self._scorer.compute_idf(sents)
-
-    @overload
-    def score(
-        self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
-        verbose: bool = ...,
-        batch_size: int = ...,
-        return_hash: Literal[False] = ...,
-    ) -> Tensors: ...
-
-    @overload
-    def score(
-        self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
-        verbose: bool = ...,
-        batch_size: int = ...,
-        *,
-        return_hash: Literal[True],
-    ) -> tuple[Tensors, str]: ...
 
     def score(
         self,
@@ -134,6 +112,6 @@ class BERTScorer:
 
 
 def as_tensors(scores: Scores) -> Tensors:
-    """Return P, R and F as arrays that pass for tensors."""
+    """Return P, R and F as arrays that behave like tensors."""
     precision, recall, f1 = (TensorArray.of(values) for values in scores)
     return precision, recall, f1

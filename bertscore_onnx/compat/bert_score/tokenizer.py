@@ -1,17 +1,17 @@
-"""The tokenizer of a bundle under the names of transformers, for what computes idf weights."""
+"""The tokenizer of a bundle under the names of transformers, for the computation of idf weights."""
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 
 class BundleTokenizer:
-    """Gives the token ids that are scored; threads may share it."""
+    """Returns the token ids that are scored; threads may share it."""
 
     def __init__(self, bundle: Bundle) -> None:
         """Load the tokenizer.
 
         Raises:
-            TokenizerError: the bundle's files are not one.
+            TokenizerError: the files of the bundle are not a tokenizer.
         """
         self._tokenize = load_tokenizer(bundle)
         self.model_max_length = self._tokenize.max_length

@@ -19,7 +19,7 @@ class _Layers(dict[str, int]):
     """Layers by the names of models, and by the paths of bundles."""
 
     def __missing__(self, model: str) -> int:
-        """Look into the bundle."""
+        """Read the layer from the manifest of the bundle."""
         try:
             return resolve_bundle(local_path(model), all_layers=None).manifest.num_layers
         except BertScoreOnnxError as error:
@@ -27,7 +27,7 @@ class _Layers(dict[str, int]):
 
 
 lang2model = defaultdict(lambda: catalogue.default_model("und"), catalogue.models_of_languages())
-"""Language code to the model that scores it; others get the multilingual one."""
+"""Language code to model; other languages get the multilingual one."""
 
 model2layers = _Layers({name: entry.num_layers for name, entry in catalogue.entries().items()})
 """Model to the layer that bert-score tuned; the path of a bundle to its own."""
@@ -41,9 +41,9 @@ def get_hash(
     use_custom_baseline: bool,
     use_fast_tokenizer: bool,
 ) -> str:
-    """Return bert-score's line about the settings, which names this library where it would name transformers.
+    """Return bert-score's line about the settings, with this library in place of transformers.
 
-    It does not say which sentences idf weights come from; `bertscore_onnx.BERTScorer.signature` does.
+    It does not tell idf weights of different sentences apart; `bertscore_onnx.BERTScorer.signature` does.
     """
     line = f"{model}_L{num_layers}_{'idf' if idf else 'no-idf'}_version={__version__}"
     line += f"(bertscore-onnx={own_version})"
@@ -63,15 +63,15 @@ def get_tokenizer(model_type: str, use_fast: bool = False) -> BundleTokenizer:
 
 
 def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int = 4) -> defaultdict[int, float]:
-    """Compute idf weights, log((N + 1) / (df + 1)), to be given as `idf`.
+    """Compute idf weights, log((N + 1) / (df + 1)), for the argument `idf`.
 
     Args:
         arr: the N reference sentences.
-        tokenizer: what `get_tokenizer` returns for the model.
+        tokenizer: the result of `get_tokenizer` for the model.
         nthreads: has no effect.
 
     Raises:
-        InputTypeError: it is another tokenizer, whose ids may not be those that are scored.
+        InputTypeError: it is another tokenizer, whose ids may differ from those that are scored.
     """
     if not isinstance(tokenizer, BundleTokenizer):
         raise InputTypeError(
@@ -86,8 +86,8 @@ def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int =
 
 
 def __getattr__(name: str) -> object:
-    """Say of bert-score's other names that there is no PyTorch model to give them."""
+    """Raise an error for bert-score's other names, which need a PyTorch model."""
     raise AttributeError(
-        f"bert_score.utils.{name} is not part of this stand-in, which has no PyTorch model. Embeddings and every pair "
-        "of scores come from bertscore_onnx.BERTScorer.encode and .pairwise."
+        f"bert_score.utils.{name} is not part of this drop-in replacement, which has no PyTorch model. Use "
+        "bertscore_onnx.BERTScorer.encode for embeddings, and .pairwise for the scores of all pairs."
     )

@@ -234,7 +234,7 @@ def test_a_process_loads_one_scorer_for_all_copies(tiny_bundle, table, monkeypat
             loaded.append(arguments)
             super().__init__(*arguments, **settings)
 
-    monkeypatch.setattr("bertscore_onnx.distributed.batches.BERTScorer", Counted)
+    monkeypatch.setattr("bertscore_onnx.functional.BERTScorer", Counted)
     score = ScoreBatch(str(tiny_bundle), max_length=9)
     for one in (score, pickle.loads(pickle.dumps(score)), ScoreBatch(tiny_bundle, "candidate", max_length=9)):
         one(table)

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
+from bertscore_onnx import BERTScorer, EncodedTexts, score
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
+from bertscore_onnx.errors import InputError
+from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 
 @pytest.fixture
@@ -35,3 +38,181 @@ def test_texts_are_laid_out_one_after_the_other(embeddings):
 def test_each_layer_is_laid_out_one_after_the_other_by_itself(embeddings):
     vectors, _, _ = embeddings.flat(1, np.array([0]), np.ones(10, dtype=np.float32))
     assert vectors.tolist() == [[0, 7], [0, 8]]
+
+
+def test_encoded_references_score_like_the_texts(scorer):
+    expected = scorer.score(CANDIDATES, REFERENCES)
+    assert largest_difference(scorer.score(CANDIDATES, scorer.encode(REFERENCES)), expected) <= 1e-6
+
+
+def test_encoded_references_score_every_list_of_candidates(scorer):
+    handle = scorer.encode(REFERENCES)
+    for candidates in (CANDIDATES, CANDIDATES[::-1], REFERENCES):
+        assert largest_difference(scorer.score(candidates, handle), scorer.score(candidates, REFERENCES)) <= 1e-6
+
+
+def test_several_encoded_references_score_like_the_texts(scorer):
+    expected = scorer.score(CANDIDATES, SEVERAL)
+    found = scorer.score(CANDIDATES, scorer.encode(SEVERAL))
+    assert largest_difference(found, expected) <= 1e-6
+    assert found.best_reference.tolist() == expected.best_reference.tolist()
+
+
+def test_encoded_candidates_score_like_the_texts(scorer):
+    expected = scorer.score(CANDIDATES, SEVERAL)
+    assert largest_difference(scorer.score(scorer.encode(CANDIDATES), SEVERAL), expected) <= 1e-6
+
+
+def test_both_sides_may_be_encoded(scorer):
+    expected = scorer.score(CANDIDATES, SEVERAL)
+    found = scorer.score(scorer.encode(CANDIDATES), scorer.encode(SEVERAL))
+    assert largest_difference(found, expected) <= 1e-6
+
+
+def test_encoded_texts_score_in_several_chunks(scorer, small_chunks):
+    candidates, references = CANDIDATES * 4, SEVERAL * 4
+    expected = scorer.score(candidates, references)
+    assert largest_difference(scorer.score(candidates, scorer.encode(references)), expected) <= 1e-6
+    assert largest_difference(scorer.score(scorer.encode(candidates), references), expected) <= 1e-6
+
+
+def test_texts_encoded_in_every_layer_score_like_the_texts(all_layers_bundle):
+    with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
+        expected = scorer.score(CANDIDATES, SEVERAL)
+        assert largest_difference(scorer.score(CANDIDATES, scorer.encode(SEVERAL)), expected) <= 1e-6
+
+
+@pytest.mark.parametrize("references", [REFERENCES, SEVERAL])
+def test_idf_comes_from_encoded_references_too(tiny_bundle, references):
+    with BERTScorer(tiny_bundle, idf=True) as scorer:
+        expected = scorer.score(CANDIDATES, references)
+        assert largest_difference(scorer.score(CANDIDATES, scorer.encode(references)), expected) <= 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:.* 0 because a side is empty:UserWarning")
+def test_an_empty_text_scores_zero_encoded_or_not(scorer):
+    handle = scorer.encode(["", "a cat"])
+    assert scorer.score(["a cat", "a cat"], handle).F.tolist() == [0, pytest.approx(1, abs=1e-6)]
+
+
+def test_nothing_encodes_to_nothing(scorer):
+    handle = scorer.encode([])
+    assert (len(handle), handle.nbytes) == (0, 0)
+    assert scorer.score([], handle).F.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        slice(1, 3),
+        slice(2),
+        slice(-1, None),
+        slice(0, 0),
+        slice(2, 1),
+        slice(5, 9),
+        slice(None),
+        slice(None, None, 2),
+        slice(None, None, -1),
+    ],
+)
+def test_some_of_the_items_score_like_their_texts(scorer, items):
+    handle = scorer.encode(SEVERAL)[items]
+    assert len(handle) == len(SEVERAL[items])
+    expected = scorer.score(CANDIDATES[items], SEVERAL[items])
+    assert [array.tolist() for array in scorer.score(CANDIDATES[items], handle)] == [
+        pytest.approx(array, abs=1e-6) for array in expected
+    ]
+
+
+def test_some_of_the_items_share_the_embeddings(scorer):
+    handle = scorer.encode(REFERENCES)
+    assert handle[1:].embeddings is handle.embeddings
+
+
+def test_it_holds_four_bytes_for_each_value_of_each_distinct_token(scorer):
+    texts = ["a cat", "the dog runs", "a cat", " a  cat"]
+    assert scorer.encode(texts).nbytes == 4 * 32 * ((2 + 2) + (3 + 2))  # each text has two special tokens
+
+
+def test_its_size_is_told_rather_than_its_content(scorer):
+    handle = scorer.encode(REFERENCES)
+    digest = scorer.manifest.digest[:12]
+    assert repr(handle) == (f"EncodedTexts(3 items, 0.0 MB, {digest} in fp32 with long_text=truncate, max_length=32)")
+
+
+def test_texts_of_another_model_are_refused(scorer, tiny_bundle, all_layers_bundle):
+    with BERTScorer(all_layers_bundle, all_layers=True) as other:
+        foreign = other.encode(REFERENCES)
+    with BERTScorer(tiny_bundle, idf=True) as weighing, pytest.raises(InputError, match="encoded by"):
+        weighing.compute_idf(foreign)
+    message = f"encoded by {foreign.model}; this scorer is {scorer.manifest.digest[:12]} in fp32"
+    for call in (
+        lambda: scorer.score(CANDIDATES, foreign),
+        lambda: scorer.score(foreign, REFERENCES),
+        lambda: scorer.pairwise(CANDIDATES, foreign),
+        lambda: scorer.pairwise(foreign, REFERENCES),
+        lambda: scorer.encode(foreign),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+
+
+def test_texts_of_another_arithmetic_are_refused(scorer, tiny_bundle, opened_as_openvino):
+    with BERTScorer(tiny_bundle, device="openvino") as other:
+        foreign = other.encode(REFERENCES)
+    with pytest.raises(InputError, match=r"encoded by .* in bf16 .*; this scorer is .* in fp32 "):
+        scorer.score(CANDIDATES, foreign)
+
+
+def test_a_scorer_of_the_same_bundle_takes_them(scorer, tiny_bundle):
+    with BERTScorer(tiny_bundle) as other:
+        handle = other.encode(REFERENCES)
+    expected = scorer.score(CANDIDATES, REFERENCES)
+    assert largest_difference(scorer.score(CANDIDATES, handle), expected) <= 1e-6
+
+
+@pytest.mark.parametrize("method", ["score", "pairwise"])
+def test_lists_of_texts_are_refused_as_candidates(scorer, method):
+    with pytest.raises(InputError, match="cands was encoded from lists of texts"):
+        getattr(scorer, method)(scorer.encode(SEVERAL), REFERENCES)
+
+
+def test_lists_of_texts_are_refused_as_the_references_of_all(scorer):
+    with pytest.raises(InputError, match="refs was encoded from lists of texts"):
+        scorer.pairwise(CANDIDATES, scorer.encode(SEVERAL))
+
+
+def test_another_number_of_candidates_is_refused(scorer):
+    with pytest.raises(InputError, match="2 candidates and references for 3"):
+        scorer.score(CANDIDATES[:2], scorer.encode(REFERENCES))
+
+
+def test_what_is_encoded_already_stays_as_it_is(scorer):
+    handle = scorer.encode(REFERENCES)
+    assert scorer.encode(handle) is handle
+    assert isinstance(handle, EncodedTexts)
+
+
+def test_texts_that_are_cut_are_warned_of_once(scorer):
+    with pytest.warns(UserWarning, match="2 texts are longer than 32 tokens") as caught:
+        scorer.encode(["cat " * 50, "dog " * 50, "cat " * 50])
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_every_text_is_encoded_once(scorer):
+    assert len(scorer.encode([*REFERENCES, *REFERENCES]).embeddings.lengths) == len(REFERENCES)
+    assert scorer.encode([*REFERENCES, *REFERENCES]).rows.tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_it_outlives_the_scorer(tiny_bundle):
+    with BERTScorer(tiny_bundle) as scorer:
+        handle = scorer.encode(REFERENCES)
+    vectors = [handle.embeddings.vectors_of(0, row) for row in handle.rows]
+    assert np.linalg.norm(np.concatenate(vectors), axis=1) == pytest.approx(1, abs=1e-6)
+
+
+def test_the_function_refuses_texts_that_another_model_encoded(scorer, tiny_bundle):
+    encoded = scorer.encode(REFERENCES)
+    assert np.array_equal(score(CANDIDATES, encoded, tiny_bundle).F, scorer.score(CANDIDATES, REFERENCES).F)
+    with pytest.raises(InputError, match=r"The texts were encoded by .* Encode them with it"):
+        score(CANDIDATES, encoded, tiny_bundle, long_text="window")

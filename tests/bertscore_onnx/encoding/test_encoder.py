@@ -1,12 +1,17 @@
+import re
+import sys
 import threading
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import onnx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
-from bertscore_onnx.encoding.encoder import Encoder, OnnxModel
+from bertscore_onnx.encoding.encoder import OWN_PAGES, Encoder, ReusedMemory, plan_batches, plan_runs, uninitialized
 from bertscore_onnx.encoding.providers import CPU, CUDA
 from bertscore_onnx.errors import ClosedError, DeviceError, GraphError, TokenizerError
 
@@ -61,13 +66,13 @@ def test_batches_do_not_change_vectors(encoder, options):
 
 
 def test_runs_are_bounded_however_small_the_model_is(encoder, monkeypatch):
-    original, sizes = OnnxModel.run, []
+    original, sizes = Encoder.run_batch, []
 
     def run(self, input_ids, mask, vectors):
         sizes.append(mask.size)
         original(self, input_ids, mask, vectors)
 
-    monkeypatch.setattr(OnnxModel, "run", run)
+    monkeypatch.setattr(Encoder, "run_batch", run)
     embeddings = encoder.encode(SEQUENCES * 1000)
     assert embeddings.lengths.sum() == 13_000
     assert 750 < max(sizes) <= 1024
@@ -147,8 +152,8 @@ def test_a_few_texts_get_a_batch_per_thread_or_one_batch(bundle, monkeypatch, op
         found.append(len(mask))
         original(model, input_ids, mask, vectors)
 
-    original = OnnxModel.run
-    monkeypatch.setattr(OnnxModel, "run", run)
+    original = Encoder.run_batch
+    monkeypatch.setattr(Encoder, "run_batch", run)
     encoder.encode(SEQUENCES)
     assert sorted(found) == sizes
 
@@ -178,3 +183,108 @@ def test_an_id_that_the_model_does_not_have_is_the_tokenizers_fault(bundle):
     fewer = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, vocab_size=6))
     with pytest.raises(TokenizerError, match="gives the id 8, and the model has 6 ids"):
         Encoder(fewer, device="cpu").encode(SEQUENCES)
+
+
+@pytest.mark.parametrize("shape", [(0, 0, 8), (1, 3, 4), (2, 300_000, 3), (OWN_PAGES // 4,)])
+def test_an_array_can_be_filled(shape):
+    array = uninitialized(shape)
+    array[:] = 1.5
+    assert (array.shape, array.dtype) == (shape, np.float32)
+    assert (array == 1.5).all()
+
+
+def resident():
+    """Return the memory of this process in bytes."""
+    return 1024 * int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Resident memory is read from /proc.")
+def test_a_large_array_gives_its_memory_back_though_others_came_after_it():
+    np.empty(7_000_000, dtype=np.float32)  # the C library takes arrays up to this size from its heap from now on
+    arrays, others = [], []
+    for _ in range(10):
+        arrays.append(uninitialized((1, 1000, 1000)))
+        arrays[-1][:] = 1
+        others.append(np.ones(50_000, dtype=np.float32))
+    held = resident()
+    arrays.clear()
+    assert held - resident() > 35_000_000
+
+
+def test_memory_that_was_given_back_is_used_again():
+    memory = ReusedMemory()
+    first = memory.take((2, 1000, 1000))
+    second = memory.take((1, 10, 4))
+    address = first.ctypes.data
+    assert second.ctypes.data != address
+    memory.give_back(first)
+    again = memory.take((1, 900, 1000))
+    assert (again.ctypes.data, again.shape) == (address, (1, 900, 1000))
+
+
+def test_memory_that_is_too_small_is_not_used():
+    memory = ReusedMemory()
+    memory.give_back(memory.take((1, 3, 4)))
+    larger = memory.take((1, 30, 4))
+    larger[:] = 2
+    assert larger.shape == (1, 30, 4)
+    assert (larger == 2).all()
+
+
+def batches(lengths, *options):
+    return [batch.tolist() for batch in plan_batches(np.array(lengths, dtype=np.int64), *options)]
+
+
+def test_items_of_like_length_share_a_batch_and_the_longest_come_first():
+    assert batches([1, 9, 2, 8], 16) == [[1], [3, 2], [0]]
+
+
+def test_a_batch_may_be_filled_to_its_last_token():
+    assert batches([4, 4, 4, 4], 8) == [[0, 1], [2, 3]]
+
+
+def test_an_item_over_the_limit_makes_a_batch_of_its_own():
+    assert batches([100, 1], 8) == [[0], [1]]
+
+
+def test_the_number_of_items_can_be_capped():
+    assert batches([1, 1, 1], 100, 2) == [[0, 1], [2]]
+
+
+def test_nothing_makes_no_batch():
+    assert batches([], 8) == []
+
+
+@given(st.lists(st.integers(1, 50)), st.integers(1, 200), st.integers(1, 10) | st.none())
+def test_every_item_is_planned_once_and_no_batch_is_too_large(lengths, max_tokens, max_items):
+    planned = batches(lengths, max_tokens, max_items)
+    assert sorted(index for batch in planned for index in batch) == list(range(len(lengths)))
+    for batch in planned:
+        assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= max_tokens
+        assert max_items is None or len(batch) <= max_items
+
+
+def test_without_padding_a_batch_holds_one_length_only():
+    planned = plan_batches(np.array([3, 2, 3, 3, 1, 2]), 6, padding=False)
+    assert [batch.tolist() for batch in planned] == [[0, 2], [3], [1, 5], [4]]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "concurrency", "sizes"),
+    [
+        ([5, 9], 8, [1, 1]),
+        ([5, 9], 1, [2]),
+        ([5, 900], 4, [1, 1]),
+        ([9] * 8, 4, [2] * 4),
+        ([9] * 1000, 4, [100] * 10),
+        ([], 4, []),
+    ],
+)
+def test_a_few_texts_are_shared_out(lengths, concurrency, sizes):
+    planned = plan_runs(np.array(lengths, dtype=np.int64), 900, concurrency=concurrency)
+    assert [len(batch) for batch in planned] == sizes
+
+
+def test_a_provider_that_likes_it_whole_gets_little_work_whole():
+    planned = plan_runs(np.full(8, 9), 900, concurrency=2, splits_little_work=False)
+    assert [len(batch) for batch in planned] == [8]

@@ -22,7 +22,7 @@ from bertscore_onnx.errors import (
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import idf_of_counts, idf_of_mapping, uniform
 from bertscore_onnx.scores import join_scores
-from bertscore_onnx.scoring.inputs import TextCounts, collect_pairs
+from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
 from tests.support.processes import forks, in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
@@ -52,7 +52,7 @@ def scored(pipeline, candidates, references, *, idf=False, **options):
         weights = weights_of(pipeline, pairs.references, idf)
         chunks = [*pipeline.score(pairs.slices(), weights, **options)]
     scores = np.stack([*join_scores([scores for scores, _ in chunks], len(pipeline.manifest.layers))])
-    return scores, sum((counts for _, counts in chunks), TextCounts())
+    return scores, sum((counts for _, counts in chunks), TextStats())
 
 
 def assert_same(one, other):
@@ -101,7 +101,7 @@ def test_pairs_score_as_by_the_encoder_and_count_alike(scoring_bundle, idf, opti
 
 @pytest.mark.parametrize("num_threads", [1, 3])
 def test_a_pair_alone_scores_as_by_the_encoder(scoring_bundle, num_threads):
-    found = scored(by_pairs(scoring_bundle, num_threads=num_threads), CANDIDATES[:1], REFERENCES[:1])
+    found = scored(by_pairs(scoring_bundle, nthreads=num_threads), CANDIDATES[:1], REFERENCES[:1])
     assert_same(found, scored(by_texts(scoring_bundle), CANDIDATES[:1], REFERENCES[:1]))
 
 
@@ -118,7 +118,7 @@ def test_texts_without_weight_score_0_and_are_counted(scoring_bundle):
         with pipeline:
             weights = idf_of_mapping(idf | {2: 0.0, 3: 0.0}, pipeline.manifest)
             [(scores, counts)] = pipeline.score(pairs.slices(), weights)
-        assert counts.weightless == 1
+        assert counts.zero_weight == 1
         assert scores.F[0, 0] == 0 < scores.F[0, 1]
 
 

@@ -1,15 +1,25 @@
+"""Which threads of a process compute while it scores."""
+
 import itertools
+import os
+import subprocess
+import sys
 import weakref
 
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings
 from bertscore_onnx.matching.pairs import match_pairs
-from bertscore_onnx.scoring.inputs import collect_items, slices_of
+from bertscore_onnx.matching.weights import uniform
+from bertscore_onnx.scoring.inputs import Pairs, Texts, collect_items, slices_of
+from bertscore_onnx.scoring.pipeline import Chunk, Pipeline
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))
+
 MANY_CANDIDATES, MANY_REFERENCES = map(list, zip(*PAIRS, strict=True))
 
 
@@ -93,3 +103,205 @@ def embeddings_of_chunks(monkeypatch):
 
     monkeypatch.setattr(Encoder, "encode", encode)
     return chunks
+
+
+@pytest.fixture(scope="module")
+def pipeline(tiny_bundle):
+    with Pipeline(open_bundle(tiny_bundle), device="cpu") as pipeline:
+        yield pipeline
+
+
+def side(*items):
+    """Texts of which an item is a string, or a list of several."""
+    groups = [[item] if isinstance(item, str) else item for item in items]
+    return Texts([text for group in groups for text in group], np.array([len(group) for group in groups]))
+
+
+def slices(*pairs):
+    return [Pairs(side(candidate), side(reference)) for candidate, reference in pairs]
+
+
+def chunk_of(pipeline, *slices):
+    """Gather slices in one chunk."""
+    chunk = Chunk()
+    for pairs in slices:
+        new = chunk.new_texts(pairs)
+        chunk.add(pairs, new, *pipeline.tokenizer(new))
+    return chunk
+
+
+def rows(pipeline, *texts):
+    """Return the rows of texts that come one after the other, as candidates."""
+    chunk = chunk_of(pipeline, *(Pairs(side(text), side(texts[0])) for text in texts))
+    return chunk.rows()[0].tolist()
+
+
+def nothing_encoded():
+    nothing = np.zeros(0, dtype=np.int64)
+    return TokenEmbeddings([], nothing, np.zeros((1, 0, 2), dtype=np.float32), nothing)
+
+
+def test_equal_texts_share_a_row(pipeline):
+    assert rows(pipeline, "a cat", "a dog", "a cat") == [0, 1, 0]
+
+
+def test_texts_of_equal_ids_share_a_row(pipeline):
+    assert rows(pipeline, "a cat", " a  cat\n", "A cat", "the mat") == [0, 0, 0, 1]
+
+
+def test_only_new_texts_are_tokenised(pipeline):
+    chunk = chunk_of(pipeline, Pairs(side("a cat"), side("a dog")))
+    assert chunk.new_texts(Pairs(side("a dog", "red"), side("red", "a cat"))) == ["red"]
+
+
+def test_tokens_are_counted_once_for_each_row(pipeline):
+    chunk = chunk_of(pipeline, Pairs(side("a cat"), side("a dog ran")), Pairs(side("a cat"), side("a cat ")))
+    assert chunk.num_tokens == (2 + 2) + (3 + 2)
+
+
+def test_texts_that_are_truncated_are_counted_once(pipeline):
+    long = Pairs(side("cat " * 50), side("dog " * 50))
+    assert chunk_of(pipeline, long, long).num_truncated == 2
+
+
+def test_pairs_of_several_slices_are_joined(pipeline):
+    chunk = chunk_of(
+        pipeline,
+        Pairs(side("a cat", "a dog"), side(["the cat", "a cat"], "the dog")),
+        Pairs(side("the cat"), side(["a dog", "a cat", "red"])),
+    )
+    candidates, references = chunk.rows()
+    rows = {"a cat": 0, "a dog": 1, "the cat": 2, "the dog": 3, "red": 4}
+    assert chunk.counts.tolist() == [2, 1, 3]
+    assert candidates.tolist() == [rows[text] for text in ["a cat", "a cat", "a dog", *["the cat"] * 3]]
+    assert references.tolist() == [rows[text] for text in ["the cat", "a cat", "the dog", "a dog", "a cat", "red"]]
+
+
+def test_a_side_that_is_encoded_keeps_its_rows(pipeline):
+    encoded_side = EncodedTexts(nothing_encoded(), np.array([4, 1]), np.array([1, 1]), "some model")
+    chunk = chunk_of(pipeline, Pairs(side("a cat", "a dog"), encoded_side))
+    assert [rows.tolist() for rows in chunk.rows()] == [[0, 1], [4, 1]]
+    assert len(chunk.sequences) == 2
+
+
+@pytest.fixture
+def chunk_sizes(pipeline, monkeypatch):
+    """Return a function that scores pairs and returns how many candidates each chunk has."""
+
+    def sizes(slices, *, max_tokens=10_000, max_candidates=99):
+        monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", max_candidates)
+        monkeypatch.setattr(pipeline, "_chunk_tokens", max_tokens)
+        for scores, _ in pipeline.score(slices, uniform(pipeline.manifest)):
+            yield scores.F.shape[1]
+
+    return sizes
+
+
+def test_a_chunk_is_full_by_candidates(chunk_sizes):
+    assert [*chunk_sizes(slices(*[("a cat", "a cat")] * 7), max_candidates=3)] == [3, 3, 1]
+
+
+def test_a_chunk_is_full_by_tokens(chunk_sizes):
+    different = slices(("a", "cat"), ("dog", "sat"), ("mat", "on"), ("sits", "ran"), ("red", "blue"))  # 6 tokens each
+    assert [*chunk_sizes(different, max_tokens=12)] == [2, 2, 1]
+
+
+def test_texts_that_occur_again_do_not_fill_a_chunk(chunk_sizes):
+    assert [*chunk_sizes(slices(*[("a cat", "a dog")] * 50), max_tokens=10)] == [50]
+
+
+def test_no_pairs_make_no_chunk(chunk_sizes):
+    assert [*chunk_sizes([])] == []
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, []), (1, [1]), (3, [3]), (4, [3, 1])])
+def test_a_failure_comes_after_the_pairs_before_it(chunk_sizes, number, expected):
+    def failing():
+        yield from slices(*[("a cat", "a dog")] * number)
+        raise OSError("no more")
+
+    sizes = chunk_sizes(failing(), max_candidates=3)
+    assert [next(sizes) for _ in expected] == expected
+    with pytest.raises(OSError, match="no more"):
+        next(sizes)
+
+
+REFERENCES = [
+    f"{subject} {verb} {place}"
+    for subject in ("the cat", "a dog", "it", "the red house", "a tree")
+    for verb in ("sat", "ran", "is", "sits", "was")
+    for place in ("on the mat", "in blue", "and ran", "not it")
+]
+
+
+@pytest.fixture
+def tiny_chunks(scorer, monkeypatch):
+    """Let a chunk hold 60 tokens, and return the sizes of the tables that are encoded."""
+    encoder, sizes = scorer._pipeline.encoder, []
+    encode = encoder.encode
+
+    def watched(sequences, **options):
+        sizes.append(sum(map(len, sequences)))
+        return encode(sequences, **options)
+
+    monkeypatch.setattr(scorer._pipeline, "_chunk_tokens", 60)
+    monkeypatch.setattr(encoder, "encode", watched)
+    return sizes
+
+
+@pytest.mark.parametrize("counts", [[98, 1, 1], [1, 98, 1], [30, 40, 30], [1, 2, 97]])
+def test_the_references_of_one_candidate_may_fill_many_chunks(scorer, tiny_chunks, monkeypatch, counts):
+    ends = np.cumsum(counts)
+    groups = [REFERENCES[end - count : end] for count, end in zip(counts, ends, strict=True)]
+    found = scorer.score(CANDIDATES, groups)
+    assert max(tiny_chunks) < 60 + 60
+    assert len(tiny_chunks) > 5
+    monkeypatch.undo()
+    expected = scorer.score(CANDIDATES, groups)
+    assert largest_difference(found, expected) <= 1e-6
+    singly = [
+        scorer.score([candidate] * len(group), group).F for candidate, group in zip(CANDIDATES, groups, strict=True)
+    ]
+    assert [scores[best] for scores, best in zip(singly, found.best_reference, strict=True)] == pytest.approx(
+        [max(scores) for scores in singly], abs=1e-6
+    )
+
+
+def test_a_stream_yields_every_candidate_once(scorer, tiny_chunks):
+    pairs = [(CANDIDATES[0], REFERENCES[:70]), (CANDIDATES[1], REFERENCES[70:]), (CANDIDATES[2], REFERENCES[0])]
+    assert [len(score) for score in scorer.stream(pairs)] == [3, 3, 3]
+
+
+def test_truncated_and_empty_references_are_counted_over_all_chunks(scorer, tiny_chunks):
+    long = "cat " * 50
+    with pytest.warns(UserWarning, match=" ") as caught:
+        scorer.score(["a cat"], [[*REFERENCES[:50], long, "", *REFERENCES[50:], ""]])
+    assert sorted(str(warning.message)[:25] for warning in caught) == [
+        "1 text is longer than 32 ",
+        "2 pairs score 0 because a",
+    ]
+
+
+COMPUTING_THREADS = """
+import sys, time
+from bertscore_onnx import BERTScorer
+
+texts = [f"the cat sat on {number} mats and {number + 7} dogs saw it" for number in range(3000)]
+with BERTScorer(sys.argv[1], nthreads=int(sys.argv[2]) or None, device="cpu") as scorer:
+    own, all_threads = time.thread_time(), time.process_time()
+    scorer.score(texts, texts[::-1])
+    own, all_threads = time.thread_time() - own, time.process_time() - all_threads
+print(own, all_threads - own)
+"""
+
+
+@pytest.mark.parametrize("bundle", ["tiny_bundle", "fast_bundle"])
+@pytest.mark.parametrize(
+    ("openmp", "nthreads", "shared_out"), [("1", None, False), ("", 1, False), ("1", 2, True)], ids=str
+)
+def test_with_one_thread_the_callers_alone_computes(request, bundle, openmp, nthreads, shared_out):
+    program = [sys.executable, "-c", COMPUTING_THREADS, str(request.getfixturevalue(bundle)), str(nthreads or 0)]
+    environment = os.environ | {"OMP_NUM_THREADS": openmp}
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, env=environment, check=True)
+    own, others = map(float, done.stdout.split())
+    assert (others > own / 10) is shared_out

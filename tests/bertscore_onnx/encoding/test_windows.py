@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer, score
 from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.encoding.embeddings import cut_passages
+from bertscore_onnx.encoding.embeddings import Windows
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 
@@ -45,36 +45,36 @@ def vectors_of(encoded, text):
     frame=st.tuples(st.integers(0, 2), st.integers(0, 1)),
     overlap=st.sampled_from([0, 0.25, 0.5, 0.75]),
 )
-def test_every_token_is_kept_once_from_passages_that_overlap(num_words, max_length, frame, overlap):
+def test_every_token_is_kept_once_from_windows_that_overlap(num_words, max_length, frame, overlap):
     before, after = frame
     words = np.arange(100, 100 + num_words)
     ids = np.concatenate((np.arange(before), words, 50 + np.arange(after)))
     if not len(ids):
         return
-    passages = cut_passages([ids], max_length, frame, overlap)
-    kept = [one[a:b] for one, (a, b) in zip(passages.sequences, passages.kept, strict=True)]
+    windows = Windows([ids], max_length, frame, overlap)
+    kept = [one[a:b] for one, (a, b) in zip(windows.sequences, windows.kept, strict=True)]
     assert np.concatenate(kept).tolist() == ids.tolist()
     room = max_length - before - after
     if len(ids) > max_length:
-        assert {len(one) for one in passages.sequences} == {max_length}
-        inner = [one[before : max_length - after] for one in passages.sequences]
+        assert {len(one) for one in windows.sequences} == {max_length}
+        inner = [one[before : max_length - after] for one in windows.sequences]
         shared = [len(np.intersect1d(one, other)) for one, other in pairwise(inner)]
         assert min(shared) >= min(room - 1, int(np.ceil(room * overlap)))
-        assert all(one[:before].tolist() == ids[:before].tolist() for one in passages.sequences)
-        assert all(one[max_length - after :].tolist() == (50 + np.arange(after)).tolist() for one in passages.sequences)
+        assert all(one[:before].tolist() == ids[:before].tolist() for one in windows.sequences)
+        assert all(one[max_length - after :].tolist() == (50 + np.arange(after)).tolist() for one in windows.sequences)
     else:
-        assert len(passages.sequences) == 1
+        assert len(windows.sequences) == 1
 
 
-def test_each_token_comes_from_the_passage_in_which_it_is_farthest_from_the_ends():
-    passages = cut_passages([np.arange(14)], 8, (0, 0), 0.25)  # the passages are 0 to 7 and 6 to 13
-    assert [one.tolist() for one in passages.sequences] == [list(range(8)), list(range(6, 14))]
-    assert passages.kept.tolist() == [[0, 7], [1, 8]]
+def test_each_token_comes_from_the_window_in_which_it_is_farthest_from_the_ends():
+    windows = Windows([np.arange(14)], 8, (0, 0), 0.25)  # the windows are 0 to 7 and 6 to 13
+    assert [one.tolist() for one in windows.sequences] == [list(range(8)), list(range(6, 14))]
+    assert windows.kept == [(0, 7), (1, 8)]
 
 
-def test_passages_of_several_texts_stay_apart():
-    passages = cut_passages([np.arange(3), np.arange(20), np.arange(2)], 8, (0, 0))
-    assert passages.first.tolist() == [0, 1, len(passages.sequences) - 1]
+def test_windows_of_several_texts_stay_apart():
+    windows = Windows([np.arange(3), np.arange(20), np.arange(2)], 8, (0, 0))
+    assert windows.first == [0, 1, len(windows.sequences) - 1]
 
 
 def test_short_texts_score_as_when_long_ones_are_cut(scorer, truncating):
@@ -109,8 +109,8 @@ def test_the_table_holds_the_tokens_of_the_text_in_their_order(scorer, tiny_bund
     assert (len(expected), num_cut, table.lengths.tolist()) == (202, 0, [202])
 
 
-def test_the_vectors_are_those_of_the_passages(scorer):
-    words = long_text(58).split()  # room for 30 words: passages of the words 0-29, 14-43 and 28-57
+def test_the_vectors_are_those_of_the_windows(scorer):
+    words = long_text(58).split()  # room for 30 words: windows of the words 0-29, 14-43 and 28-57
     text = vectors_of(scorer.encode([" ".join(words)]), 0)
     first, second, third = (vectors_of(scorer.encode([" ".join(words[n : n + 30])]), 0) for n in (0, 14, 28))
     assert np.abs(text[:, :23] - first[:, :23]).max() < 1e-5  # [CLS] and the words 0-21
@@ -211,5 +211,5 @@ def test_slices_of_long_texts_are_split(scorer, monkeypatch):
     monkeypatch.setattr(encoder, "encode", lambda *args, **options: seen.append(real(*args, **options)) or seen[-1])
     texts = [long_text(400, seed) for seed in range(20)]
     assert np.isfinite(scorer.score(texts, texts[::-1]).F).all()
-    assert max(table.lengths.sum() for table in seen) < (1000 + 2 * 402) / 0.75  # a quarter of each passage overlaps
+    assert max(table.lengths.sum() for table in seen) < (1000 + 2 * 402) / 0.75  # a quarter of each window overlaps
     assert len(seen) > 4

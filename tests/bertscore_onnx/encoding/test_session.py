@@ -15,9 +15,18 @@ import pytest
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.store import file_digest
+from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
-from bertscore_onnx.encoding.session import SharedSession, open_session
-from bertscore_onnx.errors import ClosedError, DeviceError, DigestError, GraphError, InputError
+from bertscore_onnx.encoding.session import OnnxSession, open_session
+from bertscore_onnx.errors import (
+    ClosedError,
+    DeviceError,
+    DigestError,
+    EncodingError,
+    GraphError,
+    InputError,
+    OutOfMemoryError,
+)
 from tests.support.processes import forks, in_forked_child
 
 SESSIONS = "bertscore_onnx.encoding.session"
@@ -26,6 +35,10 @@ SESSIONS = "bertscore_onnx.encoding.session"
 @pytest.fixture(scope="module")
 def bundle(tiny_bundle):
     return open_bundle(tiny_bundle)
+
+
+def session_of(bundle, **options):
+    return Encoder(bundle, **options).session
 
 
 def threads_of(session):
@@ -41,18 +54,13 @@ def run_once(shared):
 
 
 def in_latency_mode(bundle, num_threads=3):
-    return SharedSession(bundle, device="cpu", num_threads=num_threads, optimize_for="latency")
+    return session_of(bundle, device="cpu", num_threads=num_threads, optimize_for="latency")
 
 
 def test_for_throughput_a_run_has_one_thread_and_for_latency_all(bundle):
-    throughput, latency = SharedSession(bundle, device="cpu", num_threads=3), in_latency_mode(bundle)
+    throughput, latency = session_of(bundle, device="cpu", num_threads=3), in_latency_mode(bundle)
     assert (threads_of(throughput.get()), throughput.concurrency) == (1, 3)
     assert (threads_of(latency.get()), latency.concurrency) == (3, 1)
-
-
-def test_another_aim_is_refused(bundle):
-    with pytest.raises(InputError, match='optimize_for is \'speed\'; expected "throughput" or "latency"'):
-        SharedSession(bundle, device="cpu", optimize_for="speed")
 
 
 def test_the_session_is_opened_once(bundle, monkeypatch):
@@ -63,7 +71,7 @@ def test_the_session_is_opened_once(bundle, monkeypatch):
         return open_session(*arguments)
 
     monkeypatch.setattr(f"{SESSIONS}.open_session", count)
-    shared = SharedSession(bundle, device="cpu", num_threads=3)
+    shared = session_of(bundle, device="cpu", num_threads=3)
     threads = [threading.Thread(target=shared.get) for _ in range(16)]
     for thread in threads:
         thread.start()
@@ -84,7 +92,7 @@ def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
         return opened
 
     monkeypatch.setattr(f"{SESSIONS}.open_session", open_alone)
-    threads = [threading.Thread(target=SharedSession, args=(bundle,), kwargs={"device": "cpu"}) for _ in range(6)]
+    threads = [threading.Thread(target=session_of, args=(bundle,), kwargs={"device": "cpu"}) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -94,7 +102,7 @@ def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
 
 @pytest.mark.parametrize("optimize_for", ["throughput", "latency"])
 def test_a_session_keeps_no_memory_for_every_shape(bundle, optimize_for):
-    shared = SharedSession(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
+    shared = session_of(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
     assert not shared.get().get_session_options().enable_mem_pattern
 
 
@@ -112,13 +120,13 @@ def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, prov
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, failure))
     with pytest.raises(error, match=failure):
-        SharedSession(bundle)
+        session_of(bundle)
 
 
 def test_names_in_a_graph_cannot_forge_lines(bundle, monkeypatch):
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, "a\x1b[2J\nINFO b"))
     with pytest.raises(GraphError) as caught:
-        SharedSession(bundle, device="cpu")
+        session_of(bundle, device="cpu")
     assert str(caught.value).isprintable()
 
 
@@ -135,16 +143,16 @@ def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key,
         tensor.external_data.add(key=name, value=content)
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(GraphError, match=r"model\.onnx cannot be loaded"):
-        SharedSession(Bundle(tmp_path, bundle.manifest), device="cpu")
+        session_of(Bundle(tmp_path, bundle.manifest), device="cpu")
 
 
 def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
     monkeypatch.setattr(f"{SESSIONS}.usable_cpus", lambda: 5)
-    assert SharedSession(bundle, device="cpu").num_threads == 5
+    assert session_of(bundle, device="cpu").num_threads == 5
 
 
 def test_a_closed_session_says_so(bundle):
-    shared = SharedSession(bundle, device="cpu", num_threads=3)
+    shared = session_of(bundle, device="cpu", num_threads=3)
     shared.close()
     with pytest.raises(ClosedError, match="was closed"):
         shared.get()
@@ -152,7 +160,7 @@ def test_a_closed_session_says_so(bundle):
 
 def test_openvino_is_told_precision_and_threads(bundle, opened_as_openvino):
     for optimize_for in ("throughput", "latency"):
-        SharedSession(bundle, device="openvino", num_threads=3, optimize_for=optimize_for)
+        session_of(bundle, device="openvino", num_threads=3, optimize_for=optimize_for)
     assert [json.loads(options["load_config"]) for options in opened_as_openvino] == [
         {"CPU": {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": "3", "NUM_STREAMS": streams}}
         for streams in ("3", "1")
@@ -163,14 +171,14 @@ def test_openvino_is_told_precision_and_threads(bundle, opened_as_openvino):
 def test_openvino_computes_in_single_precision_where_nothing_else_is_said(bundle, opened_as_openvino, monkeypatch):
     provider = replace(OPENVINO, compute_precision=lambda: None)
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
-    SharedSession(bundle, device="openvino")
+    session_of(bundle, device="openvino")
     [options] = opened_as_openvino
     assert json.loads(options["load_config"])["CPU"]["INFERENCE_PRECISION_HINT"] == "f32"
 
 
 @forks
 def test_a_session_that_a_child_cannot_open_is_told_of(bundle, monkeypatch):
-    shared = SharedSession(bundle, device="cpu", num_threads=3)
+    shared = session_of(bundle, device="cpu", num_threads=3)
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, "bad allocation"))
     with pytest.raises(DeviceError, match=r"CPUExecutionProvider cannot run .*: bad allocation"):
         in_forked_child(shared.get)
@@ -179,7 +187,7 @@ def test_a_session_that_a_child_cannot_open_is_told_of(bundle, monkeypatch):
 @forks
 @pytest.mark.parametrize("optimize_for", ["throughput", "latency"])
 def test_a_forked_child_opens_a_session_of_its_own(bundle, optimize_for):
-    shared = SharedSession(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
+    shared = session_of(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
     parents = run_once(shared)
     assert in_forked_child(lambda: shared.get() is not parents)
     assert shared.get() is parents
@@ -205,7 +213,7 @@ def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle)
 
 @forks
 def test_cuda_in_a_forked_child_is_refused(bundle):
-    shared = SharedSession(bundle, device="cpu")
+    shared = session_of(bundle, device="cpu")
     shared.provider = CUDA
     with pytest.raises(
         DeviceError, match='Make the scorer in the child process, or start that with the method "spawn"'
@@ -215,17 +223,17 @@ def test_cuda_in_a_forked_child_is_refused(bundle):
 
 def test_the_first_device_that_works_is_taken(bundle, monkeypatch, caplog):
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA, CPU])
-    assert SharedSession(bundle).provider == CPU
+    assert session_of(bundle).provider == CPU
     assert "CUDAExecutionProvider cannot be used, going on without it" in caplog.text
 
 
 def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
     whole = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, precision="int8"))
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA, CPU])
-    assert SharedSession(whole).provider == CPU
+    assert session_of(whole).provider == CPU
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA])
     with pytest.raises(DeviceError, match=r"'cuda' was asked for, and the bundle .* is in int8, which runs on the CPU"):
-        SharedSession(whole, device="cuda")
+        session_of(whole, device="cuda")
 
 
 class TestABundleThatIsReplaced:
@@ -246,7 +254,7 @@ class TestABundleThatIsReplaced:
         bundle = open_bundle(folder)
         self.replace(folder)
         with pytest.raises(DigestError, match="was replaced"):
-            SharedSession(bundle, device="cpu")
+            session_of(bundle, device="cpu")
 
     def test_data_beside_the_graph_counts_too(self, folder):
         onnx.save(
@@ -261,11 +269,11 @@ class TestABundleThatIsReplaced:
         bundle = open_bundle(folder)
         (folder / "data").write_bytes(bytes((folder / "data").stat().st_size))
         with pytest.raises(DigestError, match="data was replaced"):
-            SharedSession(bundle, device="cpu")
+            session_of(bundle, device="cpu")
 
     @forks
     def test_a_bundle_that_was_removed_is_told_of(self, folder):
-        shared = SharedSession(open_bundle(folder), device="cpu", num_threads=3)
+        shared = session_of(open_bundle(folder), device="cpu", num_threads=3)
         shutil.rmtree(folder)
         with pytest.raises(DigestError, match="was replaced or removed"):
             in_forked_child(shared.get)
@@ -279,7 +287,7 @@ class TestABundleThatIsReplaced:
 
     @forks
     def test_a_forked_child_opens_none(self, folder):
-        shared = SharedSession(open_bundle(folder), device="cpu", num_threads=3)
+        shared = session_of(open_bundle(folder), device="cpu", num_threads=3)
         self.replace(folder)
         with pytest.raises(DigestError, match="was replaced"):
             in_forked_child(lambda: shared.get())
@@ -322,4 +330,171 @@ class TestAWheelWithoutItsLibraries:
 @pytest.mark.parametrize("number", [1025, 100_000, 2**63])
 def test_more_threads_than_any_machine_has_use_for_are_refused(bundle, number):
     with pytest.raises(InputError, match=rf"nthreads is {number:,}; expected at most 1,024"):
-        SharedSession(bundle, device="cpu", num_threads=number)
+        session_of(bundle, device="cpu", num_threads=number)
+
+
+SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3], [2, 9, 3])]
+
+INPUT_IDS = np.array([[2, 5, 3, 0], [2, 3, 0, 0], [2, 6, 7, 3], [2, 9, 3, 0], [2, 8, 3, 0]])
+
+IS_TOKEN = INPUT_IDS > 0
+
+MASK = IS_TOKEN.astype(np.int64)
+
+NO_MEMORY = (
+    "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running Softmax node. Status "
+    "Message: bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 268435456"
+)
+
+
+class SmallSession:
+    """A session that fails on more than `most` texts."""
+
+    def __init__(self, session, most, message):
+        self._session, self._most, self._message = session, most, message
+        self.batches = []
+
+    def io_binding(self):
+        binding = self._session.io_binding()
+        original = binding.bind_ortvalue_input
+
+        def bind_ortvalue_input(name, value):
+            self.batches[-1:] = [value.shape()[0]]
+            original(name, value)
+
+        self.batches.append(0)
+        binding.bind_ortvalue_input = bind_ortvalue_input
+        return binding
+
+    def run_with_iobinding(self, binding):
+        if self.batches[-1] > self._most:
+            raise RuntimeError(self._message)
+        self._session.run_with_iobinding(binding)
+
+
+def run(model, layers=1):
+    """Return the vectors of the batch, (layers, batch, tokens, hidden)."""
+    vectors = np.full((layers, *MASK.shape, 32), np.nan, dtype=np.float32)
+    model.run_batch(INPUT_IDS, MASK, vectors)
+    return vectors
+
+
+@pytest.fixture
+def fail_above(monkeypatch):
+    """Return a function that lets sessions from now on fail on more than `most` texts; give it the list of them."""
+
+    def fail_above(most, message=NO_MEMORY):
+        sessions = []
+
+        def get(self):
+            sessions.append(SmallSession(original(self), most, message))
+            return sessions[-1]
+
+        original = OnnxSession.get
+        monkeypatch.setattr(OnnxSession, "get", get)
+        return sessions
+
+    return fail_above
+
+
+def sizes(sessions):
+    """Return how many texts each run had."""
+    return [size for session in sessions for size in session.batches]
+
+
+@pytest.mark.parametrize(
+    ("most", "batches"), [(5, [5]), (3, [5, 2, 3]), (2, [5, 2, 3, 1, 2]), (1, [5, 2, 1, 1, 3, 1, 2, 1, 1])]
+)
+def test_a_batch_that_does_not_fit_into_memory_is_halved(bundle, fail_above, caplog, most, batches):
+    model = Encoder(bundle, device="cpu", num_threads=1)
+    expected = run(model)
+    sessions = fail_above(most)
+    found = run(model)
+    assert found.shape == expected.shape
+    assert np.abs(found - expected)[:, IS_TOKEN].max() <= 1e-6
+    assert sizes(sessions) == batches
+    assert ("ran out of memory on a batch of shape (5, 4); halving it" in caplog.text) == (most < 5)
+
+
+def test_every_layer_of_the_halves_is_joined(all_layers_bundle, fail_above):
+    model = Encoder(open_bundle(all_layers_bundle), device="cpu", num_threads=1)
+    expected = run(model, layers=4)
+    fail_above(2)
+    found = run(model, layers=4)
+    assert found.shape == expected.shape == (4, 5, 4, 32)
+    assert np.abs(found - expected)[:, IS_TOKEN].max() <= 1e-6
+
+
+def test_an_encoder_short_of_memory_gives_the_same_vectors(bundle, fail_above):
+    encoder = Encoder(bundle, device="cpu")
+    expected = encoder.encode(SEQUENCES)
+    fail_above(2)
+    found = encoder.encode(SEQUENCES)
+    for text in range(len(SEQUENCES)):
+        assert np.abs(found.vectors_of(0, text) - expected.vectors_of(0, text)).max() <= 1e-6
+
+
+@pytest.mark.parametrize(
+    "message", [NO_MEMORY, "CUDNN failure 4: out of memory ; GPU=0", "std::bad_alloc", "bad allocation"]
+)
+def test_a_single_text_that_does_not_fit_is_refused(bundle, fail_above, message):
+    model = Encoder(bundle, device="cpu")
+    fail_above(0, message)
+    with pytest.raises(OutOfMemoryError, match="CPUExecutionProvider has too little memory for a text of 4 tokens"):
+        run(model)
+
+
+def test_too_little_memory_is_a_memory_error_too(bundle, fail_above):
+    model = Encoder(bundle, device="cpu")
+    fail_above(0)
+    with pytest.raises(MemoryError) as caught:
+        model.run_batch(INPUT_IDS[:1], MASK[:1], np.empty((1, 1, 4, 32), dtype=np.float32))
+    assert isinstance(caught.value, EncodingError)
+
+
+def test_any_other_failure_is_told_at_once(bundle, fail_above):
+    model = Encoder(bundle, device="cpu", num_threads=1)
+    sessions = fail_above(3, "Gather: index 7 is out of bounds")
+    with pytest.raises(
+        EncodingError, match=r"CPUExecutionProvider failed on a batch of shape \(5, 4\): Gather"
+    ) as caught:
+        run(model)
+    assert not isinstance(caught.value, OutOfMemoryError)
+    assert sizes(sessions) == [5]
+
+
+def test_vectors_of_another_shape_are_refused(bundle):
+    model = Encoder(bundle, device="cpu")
+    with pytest.raises(EncodingError, match=r"failed on a batch of shape \(5, 4\).*shape"):
+        model.run_batch(INPUT_IDS, MASK, np.empty((1, 5, 3, 32), dtype=np.float32))
+
+
+def test_a_run_on_all_threads_gives_the_same_vectors(bundle):
+    together = run(Encoder(bundle, device="cpu", num_threads=8))
+    latency = run(Encoder(bundle, device="cpu", num_threads=8, optimize_for="latency"))
+    assert np.abs(together - latency)[:, IS_TOKEN].max() <= 1e-6
+
+
+def test_as_many_runs_go_concurrency_as_there_are_threads(bundle):
+    assert Encoder(bundle, device="cpu", num_threads=3).session.concurrency == 3
+
+
+def test_on_cuda_runs_are_padded_to_full_matrix_units(bundle, monkeypatch):
+    monkeypatch.setattr(
+        f"{SESSIONS}.choose_providers",
+        lambda device: [replace(CPU, length_multiple=8)],
+    )
+    shapes = []
+    original = Encoder.run_batch
+
+    def run_and_record(self, input_ids, mask, vectors):
+        shapes.append(input_ids.shape)
+        original(self, input_ids, mask, vectors)
+
+    monkeypatch.setattr(Encoder, "run_batch", run_and_record)
+    padded = Encoder(bundle).encode(SEQUENCES)
+    assert {tokens % 8 for _, tokens in shapes} == {0}
+    monkeypatch.undo()
+    exact = Encoder(bundle, device="cpu").encode(SEQUENCES)
+    for text in range(len(SEQUENCES)):
+        assert np.abs(padded.vectors_of(0, text) - exact.vectors_of(0, text)).max() < 1e-5

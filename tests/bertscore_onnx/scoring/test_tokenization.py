@@ -7,7 +7,6 @@ import pytest
 from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
 from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
-from bertscore_onnx.scoring.tokenization import DocumentCounter
 from tests.support.scores import REFERENCES
 
 
@@ -25,10 +24,10 @@ def test_an_empty_text_is_a_document(tiny_bundle):
 
 
 def test_texts_are_read_a_few_at_a_time(tiny_bundle):
-    counter, read = DocumentCounter(tiny_bundle), []
+    read = []
     texts = (read.append(number) or "the cat" for number in itertools.count())
     with pytest.raises(InputError, match=r"texts\[\d+\] is NoneType"):
-        counter.count(itertools.chain(itertools.islice(texts, 3 * PAIRS_AT_ONCE), [None], texts))
+        count_documents(itertools.chain(itertools.islice(texts, 3 * PAIRS_AT_ONCE), [None], texts), tiny_bundle)
     assert len(read) == 3 * PAIRS_AT_ONCE
 
 
