@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from benchmarks.settings import Settings
 from bertscore_onnx.evaluation.correlation import tie_calibrated_accuracy
 from bertscore_onnx.evaluation.metric_tests import perm_both
 from bertscore_onnx.evaluation.metrics import corpus_metric
-from bertscore_onnx.evaluation.significance import paired_bootstrap
+from bertscore_onnx.evaluation.significance import CorpusScores, paired_bootstrap
 from harness.results import Case, Goal, Timing, figure, ratio
 
 SEGMENTS = 3000
@@ -46,7 +47,8 @@ def judging(settings: Settings) -> Case:
 
 def p_of_ours(systems: list[list[str]], references: list[str]) -> list[float]:
     """Compare all systems with the first by the paired bootstrap of BLEU."""
-    p: list[float] = paired_bootstrap(corpus_metric("bleu", systems, references).corpus).p.tolist()
+    corpus = cast("CorpusScores", corpus_metric("bleu", systems, references).corpus)
+    p: list[float] = paired_bootstrap(corpus).p.tolist()
     return p
 
 
