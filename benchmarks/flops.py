@@ -1,22 +1,18 @@
-"""Floating-point operations: how many a model takes, by formula, and how many a second this machine reaches.
-
-A multiplication and an addition are two.
-"""
+"""Floating-point operations: of a model, by formula, and per second of this machine; a multiply-add counts as two."""
 
 import json
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from harness.child import call_in_child
 from harness.models import Model
+from harness.processes import call_in_child
 
-PRODUCT_SECONDS = 600.0
-"""How long measuring the products may take."""
+PRODUCT_SECONDS = 600.0  # the time limit
 
 
 def model_flops(model: Model, texts: list[str]) -> float:
-    """Return the operations that encoding texts takes, each distinct one once."""
+    """Return the operations of encoding texts, each distinct text once."""
     config = json.loads((model.folder / "config.json").read_text(encoding="utf-8"))
     return encode_flops(
         model.token_counts(list(dict.fromkeys(texts))),
@@ -27,22 +23,18 @@ def model_flops(model: Model, texts: list[str]) -> float:
 
 
 def encode_flops(lengths: Iterable[int], *, layers: int, hidden: int, intermediate: int) -> float:
-    """Return the operations that encoding texts takes, without padding, embeddings, norms and activations.
+    """Return the operations of encoding texts of these lengths, without padding, embeddings, norms and activations.
 
     In each layer a token passes four projections (hidden × hidden) and two of the feed-forward block
-    (hidden × intermediate), and meets every token of its text twice (scores and weighted sum), 2·hidden operations
-    each time.
-
-    Args:
-        lengths: the tokens of each text.
-        layers, hidden, intermediate: the sizes of the model.
+    (hidden × intermediate), and meets every token of its text twice (scores and weighted sum), with 2·hidden
+    operations each time.
     """
     projections = 2 * (4 * hidden**2 + 2 * hidden * intermediate)
     return float(sum(layers * length * (projections + 4 * length * hidden) for length in lengths))
 
 
 def product_rate(device: str, dtype: str, sizes: list[int]) -> float:
-    """Measure, in a process of its own, how many operations a second a product of square matrices reaches at best."""
+    """Measure in a process of its own the most operations per second of a product of square matrices."""
     rate: float = call_in_child(_product_rate, device, dtype, sizes, limit=PRODUCT_SECONDS)
     return rate
 

@@ -1,21 +1,20 @@
 """Measures this library against bert-score on CUDA: `python -m benchmarks.gpu` (`make bench-gpu`).
 
-Needs the extra `gpu`, bert-score and a PyTorch with CUDA in one environment. Without the export's packages give a
-ready-made bundle: `--bundle roberta-large-fp16=PATH`, and the folder of the same weights: `--roberta-large PATH`.
+Needs the extra `gpu`, bert-score and a PyTorch with CUDA in one environment. If the packages of the export are missing,
+give a bundle, `--bundle roberta-large-fp16=PATH`, and the folder of the same weights, `--roberta-large PATH`.
 """
 
 import argparse
 from collections.abc import Sequence
 
-from benchmarks.cases.on_gpu import on_gpu
 from benchmarks.flops import product_rate
 from benchmarks.run import run_cases
-from benchmarks.settings import Settings, add_options, shared_settings
+from benchmarks.settings import Settings, add_options
+from benchmarks.throughput import on_gpu
 
 PRODUCT_SIZE = 8192
 SHARE_GOAL = 40
-REHEARSAL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
-"""The sizes of the model on the CPU, where only the procedure can be tried."""
+REHEARSAL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}  # on the CPU
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -26,13 +25,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     rehearsal = chosen.device == "cpu"
     facts = {} if rehearsal else gpu_facts(chosen.device)
-    settings = Settings(**shared_settings(chosen), device=chosen.device, roberta_sizes=REHEARSAL if rehearsal else None)
+    settings = Settings(**vars(chosen), roberta_sizes=REHEARSAL if rehearsal else None)
     dtype, size = ("float32", 256) if rehearsal else ("float16", PRODUCT_SIZE)
     run_cases([on_gpu], settings, "gpu", lambda: product_rate(chosen.device, dtype, [size]), SHARE_GOAL, facts)
 
 
 def gpu_facts(device: str) -> dict[str, str]:
-    """Name the GPU, or end with a message unless both PyTorch and ONNX Runtime can use CUDA here."""
+    """Return the name of the GPU; end with a message if PyTorch or ONNX Runtime cannot use CUDA here."""
     import onnxruntime
     import torch
 

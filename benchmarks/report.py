@@ -1,16 +1,21 @@
-"""Shows a report on the terminal, and writes its tables in Markdown."""
+"""A report in Markdown and as a chart; `python -m benchmarks.report REPORT ...` writes it into docs/performance.md."""
 
 import statistics
+import sys
+from pathlib import Path
+from typing import Any
 
-from harness.markdown import Row, preamble, table
-from harness.results import Case, Figure, Report, Timing
+from harness.processes import ROOT
+from harness.results import Case, Curve, Figure, Report, Row, Timing, preamble, table, write_figures
 
 TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
+WIDTH, HEIGHT = 10.0, 2.2  # of a panel of the chart, in inches
+DOCUMENT = ROOT / "docs" / "performance.md"
 
 
 def as_markdown(report: Report) -> str:
-    """Return the machine and a section for each case."""
+    """Return the machine, the goals, and a section for each case."""
     parts = [preamble(report)]
     if report.peak_rates:
         slowest, fastest = _scaled(min(report.peak_rates)), _scaled(max(report.peak_rates))
@@ -22,15 +27,15 @@ def as_markdown(report: Report) -> str:
 
 def goals_as_markdown(report: Report) -> str:
     """Return one table of all figures that have a goal."""
-    rows = [(case.letter, *_figure_row(one)) for case in report.cases for one in case.figures if one.goal]
+    rows = [(case.letter, *_figure_row(figure)) for case in report.cases for figure in case.figures if figure.goal]
     return table(("case", *FIGURES), rows)
 
 
 def case_as_markdown(case: Case) -> str:
     """Return the heading, the tables and the notes of a case."""
     parts = [f"### ({case.letter}) {case.title}", case.note]
-    parts.append(table(TIMINGS, [_timing_row(one) for one in case.timings]))
-    parts.append(table(FIGURES, [_figure_row(one) for one in case.figures]))
+    parts.append(table(TIMINGS, [_timing_row(timing) for timing in case.timings]))
+    parts.append(table(FIGURES, [_figure_row(figure) for figure in case.figures]))
     if case.stages:
         shares = ", ".join(f"{stage} {100 * share:.1f} %" for stage, share in case.stages.items())
         parts.append(f"Where our time goes: {shares}.")
@@ -39,28 +44,30 @@ def case_as_markdown(case: Case) -> str:
     for curve in case.curves:
         rows = [(f"{along:g}", f"{rate:,.0f}") for along, rate in curve.points]
         parts.append(table((curve.along, "pairs/s"), rows))
-    parts += [f"Not measured: {one.label} ({one.reason})." for one in case.skipped]
+    parts += [f"Not measured: {skipped.label} ({skipped.reason})." for skipped in case.skipped]
     return "\n\n".join(part for part in parts if part)
 
 
-def _timing_row(one: Timing) -> Row:
+def _timing_row(timing: Timing) -> Row:
     return (
-        one.label,
-        _seconds(statistics.median(one.seconds)),
-        f"{_seconds(min(one.seconds))} to {_seconds(max(one.seconds))}",
-        "-" if one.rate is None else f"{one.rate:,.0f}",
-        "-" if one.peak_memory_mb is None else f"{one.peak_memory_mb:,.0f} MB",
-        "-" if one.score_difference is None else f"{one.score_difference:.1e}",
+        timing.label,
+        _seconds(statistics.median(timing.seconds)),
+        f"{_seconds(min(timing.seconds))} to {_seconds(max(timing.seconds))}",
+        "-" if timing.rate is None else f"{timing.rate:,.0f}",
+        "-" if timing.peak_memory_mb is None else f"{timing.peak_memory_mb:,.0f} MB",
+        "-" if timing.score_difference is None else f"{timing.score_difference:.1e}",
     )
 
 
-def _figure_row(one: Figure) -> Row:
+def _figure_row(figure: Figure) -> Row:
     goal = "-"
-    if one.goal is not None:
-        goal = f"{'at most' if one.goal.at_most else 'at least'} {_value(one.goal.bound, one.unit)}"
-    spread = "-" if one.low == one.high else f"{_value(one.low, one.unit)} to {_value(one.high, one.unit)}"
-    met = {None: "-", True: "yes", False: "no"}[one.met]
-    return one.name, _value(one.median, one.unit), spread, goal, met
+    if figure.goal is not None:
+        goal = f"{'at most' if figure.goal.at_most else 'at least'} {_value(figure.goal.bound, figure.unit)}"
+    spread = (
+        "-" if figure.low == figure.high else f"{_value(figure.low, figure.unit)} to {_value(figure.high, figure.unit)}"
+    )
+    met = {None: "-", True: "yes", False: "no"}[figure.met]
+    return figure.name, _value(figure.median, figure.unit), spread, goal, met
 
 
 def _value(value: float, unit: str) -> str:
@@ -73,3 +80,58 @@ def _seconds(seconds: float) -> str:
 
 def _scaled(rate: float) -> str:
     return f"{rate / 1e12:.1f} TFLOP/s" if rate >= 1e12 else f"{rate / 1e9:.1f} GFLOP/s"
+
+
+def draw(report: Report, path: Path) -> None:
+    """Write the chart of a report as a picture: bars for each case with timings, a line for each curve."""
+    import matplotlib as mpl  # here, so that a report can be read without it
+
+    mpl.use("Agg")  # no screen is needed
+    from matplotlib import pyplot as plt
+
+    panels: list[tuple[Case, Curve | None]] = [(case, None) for case in report.cases if case.timings]
+    panels += [(case, curve) for case in report.cases for curve in case.curves]
+    if not panels:
+        return
+    picture, axes = plt.subplots(
+        len(panels), squeeze=False, figsize=(WIDTH, HEIGHT * len(panels)), layout="constrained"
+    )
+    for (case, curve), axis in zip(panels, axes[:, 0], strict=True):
+        if curve is None:
+            _draw_bars(case, axis)
+        else:
+            _draw_line(case, curve, axis)
+    picture.suptitle(f"{report.machine.get('processor', '')}, {report.made}")
+    picture.savefig(path, dpi=120)
+    plt.close(picture)
+
+
+def _draw_bars(case: Case, axis: Any) -> None:
+    medians = [statistics.median(timing.seconds) for timing in case.timings]
+    spread = [
+        [median - min(timing.seconds) for median, timing in zip(medians, case.timings, strict=True)],
+        [max(timing.seconds) - median for median, timing in zip(medians, case.timings, strict=True)],
+    ]
+    colours = ["tab:orange" if timing.label.startswith("bert-score") else "tab:blue" for timing in case.timings]
+    axis.barh([timing.label for timing in case.timings], medians, xerr=spread, color=colours, capsize=3)
+    axis.invert_yaxis()
+    axis.set_title(f"({case.letter}) {case.title}", fontsize="medium")
+    axis.set_xlabel("seconds, median and spread of the rounds")
+
+
+def _draw_line(case: Case, curve: Curve, axis: Any) -> None:
+    along, rates = zip(*curve.points, strict=True)
+    axis.plot(along, rates, marker="o")
+    axis.set_xscale("log")
+    axis.set_xticks(along, labels=[f"{value:g}" for value in along])
+    axis.minorticks_off()
+    axis.set_ylim(bottom=0)
+    axis.set_title(case.title, fontsize="medium")
+    axis.set_xlabel(curve.along)
+    axis.set_ylabel("pairs/s")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        raise SystemExit(__doc__)
+    write_figures(DOCUMENT, [Path(path) for path in sys.argv[1:]], as_markdown)

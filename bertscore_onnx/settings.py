@@ -14,6 +14,7 @@ from bertscore_onnx.text.tokenizer import LongText
 class TokenizerSettings(TypedDict, total=False):
     """The settings of `BERTScorer` that say which bundle, and where texts are cut."""
 
+    model_type: str | PathLike[str] | None
     num_layers: int | None
     lang: str | None
     use_fast_tokenizer: bool | None
@@ -49,7 +50,7 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
         InputTypeError: there is no such setting.
         InputError: idf weights would come from the references of each batch.
     """
-    known = get_type_hints(kind)
+    known = [name for name in get_type_hints(kind) if name != "model_type"]
     for name in settings:
         if name not in known:
             raise InputTypeError(f"There is no setting {name!r}; expected some of {', '.join(known)}.")

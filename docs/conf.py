@@ -23,7 +23,7 @@ extensions = [
 ]
 exclude_patterns = ["extensions"]
 
-myst_heading_anchors = 4  # GitHub's, which links between documents use
+myst_heading_anchors = 4  # as on GitHub: links between documents use these anchors
 
 autoclass_content = "both"
 autodoc_member_order = "bysource"
@@ -34,13 +34,13 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 python_display_short_literal_types = True
 
-# The site is built offline, without other projects' indexes; of this one, what is not public has no entry.
+# The site is built offline, without other projects' indexes, and private names of this one have no entry.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|concurrent|numpy|os|pathlib|types|typing)\..*"),
     ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|serving|settings|tables|text)\..*"),
     ("py:class", r"(pyarrow\..*|DataFrame|Dataset|Tensor)"),
     ("py:class", r"bertscore_onnx\.(scorer\.TextScorer|similarity\.matches\.PairScorer)"),
-    ("py:class", "TableFormat"),  # its values are said where it is taken
+    ("py:class", "TableFormat"),  # documented at the arguments of this type
 ]
 
 html_theme = "furo"

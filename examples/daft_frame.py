@@ -1,13 +1,13 @@
-"""Adds scores to a frame of Daft, some batches of rows at a time.
+"""Adds scores to a Daft frame, batch by batch.
 
     pip install daft 'bertscore-onnx[cpu]'
     python daft_frame.py BUNDLE 'TABLE/*.parquet' SCORED
 
-The table has the columns `candidate` and `reference`, with one reference a row or a list of them; it gets `precision`,
-`recall`, `f1` and `best_reference`, the position of the reference with the best F. The rows are scored by
-`max_concurrency` processes, each of which loads the model and takes all CPUs. On a cluster, with
-`daft.set_runner_ray()`, let there be one for each machine, and give `daft.cls` its CPUs as `cpus`, `ScoreBatch` as
-`nthreads`.
+The table has the columns `candidate` and `reference`, with one reference per row or a list of them. It gets the columns
+`precision`, `recall`, `f1` and `best_reference`, the position of the reference with the best F. The rows are
+scored by `max_concurrency` processes, each of which loads the model and uses all CPUs. On a cluster, with
+`daft.set_runner_ray()`, use one process per machine, and pass the number of its CPUs to `daft.cls` as `cpus` and to
+`ScoreBatch` as `nthreads`.
 """
 
 import sys
@@ -25,12 +25,12 @@ class Scorer:
     """Scores batches of rows."""
 
     def __init__(self, bundle: str) -> None:
-        """Take what to score with."""
+        """Create a scorer."""
         self.score_batch = ScoreBatch(bundle)
 
     @daft.method.batch(return_dtype=SCORES, unnest=True, batch_size=1024)
     def scores(self, candidate: daft.Series, reference: daft.Series) -> pa.Array:
-        """Score a batch; `unnest` makes columns of the scores."""
+        """Score a batch; `unnest` turns the scores into columns."""
         texts = pa.table({"candidate": candidate.to_arrow(), "reference": reference.to_arrow()})
         return self.score_batch(texts).drop_columns(texts.column_names).to_struct_array().combine_chunks()
 

@@ -1,13 +1,13 @@
-"""Adds scores to a frame of Dask, partition by partition.
+"""Adds scores to a Dask frame, partition by partition.
 
     pip install 'dask[dataframe,distributed]' 'bertscore-onnx[cpu]'
     python dask_frame.py BUNDLE 'TABLE/*.parquet' SCORED
 
-The table has the columns `candidate` and `reference`, with one reference a row or a list of them; it gets `precision`,
-`recall`, `f1` and `best_reference`, the position of the reference with the best F. Without a cluster Dask computes in
-threads, which share one scorer. On a cluster (`with dask.distributed.Client(…)` around the last line) each worker
-process loads the model. Workers set OMP_NUM_THREADS to 1: let each have one thread of Dask's
-(`threads_per_worker=1`), and give `ScoreBatch` the CPUs of a worker as `nthreads`.
+The table has the columns `candidate` and `reference`, with one reference per row or a list of them. It gets the columns
+`precision`, `recall`, `f1` and `best_reference`, the position of the reference with the best F. Without a cluster
+Dask computes in threads, which share one scorer. On a cluster (`with dask.distributed.Client(…)` around the last line)
+each worker process loads the model. Workers set OMP_NUM_THREADS to 1: give each of them one Dask thread
+(`threads_per_worker=1`), and pass the number of a worker's CPUs to `ScoreBatch` as `nthreads`.
 """
 
 import sys
@@ -20,11 +20,11 @@ SCORES = {"precision": "float32", "recall": "float32", "f1": "float32", "best_re
 
 
 def with_scores(frame: dd.DataFrame, score_batch: ScoreBatch) -> dd.DataFrame:
-    """Return the frame with four more columns, which are computed when it is computed or written."""
+    """Return the frame with four more columns, which are computed lazily."""
     return frame.map_partitions(score_batch, meta={**frame.dtypes, **SCORES})
 
 
 if __name__ == "__main__":
     bundle, table, scored = sys.argv[1:]
-    frame = dd.read_parquet(table, dtype_backend="pyarrow")  # it knows lists, which a column of objects may not hold
+    frame = dd.read_parquet(table, dtype_backend="pyarrow")  # pyarrow columns can hold lists
     with_scores(frame, ScoreBatch(bundle)).to_parquet(scored)

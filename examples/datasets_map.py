@@ -1,14 +1,15 @@
-"""Adds scores to a dataset of the package `datasets`.
+"""Adds scores to a Hugging Face dataset.
 
     pip install datasets 'bertscore-onnx[cpu]'
     python datasets_map.py BUNDLE TABLE.jsonl SCORED.jsonl
 
-The table has the columns `candidate` and `reference`, with one reference a row or a list of them; it gets `precision`,
-`recall`, `f1` and `best_reference`, the position of the reference with the best F. One process scores, on all CPUs.
-With `map(…, num_proc=n)` each of n loads the model: give `ScoreBatch` the CPUs divided by n as `nthreads`.
+The table has the columns `candidate` and `reference`, with one reference per row or a list of them. It gets the columns
+`precision`, `recall`, `f1` and `best_reference`, the position of the reference with the best F. One process
+scores, on all CPUs. With `map(…, num_proc=n)` each of n processes loads the model: pass the number of CPUs divided by n
+to `ScoreBatch` as `nthreads`.
 
-`datasets` keeps scores in its cache and finds them there by the settings of the `ScoreBatch`. It does not see that
-another bundle was put into the same path: then say `load_from_cache_file=False`.
+`datasets` caches scores under the settings of the `ScoreBatch`. It does not notice if the bundle at that path was
+replaced: pass `load_from_cache_file=False` in that case.
 """
 
 import sys

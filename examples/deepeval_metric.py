@@ -3,8 +3,8 @@
     pip install deepeval 'bertscore-onnx[cpu]'
     python deepeval_metric.py BUNDLE
 
-In tests of your own: `assert_test(test_case, [BERTScoreMetric(scorer, threshold=0.8)])`. Make one scorer for all:
-deepeval copies a metric for each test case, and the copies share it.
+In your own tests: `assert_test(test_case, [BERTScoreMetric(scorer, threshold=0.8)])`. Create one scorer for all:
+deepeval copies a metric for each test case, and the copies share the scorer.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from bertscore_onnx import BERTScorer
 
 
 class BERTScoreMetric(BaseMetric):
-    """F, with P and R in `score_breakdown`; it asks no model for a verdict."""
+    """F, with P and R in `score_breakdown`; no LLM is called."""
 
     __name__ = "BERTScore"
 
@@ -34,7 +34,7 @@ class BERTScoreMetric(BaseMetric):
         return self.score
 
     async def a_measure(self, test_case: LLMTestCase, *args: object, **kwargs: object) -> float:
-        """Score in a thread, so that other test cases go on."""
+        """Score in a thread, so that other test cases can run."""
         return await asyncio.to_thread(self.measure, test_case)
 
 

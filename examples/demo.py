@@ -1,4 +1,4 @@
-"""Scores a few pairs with a bundle, whose path it is run with, and prints them with their P, R and F."""
+"""Scores a few pairs with a bundle and prints them with their P, R and F: `python demo.py BUNDLE`."""
 
 import sys
 
@@ -10,7 +10,7 @@ PAIRS = [
     ("The concert was cancelled at the last minute.", "At the very last moment they called the concert off."),
     ("It is freezing today.", "The stock market closed higher on Friday."),
 ]
-"""Each a candidate and its reference."""
+"""Candidates, each with its reference."""
 
 
 def main() -> None:

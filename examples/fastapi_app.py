@@ -17,7 +17,7 @@ from bertscore_onnx.serving import MicroBatcher
 
 
 class Texts(BaseModel):
-    """What is to be scored."""
+    """The body of a request."""
 
     candidates: list[str]
     references: list[str | list[str]]
@@ -25,7 +25,7 @@ class Texts(BaseModel):
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Load the model before the first request, and answer the last one before it goes."""
+    """Load the model before the first request, and finish the last one before shutdown."""
     with BERTScorer(os.environ["BERTSCORE_BUNDLE"]) as scorer, MicroBatcher(scorer) as batcher:
         app.state.batcher = batcher
         yield
@@ -37,13 +37,13 @@ app = FastAPI(lifespan=lifespan)
 
 @app.exception_handler(RequestValidationError)
 async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
-    """Say what is wrong with a body without repeating it: what stands there may be no JSON, such as NaN."""
+    """Describe the errors of a body without repeating their input, which may not be valid JSON, such as NaN."""
     return JSONResponse({"detail": [{"loc": one["loc"], "msg": one["msg"]} for one in error.errors()]}, 422)
 
 
 @app.post("/score")
 async def score(texts: Texts, request: Request) -> dict[str, list[float]]:
-    """Score; a client that goes away cancels its request where the server cancels its task."""
+    """Score a body; if the server cancels this task because the client disconnected, the request is cancelled."""
     try:
         scores = await request.app.state.batcher.score(texts.candidates, texts.references)
     except InputError as error:
@@ -59,6 +59,6 @@ async def score(texts: Texts, request: Request) -> dict[str, list[float]]:
 
 @app.get("/ready")
 async def ready(request: Request) -> None:
-    """Say whether requests should be sent here."""
+    """Return 200 if this process can score, else 503."""
     if not request.app.state.batcher.ready:
         raise HTTPException(503, "not ready")

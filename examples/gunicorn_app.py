@@ -1,6 +1,6 @@
 """A WSGI application that scores, one model and one batcher in each process of gunicorn.
 
-Run it without `--preload`, so that each process loads this module after it was forked:
+Run it without `--preload`, so that each process loads this module after the fork:
 `BERTSCORE_BUNDLE=path/to/bundle gunicorn --worker-class gthread --threads 16 gunicorn_app:application`.
 """
 
@@ -18,7 +18,7 @@ batcher = MicroBatcher(BERTScorer(os.environ["BERTSCORE_BUNDLE"]))  # closes its
 
 
 class NotTextsError(Exception):
-    """The body is not what this application takes."""
+    """The body is not an object with candidates and references."""
 
 
 STATUS: dict[type[Exception], str] = {

@@ -1,6 +1,6 @@
 """BERTScore as an evaluator of langsmith: F of a run's output against that of its example.
 
-Install it with `pip install langsmith 'bertscore-onnx[cpu]'`, copy this file, and give the evaluator to langsmith's
+Install it with `pip install langsmith 'bertscore-onnx[cpu]'`, copy this file, and pass the evaluator to langsmith's
 `evaluate(my_system, data="my dataset", evaluators=[bertscore(BERTScorer("path/to/bundle"))])`.
 """
 
@@ -11,9 +11,9 @@ from bertscore_onnx import BERTScorer
 
 
 def bertscore(scorer: BERTScorer, key: str = "answer") -> Callable[..., dict[str, Any]]:
-    """Return the evaluator; `key` is that of the text in the outputs of runs and examples.
+    """Return the evaluator; `key` names the text in the outputs of runs and examples.
 
-    The example may have a list of references there, of which the best counts.
+    An example may have a list of references there; the best one counts.
     """
 
     def bertscore_f(outputs: dict[str, Any], reference_outputs: dict[str, Any]) -> dict[str, Any]:

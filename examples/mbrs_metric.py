@@ -1,7 +1,7 @@
-"""BERTScore as a metric of mbrs, for minimum Bayes risk decoding: the candidate most like all the others.
+"""BERTScore as a metric of mbrs, for minimum Bayes risk decoding: the candidate most similar to all the others.
 
     pip install mbrs 'setuptools<81' 'bertscore-onnx[cpu]'    # mbrs 0.1.8 imports pkg_resources, and PyTorch
-    python mbrs_metric.py BUNDLE HYPOTHESES.txt               # one a line; prints the best
+    python mbrs_metric.py BUNDLE HYPOTHESES.txt               # one per line; prints the best
 
 Every text is encoded once, and all pairs of texts are matched in one call.
 """

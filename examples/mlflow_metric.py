@@ -3,7 +3,7 @@
     pip install mlflow 'bertscore-onnx[cpu]'
     python mlflow_metric.py BUNDLE TABLE.json
 
-The table, one that pandas can read, has the columns `prediction` and `target`; a target may be a list of references.
+The table is JSON as pandas reads it, with the columns `prediction` and `target`; a target may be a list of references.
 """
 
 import sys

@@ -1,12 +1,12 @@
-"""Adds scores to a pandas frame, some rows at a time.
+"""Adds scores to a pandas frame, chunk by chunk.
 
     pip install pandas 'bertscore-onnx[cpu]'
     python pandas_frame.py BUNDLE TABLE.jsonl > SCORED.jsonl
 
-The table has the columns `candidate` and `reference`, with one reference a row or a list of them; it gets `precision`,
-`recall`, `f1` and `best_reference`, the position of the reference with the best F. A frame that is in memory already
-is scored by `ScoreBatch(bundle)(frame)`. With `errors="null"` a row that has a null, or anything but texts, gets nulls
-and a reason in the column `error`; without it such a row is an error.
+The table has the columns `candidate` and `reference`, with one reference per row or a list of them. It gets the columns
+`precision`, `recall`, `f1` and `best_reference`, the position of the reference with the best F. If the frame is
+already in memory, `ScoreBatch(bundle)(frame)` scores it. With `errors="null"` a row with a null, or with anything but
+texts, gets nulls and a reason in the column `error`; otherwise such a row raises an error.
 """
 
 import sys

@@ -3,8 +3,8 @@
     pip install polars 'bertscore-onnx[cpu]'
     python polars_frame.py BUNDLE TABLE.parquet SCORED.parquet
 
-The table has the columns `candidate` and `reference`; a cell of `reference` may hold a list of references. It is read,
-scored and written in batches, so that a table larger than the memory can be scored.
+The table has the columns `candidate` and `reference`; a cell of `reference` may hold a list of references. The
+table is read, scored and written in batches, so it may be larger than the memory.
 """
 
 import sys
@@ -17,7 +17,7 @@ from bertscore_onnx import BERTScorer
 def with_scores(
     frame: pl.LazyFrame, scorer: BERTScorer, candidate: str = "candidate", reference: str = "reference"
 ) -> pl.LazyFrame:
-    """Return the frame with three more columns, which are computed when it is collected or written."""
+    """Return the frame with three more columns, which are computed lazily."""
 
     def add_scores(batch: pl.DataFrame) -> pl.DataFrame:
         return batch.with_columns(**scorer.score(batch[candidate], batch[reference])._asdict())

@@ -1,9 +1,10 @@
 """BERTScore as a metric of ragas: F of a response against its reference, or against the best of several.
 
-    pip install ragas 'langchain-community<0.4' 'bertscore-onnx[cpu]'    # ragas 0.4.3 cannot import a newer one
+    pip install ragas 'langchain-community<0.4' 'bertscore-onnx[cpu]'    # ragas 0.4.3 fails with newer ones
     python ragas_metric.py BUNDLE SAMPLES.json
 
-The samples are a list of objects with `response` and `reference`. In an experiment of ragas: `await metric.ascore(…)`.
+The samples are a list of objects with `response` and `reference`. In a ragas experiment, call
+`await metric.ascore(…)`.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""Scores from a thread pool: each thread hands in one pair at a time, and they are scored together.
+"""Scores from a thread pool: each thread submits one pair at a time, and the pairs are scored together.
 
-Run as a script with the path of a bundle, this scores the texts beside it.
+Run as a script with the path of a bundle, this scores the example texts in this folder.
 """
 
 import sys

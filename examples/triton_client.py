@@ -1,9 +1,9 @@
-"""Scores the lines of two files by a model that `triton_repository.py` laid out and a Triton server runs.
+"""Scores the lines of two files on a Triton server, with a model that `triton_repository.py` wrote.
 
     pip install 'tritonclient[grpc]' bertscore-onnx
     python triton_client.py BUNDLE candidates.txt references.txt [--url localhost:8001] [--name bertscore] [--lang en]
 
-The bundle is the one that is served; of it the tokenizer is used here, since the server takes token ids. Prints P, R
+BUNDLE is the bundle that the server runs; the client uses its tokenizer, since the server takes token ids. Prints P, R
 and F of each line, raw, or rescaled with the bundle's baseline of a language.
 """
 
@@ -27,27 +27,27 @@ from bertscore_onnx.matching.weights import Rescaling, choose_rescaling
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 WIDTH = 8
-"""Both sides are padded to one width, a multiple of this or the longest: Triton batches requests of equal shapes."""
+"""Both sides are padded to a multiple of this width, or to the maximum: Triton batches requests of equal shapes."""
 
 MAX_REQUESTS = 4
-"""The most requests on their way at a time."""
+"""The most requests in flight at a time."""
 
 TIMEOUT = 300
-"""Seconds that a request may take."""
+"""Timeout of a request in seconds."""
 
 LINES = 4096
-"""How many lines of each file are read at a time."""
+"""The number of lines read from each file at a time."""
 
 
 class TritonScorer:
-    """Scores pairs of texts by a model of a Triton server."""
+    """Scores pairs of texts with a model on a Triton server."""
 
     def __init__(self, client: InferenceServerClient, name: str, bundle: str, lang: str | None = None) -> None:
         """Load the tokenizer of a bundle.
 
         Args:
-            client: the server's.
-            name: the model's name there.
+            client: the client of the server.
+            name: the model's name on the server.
             bundle: the path of the bundle that is served, or the name of its model.
             lang: the language whose baseline rescales the scores; None for raw scores.
 
@@ -65,7 +65,7 @@ class TritonScorer:
         """Score each candidate with the reference beside it.
 
         Raises:
-            ValueError: the server's model was not made of the bundle.
+            ValueError: the server's model was made from another bundle.
             InferenceServerException: the server cannot be reached, has no such model or fails.
         """
         max_pairs = await self._max_pairs()
@@ -82,13 +82,13 @@ class TritonScorer:
         return self._rescaling.apply(Scores(*scores, np.zeros(len(widths), dtype=np.int64)))
 
     async def _max_pairs(self) -> int:
-        """Return how many pairs the server's model takes at a time."""
+        """Return how many pairs the server's model takes per request."""
         config = (await self._client.get_model_config(self._name, client_timeout=TIMEOUT)).config
         served, own = config.parameters["bertscore_bundle"].string_value, self._bundle.manifest.digest
         if served != own:
             raise ValueError(
-                f"The server's model {self._name} is made of the bundle {served[:12] or 'of no name'}, and "
-                f"{self._bundle.path} is {own[:12]}. Give the bundle that triton_repository.py was given."
+                f"The server's model {self._name} was made from the bundle {served[:12] or '(unknown)'}, but "
+                f"{self._bundle.path} is {own[:12]}. Pass the bundle that was passed to triton_repository.py."
             )
         return int(config.max_batch_size)
 
@@ -96,7 +96,7 @@ class TritonScorer:
         """Yield the pairs of each request, and the width that both of their sides are padded to.
 
         Args:
-            widths: the tokens of the longer side of each pair.
+            widths: the number of tokens on the longer side of each pair.
             max_pairs: the most pairs of a request.
         """
         rounded = [min(-(-width // WIDTH) * WIDTH, self._tokenize.max_length) for width in widths]
@@ -105,7 +105,7 @@ class TritonScorer:
                 yield width, pairs
 
     async def _infer(self, arrays: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        """Return P, R and F, each (pairs,), of the inputs of the scoring graph, in their order."""
+        """Return P, R and F, each (pairs,), for the inputs of the scoring graph in their order."""
         inputs = [
             InferInput(name, list(array.shape), "INT64") for name, array in zip(SCORING_INPUTS, arrays, strict=True)
         ]
@@ -116,7 +116,7 @@ class TritonScorer:
 
 
 def padded(sequences: Sequence[NDArray[np.int64]], width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ids of some texts, (texts, width), with 0 as padding, and their mask."""
+    """Return the ids of texts, (texts, width), padded with 0, and their mask."""
     mask = np.arange(width) < np.array([[len(ids)] for ids in sequences])
     ids = np.zeros(mask.shape, dtype=np.int64)
     ids[mask] = np.concatenate(sequences)
@@ -124,7 +124,7 @@ def padded(sequences: Sequence[NDArray[np.int64]], width: int) -> tuple[NDArray[
 
 
 async def print_scores(arguments: argparse.Namespace) -> None:
-    """Print P, R and F of each line of two files, as the server gives them."""
+    """Print P, R and F of each line of two files as the server returns them."""
     with (
         arguments.candidates.open(encoding="utf-8") as candidates,
         arguments.references.open(encoding="utf-8") as references,
@@ -142,13 +142,13 @@ async def print_scores(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Score what the command line names."""
-    parser = argparse.ArgumentParser(description="Score the lines of two files by a Triton server.")
+    """Score the files named on the command line."""
+    parser = argparse.ArgumentParser(description="Score the lines of two files on a Triton server.")
     parser.add_argument("bundle", help="the path of the bundle that is served, or its model's name")
-    parser.add_argument("candidates", type=Path, help="a file of candidates, one a line")
-    parser.add_argument("references", type=Path, help="a file of references, one a line")
-    parser.add_argument("--url", default="localhost:8001", help="the server's address for gRPC (default: %(default)s)")
-    parser.add_argument("--name", default="bertscore", help="the model's name there (default: %(default)s)")
+    parser.add_argument("candidates", type=Path, help="a file of candidates, one per line")
+    parser.add_argument("references", type=Path, help="a file of references, one per line")
+    parser.add_argument("--url", default="localhost:8001", help="the server's gRPC address (default: %(default)s)")
+    parser.add_argument("--name", default="bertscore", help="the model's name on the server (default: %(default)s)")
     parser.add_argument("--lang", help="rescale with the bundle's baseline of this language")
     try:
         asyncio.run(print_scores(parser.parse_args()))

@@ -1,14 +1,14 @@
-"""Lays a bundle out as a model repository of the Triton inference server, whose model answers P, R and F.
+"""Writes a bundle as a model repository of the Triton inference server, whose model returns P, R and F.
 
     bertscore-onnx export --model roberta-large --scoring-graph --output BUNDLE
     python triton_repository.py BUNDLE REPOSITORY [NAME] [--idf-counts counts.json]
     tritonserver --model-repository REPOSITORY
 
-Any bundle of one layer with a scoring graph will do. `triton_client.py` scores texts by the model with the tokenizer of
-any bundle; docs/any_language.md says what other clients send, and which bundles they can use.
+Any bundle of one layer with a scoring graph will do. `triton_client.py` scores texts with the model and the tokenizer
+of any such bundle; docs/any_language.md describes the inputs for other clients, and the bundles that they can use.
 
-Triton batches inputs by an axis of pairs. The weights of tokens have none, so no client can send them: they stand in
-the graph, uniform, or by the idf of documents that were counted before. Writing those takes the package onnx:
+Triton batches inputs along an axis of pairs. Token weights have no such axis, so clients cannot send them: they are
+part of the graph, either uniform or the idf of counted documents. Writing idf weights needs the package onnx:
 
     bertscore-onnx count-documents --model BUNDLE --ref references.txt --output counts.json
 """
@@ -27,10 +27,10 @@ from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of
 
 MAX_BATCH_SIZE = 64
-"""The most pairs in one run; each takes the memory of two texts."""
+"""The most pairs in one batch; each takes the memory of two texts."""
 
 MAX_QUEUE_DELAY = 2000
-"""Microseconds that a request waits for others of its shape."""
+"""How long a request waits for others of its shape, in microseconds."""
 
 CONFIG = """\
 name: "{name}"
@@ -56,29 +56,29 @@ def write_repository(
 
     Args:
         bundle: the path of a bundle of one layer with a scoring graph, or the name of its model.
-        repository: a folder, made where there is none.
+        repository: a folder, created if it does not exist.
         name: the model's name, which must be new in the repository.
-        idf_counts: a file of document counts, for weights by idf; None for uniform weights.
+        idf_counts: a file of document counts, for idf weights; None for uniform weights.
 
     Returns:
         The folder of the model.
 
     Raises:
         BertScoreOnnxError: the bundle or the file cannot be read, or the counts are of another tokenizer.
-        ValueError: the bundle or the name will not do, there is such a model already, or onnx is not installed.
+        ValueError: the bundle or the name is unsuitable, the model already exists, or onnx is not installed.
     """
     opened = resolve_bundle(bundle, all_layers=None)
     if opened.manifest.all_layers:
         raise ValueError(
-            f"{opened.path} gives the scores of all layers, and Triton wants pairs on the first axis. Export one layer."
+            f"{opened.path} scores all layers, but Triton needs pairs on the first axis. Export one layer."
         )
     if not opened.manifest.has_scoring_graph:
         raise ValueError(f"{opened.path} has no scoring graph. Export the model with --scoring-graph.")
     if not re.fullmatch(r"\w[\w.-]*", name, re.ASCII):
-        raise ValueError(f"The name is {name!r}; expected letters, digits, `_`, `-` and `.` alone.")
+        raise ValueError(f"The name is {name!r}; expected letters, digits, `_`, `-` and `.` only.")
     model = Path(repository) / name
     if model.exists():
-        raise ValueError(f"{model} is there already. Remove it, or choose another NAME.")
+        raise ValueError(f"{model} already exists. Remove it, or choose another NAME.")
     weights = _weights(opened, idf_counts)
     graph = opened.scoring_path.read_bytes() if idf_counts is None else _weighted(opened.scoring_path, weights)
     version = model / "1"
@@ -98,11 +98,11 @@ def _weights(opened: Bundle, idf_counts: str | Path | None) -> TokenWeights:
 
 
 def _weighted(graph: Path, weights: TokenWeights) -> bytes:
-    """Return a scoring graph that has these weights by itself."""
+    """Return a scoring graph with these weights built in."""
     try:
         import onnx
     except ModuleNotFoundError as error:
-        raise ValueError("To put weights by idf into a graph takes the package onnx: pip install onnx") from error
+        raise ValueError("Writing idf weights into a graph needs the package onnx: pip install onnx") from error
     model = onnx.load(graph, load_external_data=False)
     [uniform_weights] = [tensor for tensor in model.graph.initializer if tensor.name == WEIGHTS_INPUT]
     uniform_weights.CopyFrom(onnx.numpy_helper.from_array(weights.table, WEIGHTS_INPUT))
@@ -128,12 +128,12 @@ def _config(opened: Bundle, name: str, weights: TokenWeights) -> str:
 
 
 def main() -> None:
-    """Write what the command line names."""
-    parser = argparse.ArgumentParser(description="Lay a bundle out as a model repository of Triton.")
+    """Write the model named on the command line."""
+    parser = argparse.ArgumentParser(description="Write a bundle as a Triton model repository.")
     parser.add_argument("bundle", help="the path of a bundle with a scoring graph, or its model's name")
     parser.add_argument("repository", help="the folder of Triton's models")
     parser.add_argument("name", nargs="?", default="bertscore", help="the model's name (default: %(default)s)")
-    parser.add_argument("--idf-counts", metavar="FILE", help="weigh tokens by idf, from document counts")
+    parser.add_argument("--idf-counts", metavar="FILE", help="weight tokens by idf, from document counts")
     try:
         print(write_repository(**vars(parser.parse_args())))
     except (BertScoreOnnxError, ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The texts to score: from files, or made up; and longer, shorter and distinct ones made of them. All deterministic."""
+"""The texts to score: read from files or made up, and texts of given lengths made from them. All deterministic."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -14,39 +14,37 @@ music doctor garden winter morning children government language history company 
 early young old open strong quiet bright heavy simple different important national political found called began turned
 asked looked wrote learned moved carried offered reached remained walked answered
 """
-WORDS = _COMMON.split()
-"""Common words, roughly the commonest first."""
+WORDS = _COMMON.split()  # roughly the most common first
 
 _SYLLABLES = "ba ko ri ta mel son der vin gar lo pe shu nak tor el ami zon qui fra wy"
 SYLLABLES = _SYLLABLES.split()
-MEAN_LOG_LENGTH, SPREAD_LOG_LENGTH, LONGEST = 2.75, 0.55, 80
-"""Words a text: log-normal, with a median of 16 and a long tail."""
+MEAN_LOG_LENGTH, SPREAD_LOG_LENGTH, LONGEST = 2.75, 0.55, 80  # words per text: a median of 16, a long tail
 
 
 def read_pairs(candidates: Path, references: Path) -> tuple[list[str], list[str]]:
-    """Read two files of one text a line; line i of one belongs to line i of the other."""
+    """Read two files with one text per line; line i of one belongs to line i of the other."""
     sides = [path.read_text(encoding="utf-8").removesuffix("\n").split("\n") for path in (candidates, references)]
     if len(sides[0]) != len(sides[1]):
-        raise SystemExit(f"{candidates} has {len(sides[0])} lines, {references} has {len(sides[1])}. Give equal ones.")
+        raise SystemExit(f"{candidates} has {len(sides[0])} lines, {references} has {len(sides[1])}; expected as many.")
     return sides[0], sides[1]
 
 
 def synthetic_pairs(count: int) -> tuple[list[str], list[str]]:
-    """Make up references, and candidates that leave out or replace some of their words."""
-    draw = random.Random(0)  # noqa: S311 -- nothing secret
+    """Make up references, and candidates that omit or replace some of their words."""
+    draw = random.Random(0)
     references = [_synthetic_text(draw) for _ in range(count)]
     return [altered(text, draw) for text in references], references
 
 
 def altered(text: str, draw: random.Random) -> str:
-    """Leave out a tenth of the words of a text, and replace a fifth."""
+    """Omit a tenth of the words of a text and replace a fifth."""
     kept = [_synthetic_word(draw) if draw.random() < 0.2 else word for word in text.split() if draw.random() >= 0.1]
     return " ".join(kept) or text
 
 
 def distinct_pairs(count: int) -> Iterator[tuple[str, str]]:
-    """Make up pairs of texts of 3 to 12 words, no two texts alike, without keeping any."""
-    draw = random.Random(0)  # noqa: S311 -- nothing secret
+    """Yield pairs of made-up texts of 3 to 12 words, all of them different."""
+    draw = random.Random(0)
     for number in range(count):
         yield _numbered_text(2 * number, draw), _numbered_text(2 * number + 1, draw)
 
@@ -54,33 +52,30 @@ def distinct_pairs(count: int) -> Iterator[tuple[str, str]]:
 def of_lengths(
     texts: Sequence[str], lengths: Sequence[int], count_tokens: Callable[[list[str]], list[int]]
 ) -> list[str]:
-    """Join the words of texts, over and over, into texts that have as many tokens as asked for, or one less.
+    """Make texts with these numbers of tokens, or one less, from the words of other texts.
 
-    Args:
-        texts: where the words come from.
-        lengths: the tokens of each text to make, two special tokens included.
-        count_tokens: counts the tokens of texts, special tokens included.
+    `count_tokens` counts the tokens of texts; it and `lengths` include two special tokens.
     """
     words = [word for text in texts for word in text.split()]
     distinct = list(dict.fromkeys(words))
     sizes = {word: count - 2 for word, count in zip(distinct, count_tokens(distinct), strict=True)}
-    short = [word for word in words if 1 <= sizes[word] <= 2]  # so that every length can be met
+    short = [word for word in words if 1 <= sizes[word] <= 2]  # so that every length can be reached
     if not short:
-        raise SystemExit("The texts have no words of one or two tokens to make texts of given lengths from.")
+        raise SystemExit("The texts have no words of one or two tokens, which texts of given lengths are made from.")
     supply = cycle(short)
     made = []
     for length in lengths:
-        room, chosen = length - 2, []
-        while room >= 2:
+        left, chosen = length - 2, []
+        while left >= 2:
             word = next(supply)
             chosen.append(word)
-            room -= sizes[word]
+            left -= sizes[word]
         made.append(" ".join(chosen))
     return made
 
 
 def repeated(texts: Sequence[str], count: int, start: int = 0) -> list[str]:
-    """Return `count` texts from `start` on, going round."""
+    """Return `count` texts from `start` on, beginning again after the last."""
     return list(islice(cycle(texts), start, start + count))
 
 
@@ -92,11 +87,11 @@ def _synthetic_text(draw: random.Random) -> str:
 def _synthetic_word(draw: random.Random) -> str:
     if draw.random() < 0.1:
         return "".join(draw.choices(SYLLABLES, k=draw.randint(2, 3)))
-    return WORDS[int(len(WORDS) * draw.random() ** 2)]  # the commonest come oftenest
+    return WORDS[int(len(WORDS) * draw.random() ** 2)]  # common words come most often
 
 
 def _numbered_text(number: int, draw: random.Random) -> str:
-    """Write a number in words as digits, the least first, and fill up with other words."""
+    """Write a number with words as digits, the least significant first, and append other words."""
     digits: list[str] = []
     while number or len(digits) < 3:
         number, digit = divmod(number, len(WORDS))

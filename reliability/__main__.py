@@ -1,16 +1,14 @@
-"""Checks reliability: `python -m reliability` (`make reliability`); the exit status is 1 where a bound is broken."""
+"""Checks reliability: `python -m reliability` (`make reliability`); the exit status is 1 if a bound is broken."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.checkout import ROOT
 from harness.models import Models
+from harness.processes import ROOT
 from harness.texts import synthetic_pairs
-from reliability.cases import CASES
-from reliability.run import run_cases
-from reliability.settings import Settings
-from reliability.sizes import LONG, SHORT
+from reliability.run import CASES, run_cases
+from reliability.settings import LONG, SHORT, Settings
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -22,19 +20,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--tries", type=int, default=1, help="run a case that breaks a bound again, up to this many times in all"
     )
     parser.add_argument(
-        "--busy", action="store_true", help="show broken bounds of speed without failing, or running the case again"
+        "--busy", action="store_true", help="show broken bounds of speed without failing or running the case again"
     )
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "reliability", help="folder of the results")
-    parser.add_argument("--tiny", type=Path, metavar="BUNDLE", help="a bundle to take instead of a random BERT's")
-    parser.add_argument("--minilm", type=Path, metavar="BUNDLE", help="a bundle to take instead of MiniLM's")
+    parser.add_argument("--tiny", type=Path, metavar="BUNDLE", help="use this bundle instead of a random BERT's")
+    parser.add_argument("--minilm", type=Path, metavar="BUNDLE", help="use this bundle instead of MiniLM's")
     parser.add_argument(
-        "--large", type=Path, metavar="BUNDLE", help="a bundle to take instead of a random roberta-large's"
+        "--large", type=Path, metavar="BUNDLE", help="use this bundle instead of a random roberta-large's"
     )
     chosen = parser.parse_args(arguments)
     models = Models(ROOT / "build" / "benchmarks" / "models", synthetic_pairs(2_000)[1], {})
     numbers = chosen.case or list(CASES)
     large = chosen.large
-    if large is None and chosen.long and "12" in numbers:  # it takes minutes to make
+    if large is None and chosen.long and "12" in numbers:  # making it takes minutes
         large = models.roberta_large.bundle()
     settings = Settings(
         sizes=LONG if chosen.long else SHORT,
@@ -43,15 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         large=large and large.resolve(),
     )
     described = {"form": "long" if chosen.long else "short", "device": "cpu"}
-    held = run_cases(
-        numbers,
-        settings,
-        described,
-        chosen.output,
-        tries=chosen.tries,
-        ignore_speed=chosen.busy,
-    )
-    if not held:
+    if not run_cases(numbers, settings, described, chosen.output, tries=chosen.tries, ignore_speed=chosen.busy):
         raise SystemExit(1)
 
 

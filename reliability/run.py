@@ -1,17 +1,32 @@
-"""Runs cases one after the other, each in a process of its own, and shows what they find."""
+"""The cases by number, run one after the other, each in a process of its own."""
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from harness.child import Child, ChildError
-from harness.machine import machine_facts
-from harness.results import Case, Report, write_report
-from reliability.bounds import none_of
-from reliability.cases import CASES
-from reliability.report import as_markdown, cases_as_markdown, holds, is_held
+from harness.processes import Child, ChildError
+from harness.results import Case, Figure, Report, machine_facts, write_report
+from reliability import adversary, damage, faults, fuzzing, jobs, load, mutated, scorers
+from reliability.report import as_markdown, cases_as_markdown, is_held, none_of
 from reliability.settings import Settings
+
+CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
+    "1": ("batching", load.measure_batching),
+    "2": ("overload", load.measure_overload),
+    "3": ("faults", faults.measure),
+    "4": ("memory", scorers.measure_memory),
+    "5": ("threads", scorers.measure_threads),
+    "6": ("stopping", load.measure_stopping),
+    "7": ("processes", scorers.measure_processes),
+    "8": ("damage", damage.measure),
+    "9": ("fuzzing", fuzzing.measure),
+    "10": ("serving", load.measure_serving),
+    "11": ("adversary", adversary.measure),
+    "12": ("starvation", load.measure_starvation),
+    "13": ("mutated bundles", mutated.measure),
+    "14": ("jobs", jobs.measure),
+}
 
 
 def run_cases(
@@ -23,19 +38,11 @@ def run_cases(
     tries: int = 1,
     ignore_speed: bool = False,
 ) -> bool:
-    """Run cases and write `reliability.json` and `reliability.md`.
+    """Run cases, and write `reliability.json` and `reliability.md` into the output folder.
 
-    Args:
-        numbers: the cases, by their number.
-        settings: what each works with.
-        described: what a reader has to know of the settings.
-        output: the folder to write into.
-        tries: how often a case is run at most, while it breaks a bound that counts; the last run counts, and the report
-            tells.
-        ignore_speed: show a broken bound of speed without failing: the machine may be busy with other things.
-
-    Returns:
-        Whether every bound was held, as far as it counts.
+    A case that breaks a bound is run up to `tries` times; the last run counts, and the report has a note. With
+    `ignore_speed` broken bounds of speed are shown but do not count. Returns whether all other bounds were held.
+    `described` are the settings for the report.
     """
     output.mkdir(parents=True, exist_ok=True)
     report = Report(time.strftime("%Y-%m-%d %H:%M"), machine_facts(), dict(described))
@@ -43,25 +50,25 @@ def run_cases(
         begun = time.perf_counter()
         report.cases.append(run_case(number, settings, tries, ignore_speed=ignore_speed))
         print(f"{report.cases[-1].title}: {time.perf_counter() - begun:.1f} s", file=sys.stderr)
-        write_report(report, output / "reliability.json")  # should a later case break the run, this much is there
+        write_report(report, output / "reliability.json")  # so that it exists if a later case ends the run
     (output / "reliability.md").write_text(as_markdown(report), encoding="utf-8")
     print(cases_as_markdown(report.cases))
-    return is_held(report, ignore_speed=ignore_speed)
+    return is_held(report.cases, ignore_speed=ignore_speed)
 
 
 def run_case(number: str, settings: Settings, tries: int = 1, *, ignore_speed: bool = False) -> Case:
-    """Run one case, and again while it breaks a bound that counts and there are tries left."""
+    """Run one case, again while it breaks a bound that counts and tries are left."""
     for used in range(1, tries + 1):
         case = _run_once(number, settings)
         if used > 1:
             case.note = f"Run {used} times, since a bound was broken. {case.note}".strip()
-        if holds(case, ignore_speed=ignore_speed):
+        if is_held([case], ignore_speed=ignore_speed):
             break
     return case
 
 
 def _run_once(number: str, settings: Settings) -> Case:
-    """Run one case; where it breaks down, that is its figure."""
+    """Run one case; if it fails with an error, a crash or a hang, that is its figure."""
     title, measure = CASES[number]
     case = Case(number, title)
     with Child() as child:

@@ -1,45 +1,45 @@
-"""Traffic over plain sockets, for clients that do what no library of HTTP does."""
+"""Traffic over plain sockets, for clients that do what no HTTP library does, and processes that produce it."""
 
 import asyncio
 import json
 import re
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import cycle, islice
+
+from bertscore_onnx.concurrency.closeable import Closeable
+from harness.processes import Child
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 SCORE, MATCH = "/v1/score", "/v1/match"
 
-CLOSED = 0
-"""In place of a status: the connection ended without an answer."""
+# In place of the status of an answer:
+CLOSED = 0  # the connection ended without one
+NEVER = -1  # neither an answer nor the end of the connection came in time
 
-NEVER = -1
-"""In place of a status: neither an answer nor the end of the connection came in time."""
+INTERNAL = 500  # the status of any answer that reports an internal error, even in a line of a stream
+BLOCK = 1 << 16  # bytes that are read, or written before waiting for the socket
 
-INTERNAL = 500
-"""The status of an answer that calls itself an internal error, be it in a line of a stream."""
-
-PIECE = 1 << 16
-"""Bytes that are written before the socket is waited for."""
-
-_PAUSE = 0.05
-"""Seconds between two tries to connect."""
-
+_PAUSE = 0.05  # seconds before connecting again
+_GRACE = 120.0  # seconds for a process to start, and to end in
 _STATUS = re.compile(rb"HTTP/1\.1 ([2-5]\d\d) ")
 
 Socket = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Traffic = Callable[[int, float], Awaitable[Counter[int]]]  # at a port, for some seconds; returns the statuses
 
 
 def request_of(content: bytes, path: str = SCORE, media_type: str = JSON, *, close: bool = True) -> bytes:
-    """Return a POST of this body; `close` asks for the end of the connection after the answer."""
+    """Return a POST with this body; `close` requests the end of the connection after the answer."""
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media_type}\r\nContent-Length: {len(content)}\r\n"
     return head.encode() + (b"Connection: close\r\n" if close else b"") + b"\r\n" + content
 
 
 def stream_head(path: str = SCORE) -> bytes:
-    """Return the head of a stream of lines, to be sent in chunks."""
+    """Return the head of a stream of lines, which are sent in chunks."""
     return (
         f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {NDJSON}\r\nTransfer-Encoding: chunked\r\n"
         "Connection: close\r\n\r\n"
@@ -52,22 +52,20 @@ def in_chunk(content: bytes) -> bytes:
 
 
 def pair_body(candidate: str, reference: str) -> bytes:
-    """Return one pair, as `/v1/match` and a line of a stream take it, with its characters as they are."""
+    """Return the JSON of one pair, a body of `/v1/match` or a line of a stream, with unescaped characters."""
     return json.dumps({"candidate": candidate, "reference": reference}, ensure_ascii=False).encode()
 
 
-def pairs_body(pairs: Sequence[tuple[str, str]]) -> bytes:
-    """Return the body of a request that scores these pairs, with their characters as they are."""
+def pairs_body(pairs: Iterable[tuple[str, str]]) -> bytes:
+    """Return the body of a request to score pairs."""
     return b'{"pairs":[' + b",".join(pair_body(*pair) for pair in pairs) + b"]}"
 
 
 @asynccontextmanager
 async def connected(port: int, *, receive_buffer: int | None = None) -> AsyncIterator[Socket]:
-    """Open a connection to the server on this machine, and break it off at the end.
+    """Open a connection to a server on this machine, and abort it at the end of the block.
 
-    Args:
-        port: of the server.
-        receive_buffer: how many bytes of answers the system may keep; its own choice by default.
+    `receive_buffer` limits the bytes of answers that the system buffers.
     """
     client = socket.socket()
     client.setblocking(False)
@@ -75,7 +73,7 @@ async def connected(port: int, *, receive_buffer: int | None = None) -> AsyncIte
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
     try:
         await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", port))
-        reader, writer = await asyncio.open_connection(sock=client, limit=receive_buffer or PIECE)
+        reader, writer = await asyncio.open_connection(sock=client, limit=receive_buffer or BLOCK)
     except BaseException:
         client.close()
         raise
@@ -83,62 +81,98 @@ async def connected(port: int, *, receive_buffer: int | None = None) -> AsyncIte
         yield reader, writer
     finally:
         writer.transport.abort()
-        with suppress(OSError):  # what broke the connection
+        with suppress(OSError):  # the error that broke the connection
             await writer.wait_closed()
 
 
 async def send(writer: asyncio.StreamWriter, content: bytes) -> None:
-    """Write bytes no faster than they are taken.
-
-    Raises:
-        OSError: the other side has closed the connection.
-    """
-    for start in range(0, len(content), PIECE):
-        writer.write(content[start : start + PIECE])
+    """Write bytes no faster than the server reads them; raise `OSError` if it has closed the connection."""
+    for start in range(0, len(content), BLOCK):
+        writer.write(content[start : start + BLOCK])
         await writer.drain()
 
 
 @asynccontextmanager
-async def meanwhile(work: Coroutine[None, None, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """Do some work in another task, and end it with the block; that it failed is seen by the one that reads."""
+async def meanwhile(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Run a coroutine beside the block and cancel it at the end; its errors are ignored, for the reader sees them."""
     task = asyncio.ensure_future(work)
     try:
-        yield task
+        yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def ask(port: int, request: bytes, limit: float = 60.0) -> int:
-    """Send a request that asks for the end of its connection; return the status, or `CLOSED`, or `NEVER`."""
-    content = bytearray()
+class Ending(Enum):
+    """What a client does when it has sent everything."""
+
+    WAIT = auto()  # it waits for the answers, or for the server to close the connection
+    HALF_CLOSE = auto()  # it closes its side, and waits for the server to close
+    RESET = auto()  # it aborts the connection
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """All that a client does over one connection."""
+
+    parts: list[bytes]
+    pause: float = 0.0  # seconds after each part
+    ending: Ending = Ending.WAIT
+    answers: int = 0  # to wait for; 0 to wait until the server closes the connection
+    may_stay_open: bool = False  # if there is an answer and all is sent, the end of the connection need not come
+
+
+async def play(exchange: Exchange, port: int, limit: float = 60.0) -> list[int]:
+    """Play an exchange; return the statuses of its answers, or `NEVER` if neither they nor the end came in time."""
+    content, all_sent = bytearray(), asyncio.Event()
+
+    async def send_parts(writer: asyncio.StreamWriter) -> None:
+        for part in exchange.parts:
+            await send(writer, part)
+            await asyncio.sleep(exchange.pause)
+        all_sent.set()
+        if exchange.ending is Ending.HALF_CLOSE:
+            writer.write_eof()
+        elif exchange.ending is Ending.RESET:
+            writer.transport.abort()
+
     try:
-        async with asyncio.timeout(limit), connected(port) as (reader, writer), meanwhile(send(writer, request)):
-            while piece := await reader.read(PIECE):
-                content += piece
+        async with asyncio.timeout(limit), connected(port) as (reader, writer), meanwhile(send_parts(writer)):
+            while block := await reader.read(BLOCK):
+                content += block
+                if 0 < exchange.answers <= len(statuses_in(content)):
+                    break
     except TimeoutError:
-        return NEVER
-    except OSError:  # the answer may have come before
+        if not (exchange.may_stay_open and content and all_sent.is_set()):
+            return [NEVER]
+    except OSError:  # answers may have come before
         pass
-    statuses = statuses_in(content)
+    return statuses_in(content)
+
+
+async def status_of(request: bytes, port: int) -> int:
+    """Send a request that closes its connection; return the status, `CLOSED` or `NEVER`."""
+    statuses = await play(Exchange([request]), port)
     return statuses[0] if statuses else CLOSED
 
 
 def statuses_in(content: bytes | bytearray) -> list[int]:
-    """Return the statuses of all answers in what a connection sent, those that say to go on sending left out."""
+    """Return the statuses of all answers on a connection, except for "100 Continue"."""
     if b'"code":"internal"' in content:
         return [INTERNAL]
     return [int(status) for status in _STATUS.findall(content)]
 
 
-async def keep_asking(make: Callable[[], Sequence[bytes]], connections: int, port: int, seconds: float) -> Counter[int]:
-    """Send the requests that `make` makes over some connections, each going round them; count the statuses."""
+async def repeat_requests(
+    make: Callable[[], Sequence[bytes]], connections: int, port: int, seconds: float
+) -> Counter[int]:
+    """Send the requests that `make` returns over and over, several at a time; count the statuses."""
     statuses: Counter[int] = Counter()
     requests = make()
 
     async def client(own: Iterator[bytes]) -> None:
         for request in own:
-            status = await ask(port, request)
+            status = await status_of(request, port)
             statuses[status] += 1
             if status == CLOSED:
                 await asyncio.sleep(_PAUSE)
@@ -149,7 +183,7 @@ async def keep_asking(make: Callable[[], Sequence[bytes]], connections: int, por
 
 
 async def for_seconds(seconds: float, clients: Sequence[Coroutine[None, None, None]]) -> None:
-    """Let clients do what they do, and break all off when the time is over; that one is refused is no error."""
+    """Run clients together and cancel them when the time is over; a refused connection is no error."""
 
     async def unless_refused(client: Coroutine[None, None, None]) -> None:
         with suppress(OSError):
@@ -159,3 +193,30 @@ async def for_seconds(seconds: float, clients: Sequence[Coroutine[None, None, No
         async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
             for client in clients:
                 group.create_task(unless_refused(client))
+
+
+class Attacker(Closeable):
+    """A process that produces traffic, so that only the server competes with it."""
+
+    def __init__(self, traffic: Traffic, port: int, seconds: float) -> None:
+        """Begin; `traffic` is pickled, so it has to be a function of a module."""
+        self._limit = seconds + _GRACE
+        self._child = Child()
+        self._child.do(callable, traffic, limit=_GRACE)  # it has finished its imports
+        self._child.begin(_produce, traffic, port, seconds)
+
+    def statuses(self) -> Counter[int]:
+        """Wait for its end; return the statuses of its answers."""
+        answers: Counter[int] = self._child.result(self._limit)
+        return answers
+
+    def close(self) -> None:
+        """Kill it; its connections end with it."""
+        self._child.close()
+
+
+def _produce(traffic: Traffic, port: int, seconds: float) -> Counter[int]:
+    async def bounded() -> Counter[int]:
+        return await traffic(port, seconds)
+
+    return asyncio.run(bounded())

@@ -11,12 +11,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "use": "href"}
-"""Elements that load something, and the attribute that says what."""
+"""Elements that load a resource, and the attribute with its address."""
 
 
 @dataclass
 class Page(HTMLParser):
-    """What a page has and asks for."""
+    """The anchors of a page, its links, and the resources that it loads."""
 
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Page(HTMLParser):
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect from an element."""
+        """Collect the anchors, link and resource of an element."""
         values = {name: value for name, value in attrs if value is not None}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
         if tag == "a" and "href" in values:
@@ -37,7 +37,7 @@ class Page(HTMLParser):
 
 
 def faults(site: Path) -> list[str]:
-    """Return what is wrong with the pages of a site."""
+    """Return the faults of a site: dead links, and resources loaded from elsewhere."""
     pages = {file.resolve(): read_page(file) for file in site.rglob("*.html")}
     found = []
     for file, page in pages.items():
@@ -63,7 +63,7 @@ def _fault(file: Path, link: str, pages: dict[Path, Page]) -> str | None:
         return None
     if address.scheme or address.netloc:
         is_web = address.scheme == "https" and re.fullmatch(r"[\w-]+(\.[\w-]+)+", address.netloc)
-        return None if is_web else f"{link} is no https address"
+        return None if is_web else f"{link} is not an https address"
     target = (file.parent / unquote(address.path)).resolve() if address.path else file
     if not target.is_file():
         return f"{link} leads to no file"

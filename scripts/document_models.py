@@ -2,9 +2,9 @@
 
     python scripts/document_models.py [RESULTS]
 
-RESULTS is what `pytest --junitxml=RESULTS tests/parity/test_tiny_families.py` writes; the largest difference of each
-family goes from there into `models/bertscore_onnx_models/parity.csv`. Without it the figures there are kept, and only
-`docs/models.md` is written.
+RESULTS is the file that `pytest --junitxml=RESULTS tests/parity/test_tiny_families.py` writes. The largest difference
+of each family in it is copied into `models/bertscore_onnx_models/parity.csv`. Without RESULTS those figures are kept,
+and only `docs/models.md` is written.
 """
 
 import csv
@@ -30,31 +30,32 @@ VARIANTS = {
     "mbart-50": "mbart50",
     "xlm-languages": "xlm",
 }
-"""Tiny models that stand for a family of another name."""
+"""Tiny models whose name is not that of their family."""
 
 PRECISIONS = ("fp16", "int8")
-"""Those that cost something."""
+"""The precisions whose scores differ from fp32."""
 
 REFERENCES = {"modernbert": "bert-score 0.3.13 with its fast tokenizer", "squeezebert": "transformers"}
-"""What families are compared with where it is not bert-score as it is: it fails to cut SqueezeBERT's models, and its
-scorer gets them cut by transformers; ModernBERT has no slow tokenizer."""
+"""The families that are not compared with plain bert-score. It fails to cut SqueezeBERT's models, so its scorer gets
+models cut by transformers; ModernBERT has no slow tokenizer."""
 
 HEADER = """# Models
 
 Written by `make docs` from the catalogue and from the results of the parity tests; do not edit.
 
-**How tested**: a tiny random model of the family, with a tokenizer trained for it, is exported by the command line, and
-its scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared
-with those of bert-score 0.3.13 run live with a batch size of 1, with and without idf. *Largest difference* is that of
-any P, R or F. *Tokenizer* counts the export's edge-case texts that get other ids than from the original tokenizer; more
-is in [tokenizers.md](tokenizers.md). It is the slow one, but ModernBERT has only a fast one: export it with
-`--tokenizer-mode fast`. *fp16* and *int8* give the largest difference of F between the same pairs' scores in
-that precision, on a CPU, and in fp32; a dash means that it cannot be made. Random weights show that the computation is
-right, not what it costs real ones: `benchmarks/studies/precision_cost.py` measures that.
+**How tested**: a tiny random model of the family, with a tokenizer trained for it, is exported by `export_model`. Its
+scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared with
+those of bert-score 0.3.13, run live with a batch size of 1, with and without idf. *Largest difference* is that of any
+P, R or F. *Tokenizer* counts the edge-case texts of the export that get other ids than from the original tokenizer; see
+[tokenizers.md](tokenizers.md). The original is the slow tokenizer, except for ModernBERT, which has only a fast one:
+export it with `--tokenizer-mode fast`. *fp16* and *int8* give the largest difference between F in that precision, on a
+CPU, and F in fp32, for the same pairs; a dash means that such a bundle cannot be made. Random weights show that the
+computation is right, but not the loss with real weights: [export.md](export.md) has figures for MiniLM.
 
-*Max length* is the most tokens the model takes; a dash stands where its positions have no bound. A bundle has the lower
-maximum that the model's tokenizer may state, as that of t5-small does (512), and `bertscore-onnx inspect` shows it;
-without any, texts are cut at 8,192 tokens. *Size* is that of the weights in fp32 when cut at the layer.
+*Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the model's
+tokenizer states a lower maximum, as that of t5-small does (512), a bundle has that one, and `bertscore-onnx inspect`
+shows it; if there is none at all, texts are truncated at 8,192 tokens. *Size* is that of the weights in fp32 after
+cutting the model at the layer.
 
 Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on several
 shapes before it is accepted.
@@ -74,7 +75,7 @@ def main() -> None:
 
 
 def write_parity(results: Path) -> None:
-    """Take the largest figure of each family out of the results of the tests."""
+    """Copy the largest figure of each family from the results of the tests."""
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for case in ElementTree.parse(results).iter("testcase"):  # noqa: S314 -- our own file
         match = re.search(r"\[([^\]]+?)(?:-(?:True|False|fp16|int8))?\]$", case.get("name", ""))

@@ -1,4 +1,4 @@
-"""Draws which token matches which, from the scores of a real pair, as an SVG (`make picture`).
+"""Draws the matching tokens of a real pair, from its scores, as an SVG (`make picture`).
 
 python scripts/draw_matching.py BUNDLE
 """
@@ -21,7 +21,7 @@ REFERENCE = "At the very last moment they called the concert off."
 WIDTH, HEIGHT, MARGIN = 860, 330, 30
 TOP, BOTTOM, BOX = 84, 214, 30  # the rows' upper edges, and their height
 GAP, LETTER, PADDING = 8, 8.6, 16  # between tokens, of a letter, within a token
-SHIFT = 4  # how far a line stands from its token's middle, so that two between the same tokens show
+SHIFT = 4  # of a line from its token's middle, so that two lines between the same tokens are both visible
 PRECISION, RECALL, INK, PALE, PAPER = "#c2410c", "#1d4ed8", "#1f2937", "#6b7280", "#ffffff"
 FACE = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
@@ -79,7 +79,7 @@ def _width(token: str) -> float:
 
 
 def _middles(tokens: list[str]) -> list[float]:
-    """Return where the middle of each token stands, side by side from the left margin."""
+    """Return the x-coordinate of each token's middle, with the tokens side by side from the left margin."""
     widths = np.array([_width(token) for token in tokens])
     return (MARGIN + np.cumsum(widths + GAP) - GAP - widths / 2).tolist()  # type: ignore[no-any-return]
 
@@ -87,7 +87,7 @@ def _middles(tokens: list[str]) -> list[float]:
 def _row(
     tokens: list[str], middles: list[float], top: float, values: NDArray[np.float32], baseline: float, colour: str
 ) -> list[str]:
-    """Return the boxes of one side's tokens, and by each the similarity of its best match."""
+    """Return the boxes of one side's tokens, each with the similarity of its best match."""
     return [
         f'<rect x="{middle - _width(token) / 2:.1f}" y="{top}" width="{_width(token):.1f}" height="{BOX}" rx="6" '
         f'fill="#f3f4f6" stroke="#d1d5db"/>'
@@ -98,7 +98,7 @@ def _row(
 
 
 def _curve(start: float, end: float, similarity: float, colour: str) -> str:
-    """Return a line from a token above to one below, the stronger the more similar they are."""
+    """Return a line from an upper token to a lower one, stronger for more similar tokens."""
     half = (TOP + BOX + BOTTOM) / 2
     return (
         f'<path d="M{start:.1f} {TOP + BOX} C{start:.1f} {half} {end:.1f} {half} {end:.1f} {BOTTOM}" fill="none" '

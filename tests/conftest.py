@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports huggingface_hub
@@ -14,12 +16,30 @@ from tests.support.fake_hub import free_port
 if os.environ["HF_HUB_OFFLINE"] == "1":
     os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{free_port()}"  # one for each worker, where its hubs listen
 
+import hypothesis
 import pytest
 from minilm import model_folder
 
-from tests.support.shared_folders import export_once, write_once
+from tests.support.bundles import exported, kept
 
-WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"
+hypothesis.settings.register_profile("tests", deadline=None)  # other processes may be at work
+hypothesis.settings.load_profile("tests")
+
+FULL = {"packaging", "benchmarks", "harness", "reliability"}
+"""Folders whose tests `make test` leaves out: packages, and the tests of the project's own tools."""
+
+STARTS_PROCESSES = {"run_process", "run_in_shell", "run_until_first_line", "start_scoring"}
+"""Fixtures of the command line that take a second for each call."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by mark
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests as `full` by their folder or if they start a browser, and as `slow` if they start processes."""
+    for item in items:
+        if not STARTS_PROCESSES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+        if item.path.relative_to(Path(__file__).parent).parts[0] in FULL or item.get_closest_marker("browser"):
+            item.add_marker("full")
 
 
 def pytest_unconfigure() -> None:
@@ -35,6 +55,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Restore SIGINT for the processes that a test starts: a shell ignores it in its background jobs."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
 def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this user have no home folder, as one has none in a container that does not know it."""
 
@@ -47,47 +75,39 @@ def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_model() -> Path:
     """A random BERT of three layers whose vocabulary is `WORDS`, saved by transformers."""
-    return write_once(tmp_path_factory, "tiny-bert", save_tiny_bert)
+
+    def save(folder: Path) -> None:
+        from tests.support.tiny_models import save_tiny_bert  # imports PyTorch
+
+        save_tiny_bert(folder)
+
+    return kept("tiny-bert", save)
 
 
 @pytest.fixture(scope="session")
-def tiny_bundles(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two bundles of `tiny_model`; one process exports both, which takes less than importing PyTorch."""
-
-    def export(folder: Path) -> None:
-        from bertscore_onnx_export.pipeline import export_model
-
-        export_model(str(tiny_model), num_layers=2, output=folder / "layer-2")
-        export_model(str(tiny_model), all_layers=True, output=folder / "all-layers")
-
-    return write_once(tmp_path_factory, "tiny-bundles", export)
-
-
-@pytest.fixture(scope="session")
-def tiny_bundle(tiny_bundles: Path) -> Path:
+def tiny_bundle(tiny_model: Path) -> Path:
     """The bundle of `tiny_model` at layer 2."""
-    return tiny_bundles / "layer-2"
+    return exported("layer-2", tiny_model, num_layers=2)
 
 
 @pytest.fixture(scope="session")
-def all_layers_bundle(tiny_bundles: Path) -> Path:
+def all_layers_bundle(tiny_model: Path) -> Path:
     """The bundle of `tiny_model` with every layer."""
-    return tiny_bundles / "all-layers"
+    return exported("all-layers", tiny_model, all_layers=True)
 
 
 @pytest.fixture(scope="session")
-def fast_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fast_bundle(tiny_model: Path) -> Path:
     """The bundle of `tiny_model` at layer 2, with its fast tokenizer."""
-    return export_once(tmp_path_factory, "tiny-fast", tiny_model, num_layers=2, tokenizer_mode="fast")
+    return exported("tiny-fast", tiny_model, num_layers=2, tokenizer_mode="fast")
 
 
 @pytest.fixture(scope="session")
-def scoring_bundle(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scoring_bundle(tiny_model: Path) -> Path:
     """The bundle of `tiny_model` at layer 2 with its fast tokenizer and a scoring graph."""
-    options = {"num_layers": 2, "tokenizer_mode": "fast", "scoring_graph": True}
-    return export_once(tmp_path_factory, "tiny-scoring", tiny_model, **options)
+    return exported("tiny-scoring", tiny_model, num_layers=2, tokenizer_mode="fast", scoring_graph=True)
 
 
 @pytest.fixture(scope="session")
@@ -97,40 +117,19 @@ def minilm() -> Path:
 
 
 @pytest.fixture(scope="session")
-def minilm_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def minilm_bundle(minilm: Path) -> Path:
     """The bundle of MiniLM at layer 4."""
-    return export_once(tmp_path_factory, "minilm-4", minilm, num_layers=4, name="all-MiniLM-L6-v2")
+    return exported("minilm-4", minilm, num_layers=4, name="all-MiniLM-L6-v2")
 
 
 @pytest.fixture(scope="session")
-def minilm_scoring_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def minilm_scoring_bundle(minilm: Path) -> Path:
     """The bundle of MiniLM at layer 4 that other languages can use: with its fast tokenizer and a scoring graph."""
     options = {"num_layers": 4, "name": "all-MiniLM-L6-v2", "tokenizer_mode": "fast", "scoring_graph": True}
-    return export_once(tmp_path_factory, "minilm-scoring", minilm, **options)
+    return exported("minilm-scoring", minilm, **options)
 
 
 @pytest.fixture(scope="session")
-def minilm_all_layers_bundle(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def minilm_all_layers_bundle(minilm: Path) -> Path:
     """The bundle of MiniLM with every layer."""
-    return export_once(tmp_path_factory, "minilm-all-layers", minilm, all_layers=True)
-
-
-def save_tiny_bert(folder: Path) -> None:
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    folder.mkdir()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *".,!?", "##s", "##ing"]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    BertTokenizer(folder / "vocab.txt", model_max_length=32).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=32,
-        initializer_range=0.5,
-    )
-    BertModel(config).save_pretrained(folder)
+    return exported("minilm-all-layers", minilm, all_layers=True)

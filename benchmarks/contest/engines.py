@@ -1,15 +1,27 @@
-"""The engines that can be measured: each has `score(candidates, references)`, which gives P, R and F, or `score_files`.
+"""The engines that can be measured, and the work that each of them does.
 
-Imports stand in the functions: a worker has in its memory what its own engine needs, and nothing else.
+Imports stand in the functions, so that a process has only what its own engine needs in its memory.
 """
 
+import os
+import shutil
+import sys
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+from harness.texts import distinct_pairs
+
+_COMPUTE = "bertscore_onnx.encoding.session.OnnxGraph._compute"
+
+Runs = list[Callable[[], object]]  # made one after the other, in one thread
+Outcome = tuple[list[float], list[float]]  # the seconds of every timed call, and the F of every pair
 
 
 def load_ours(path: str, **settings: Any) -> Any:
@@ -20,7 +32,7 @@ def load_ours(path: str, **settings: Any) -> Any:
 
 
 def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32") -> Any:
-    """Load a model folder into bert-score's scorer, its model cast to another type by hand."""
+    """Load a model folder into bert-score's scorer, and cast its model to another type by hand."""
     import torch
     import transformers
     from bert_score import BERTScorer
@@ -31,21 +43,12 @@ def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32"
     return scorer
 
 
-_COMPUTE = "bertscore_onnx.encoding.session.OnnxGraph._compute"
-
-Lane = list[Callable[[], object]]
-"""Runs that were made one after the other, in one thread."""
-
-
 class ModelAlone:
-    """Runs the model and nothing else: repeats the runs that scoring the same texts made, in the same session.
+    """Repeats only the runs of the model that scoring the same texts made, in the same session and as concurrently."""
 
-    What ran side by side does so again.
-    """
-
-    def __init__(self, scorer: Any) -> None:
-        self._scorer = scorer
-        self._recorded: dict[tuple[str, str], tuple[Lane, list[Lane], Any]] = {}
+    def __init__(self, path: str, **settings: Any) -> None:
+        self._scorer = load_ours(path, **settings)
+        self._recorded: dict[tuple[str, str], tuple[Runs, list[Runs], Any]] = {}
         self._arrays: list[Any] = []
         self._threads = ThreadPoolExecutor()
 
@@ -61,7 +64,7 @@ class ModelAlone:
         return scores
 
     def _keep_arrays(self, compute: Callable[..., Any]) -> Callable[..., Any]:
-        """Keep the arrays that a run reads and writes, of which ONNX Runtime knows only where they are."""
+        """Keep the arrays that a run reads and writes, to which ONNX Runtime holds only pointers."""
 
         def keep(*arguments: Any) -> Any:
             self._arrays.append(arguments)
@@ -69,50 +72,173 @@ class ModelAlone:
 
         return keep
 
-    def _record(self, candidates: list[str], references: list[str]) -> tuple[Lane, list[Lane], Any]:
-        """Return the runs in this thread, those in others, and the scores."""
-        from benchmarks.contest.stages import STATIONS, replaced
+    def _record(self, candidates: list[str], references: list[str]) -> tuple[Runs, list[Runs], Any]:
+        """Return the runs in this thread, those in other threads, and the scores."""
+        from benchmarks.contest.stages import STAGES, replaced
 
-        lanes: dict[int, Lane] = defaultdict(list)
+        by_thread: dict[int, Runs] = defaultdict(list)
         with ExitStack() as patches:
             patches.enter_context(replaced(_COMPUTE, self._keep_arrays))
-            for name in STATIONS["encode"]:
-                patches.enter_context(replaced(name, partial(_recorded, lanes)))
+            for name in STAGES["encode"]:
+                patches.enter_context(replaced(name, partial(_recording, by_thread)))
             scores = self._scorer.score(candidates, references)
-        if not lanes:
-            raise RuntimeError(f"Scoring a pair never came to {' or '.join(STATIONS['encode'])}.")
-        own = lanes.pop(threading.get_ident(), [])
-        return own, list(lanes.values()), scores
+        if not by_thread:
+            raise RuntimeError(f"Scoring a pair never called {' or '.join(STAGES['encode'])}.")
+        own = by_thread.pop(threading.get_ident(), [])
+        return own, list(by_thread.values()), scores
 
 
-def _run_all(lane: Lane) -> None:
-    for run in lane:
+def _run_all(runs: Runs) -> None:
+    for run in runs:
         run()
 
 
-def _recorded(lanes: dict[int, Lane], function: Callable[..., Any]) -> Callable[..., Any]:
+def _recording(by_thread: dict[int, Runs], function: Callable[..., Any]) -> Callable[..., Any]:
     def record(*arguments: Any, **named: Any) -> Any:
-        lanes[threading.get_ident()].append(partial(function, *arguments, **named))
+        by_thread[threading.get_ident()].append(partial(function, *arguments, **named))
         return function(*arguments, **named)
 
     return record
 
 
-def load_model_alone(path: str, **settings: Any) -> ModelAlone:
-    """Load a bundle for its model's time alone."""
-    return ModelAlone(load_ours(path, **settings))
+class InOneProcess:
+    """Scores Parquet files with all threads of one process."""
+
+    def __init__(self, path: str) -> None:
+        from bertscore_onnx.distributed import ScoreBatch
+
+        self._score_batch = ScoreBatch(path, device="cpu")
+
+    def score_files(self, files: list[str], output: str) -> None:
+        """Score rows as they are read, and write them with their scores into a folder."""
+        import pyarrow
+        from pyarrow import dataset, parquet
+
+        scored = self._score_batch.stream(dataset.dataset(files).to_batches())
+        Path(output).mkdir()
+        parquet.write_table(pyarrow.Table.from_batches(scored), Path(output, "scores.parquet"))
 
 
-def load_for_rows(path: str, *, way: str) -> Any:
-    """Start a way to score many rows."""
-    from benchmarks.contest import many_rows
+class OnRay:
+    """Scores Parquet files on a Ray of this machine's CPUs, with the default number of actors."""
 
-    return getattr(many_rows, way)(path)
+    def __init__(self, path: str) -> None:
+        import ray
+
+        from bertscore_onnx.concurrency.cpus import usable_cpus
+
+        self._path = path
+        variables = {"env_vars": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}}
+        ray.init(num_cpus=usable_cpus(), include_dashboard=False, log_to_driver=False, runtime_env=variables)
+        ray.data.DataContext.get_current().enable_progress_bars = False
+
+    def score_files(self, files: list[str], output: str) -> None:
+        """Score a dataset, whose tasks write it."""
+        import ray
+
+        from bertscore_onnx.distributed.ray import score_dataset
+
+        score_dataset(ray.data.read_parquet(files), self._path).write_parquet(output)
+
+
+class OnSpark:
+    """Scores Parquet files on a Spark with a task for each of this machine's CPUs."""
+
+    def __init__(self, path: str) -> None:
+        from pyspark.sql import SparkSession
+
+        from bertscore_onnx.concurrency.cpus import usable_cpus
+
+        self._path = path
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        builder = SparkSession.builder.master(f"local[{usable_cpus()}]").config("spark.ui.enabled", "false")
+        for name in ("spark.driver.host", "spark.driver.bindAddress"):
+            builder = builder.config(name, "127.0.0.1")
+        self._session = builder.getOrCreate()
+
+    def score_files(self, files: list[str], output: str) -> None:
+        """Score a frame, whose tasks write it."""
+        from bertscore_onnx.distributed.spark import score_dataframe
+
+        score_dataframe(self._session.read.parquet(*files), self._path).write.parquet(output)
 
 
 ENGINES: dict[str, Callable[..., Any]] = {
     "ours": load_ours,
     "bert-score": load_peer,
-    "model-alone": load_model_alone,
-    "many-rows": load_for_rows,
+    "model-alone": ModelAlone,
+    "one-process": InOneProcess,
+    "ray": OnRay,
+    "spark": OnSpark,
+}
+
+
+def score_together(scorer: Any, candidates: list[str], references: list[Any]) -> Outcome:
+    """Score all pairs in one call."""
+    begin = time.perf_counter()
+    _, _, f = scorer.score(candidates, references)
+    return [time.perf_counter() - begin], [float(value) for value in f]
+
+
+def score_singly(scorer: Any, candidates: list[str], references: list[str]) -> Outcome:
+    """Score one pair per call."""
+    seconds, scores = [], []
+    for candidate, reference in zip(candidates, references, strict=True):
+        begin = time.perf_counter()
+        _, _, f = scorer.score([candidate], [reference])
+        seconds.append(time.perf_counter() - begin)
+        scores.append(float(f[0]))
+    return seconds, scores
+
+
+def score_systems(scorer: Any, systems: list[list[str]], references: list[str], *, encode_once: bool) -> Outcome:
+    """Score the outputs of several systems against the same references."""
+    begin = time.perf_counter()
+    against = scorer.encode(references) if encode_once else references
+    results = [scorer.score(candidates, against) for candidates in systems]
+    return [time.perf_counter() - begin], [float(value) for _, _, f in results for value in f]
+
+
+def compare_systems(scorer: Any, systems: list[list[str]], references: list[str], *, test: bool) -> Outcome:
+    """Compare systems, with the paired test and the segments that differ most, or only score them."""
+    if not test:
+        return score_systems(scorer, systems, references, encode_once=True)
+    from bertscore_onnx.evaluation import compare
+
+    named = {f"system {number}": texts for number, texts in enumerate(systems)}
+    begin = time.perf_counter()
+    comparison = compare(named, references, scorer=scorer)
+    return [time.perf_counter() - begin], comparison.metrics[0].segment_scores.ravel().tolist()
+
+
+def stream(scorer: Any, count: int) -> Outcome:
+    """Score pairs that are made up on demand, and keep none of the scores."""
+    begin = time.perf_counter()
+    scored = sum(1 for _ in scorer.stream(distinct_pairs(count)))
+    if scored != count:
+        raise RuntimeError(f"The stream gave {scored} scores for {count} pairs.")
+    return [time.perf_counter() - begin], []
+
+
+def score_files(scorer: Any, files: list[str], few: int, output: str) -> Outcome:
+    """Score the rows of the first few files and then of all, each time into a new folder."""
+    from pyarrow import parquet
+
+    seconds = []
+    for chosen in (files[:few], files):
+        shutil.rmtree(output, ignore_errors=True)
+        begin = time.perf_counter()
+        scorer.score_files(chosen, output)
+        seconds.append(time.perf_counter() - begin)
+    scored = parquet.read_table(output, columns=["id", "f1"]).sort_by("id")
+    return seconds, scored["f1"].to_pylist()
+
+
+WORKLOADS: dict[str, Callable[..., Outcome]] = {
+    "together": score_together,
+    "singly": score_singly,
+    "systems": score_systems,
+    "compared": compare_systems,
+    "stream": stream,
+    "files": score_files,
 }

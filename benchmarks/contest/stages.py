@@ -1,4 +1,4 @@
-"""Where the time of a call goes: times the stations of the library from outside, in a run made for that alone."""
+"""Where the time of a call goes: patches functions of the library with clocks, in a run made only for that."""
 
 import contextlib
 import threading
@@ -12,37 +12,33 @@ from types import GeneratorType
 from typing import Any
 from unittest import mock
 
-STATIONS = {
+STAGES = {  # the functions of each stage, by the names under which their callers look them up
     "tokenise": ["bertscore_onnx.text.tokenizer.TextTokenizer.__call__"],
     "plan": ["bertscore_onnx.encoding.encoder.plan_runs"],
     "encode": ["onnxruntime.InferenceSession.run", "onnxruntime.InferenceSession.run_with_iobinding"],
     "match": ["bertscore_onnx.matching.pairs.Matching.match"],
 }
-"""The functions whose time is that of each stage, by the names under which their callers look them up."""
+OTHER = "other"  # the stage of the time in which none of these functions runs
 
-OTHER = "other"
-"""The stage of the time in which no station is at work."""
-
-Span = tuple[float, float, str]
-"""Begin, end and stage of a piece of one thread's work."""
+Span = tuple[float, float, str]  # begin, end and stage, of one thread
 
 
 class StageClock:
-    """Records which stage each thread is at; inside a station another one stops its clock."""
+    """Records the stage of each thread; a timed function inside another one stops the outer clock."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self._thread = threading.local()
 
     def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a function, or a generator function, so that its time counts for a stage."""
+        """Wrap a function, or a generator function, so that its time counts as that of a stage."""
 
-        def station(*arguments: Any, **named: Any) -> Any:
+        def timed_function(*arguments: Any, **named: Any) -> Any:
             with self._at(stage):
                 result = function(*arguments, **named)
             return self._each(stage, result) if isinstance(result, GeneratorType) else result
 
-        return station
+        return timed_function
 
     def _each(self, stage: str, items: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -65,7 +61,7 @@ class StageClock:
             stack.pop()
 
     def _close(self, stack: list[str]) -> None:
-        """End the span of the innermost station, if there is one, and begin the next."""
+        """End the span of the innermost timed function, if there is one, and begin the next span."""
         now = time.perf_counter()
         if stack:
             self.spans.append((self._thread.since, now, stack[-1]))
@@ -73,30 +69,19 @@ class StageClock:
 
 
 def replaced(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> AbstractContextManager[Any]:
-    """Put a wrapped function into the place of one of `STATIONS`, for a while.
-
-    Raises:
-        RuntimeError: there is no such function.
-    """
+    """Replace a function of `STAGES` by a wrapped one for a `with` block; raise `RuntimeError` if it does not exist."""
     try:
         function = resolve_name(name)
     except (AttributeError, ImportError) as error:
-        raise RuntimeError(f"There is no function {name}. Adjust STATIONS in {__file__}.") from error
+        raise RuntimeError(f"There is no function {name}. Adjust STAGES in {__file__}.") from error
     return mock.patch(name, wrap(function))
 
 
 def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
-    """Time a call and its stages.
-
-    Returns:
-        The seconds it took, and the share of each stage.
-
-    Raises:
-        RuntimeError: it ran no model.
-    """
+    """Time a call; return its seconds, and the share of each stage. Raise `RuntimeError` if it ran no model."""
     clock = StageClock()
     with contextlib.ExitStack() as patches:
-        for stage, names in STATIONS.items():
+        for stage, names in STAGES.items():
             for name in names:
                 patches.enter_context(replaced(name, partial(clock.timed, stage)))
         begin = time.perf_counter()
@@ -104,19 +89,18 @@ def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
         end = time.perf_counter()
     shares = stage_shares(clock.spans, begin, end)
     if not shares["encode"]:
-        raise RuntimeError(f"The call never came to {' or '.join(STATIONS['encode'])}. Adjust STATIONS in {__file__}.")
+        raise RuntimeError(f"The call never ran {' or '.join(STAGES['encode'])}. Adjust STAGES in {__file__}.")
     return end - begin, shares
 
 
 def stage_shares(spans: list[Span], begin: float, end: float) -> dict[str, float]:
-    """Share out the time from begin to end; threads at work at the same moment share that moment equally.
+    """Return the share of each stage, `OTHER` included, in the time from begin to end.
 
-    Returns:
-        The share of each stage, `OTHER` included; together 1.
+    Threads that work at the same moment share that moment equally.
     """
     changes = sorted([(at, stage, 1) for at, _, stage in spans] + [(at, stage, -1) for _, at, stage in spans])
     active: Counter[str] = Counter()
-    seconds = dict.fromkeys([*STATIONS, OTHER], 0.0)
+    seconds = dict.fromkeys([*STAGES, OTHER], 0.0)
     before = begin
     for at, stage, change in [*changes, (end, OTHER, 0)]:
         threads = active.total()

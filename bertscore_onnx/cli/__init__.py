@@ -1,7 +1,7 @@
 """The command line, `bertscore-onnx COMMAND`.
 
-Results go to standard output, everything else to standard error. The exit status is 0, 1 for an error of ours, 2 for
-wrong usage and 130 after Ctrl-C.
+Results go to standard output, everything else to standard error. The exit status is 0 after success, 1 after an error,
+2 after wrong usage and 130 after Ctrl-C.
 """
 
 import os
@@ -29,7 +29,7 @@ from bertscore_onnx.cli import (
     tune_layers,
 )
 from bertscore_onnx.cli.options import Command, epilog_of
-from bertscore_onnx.cli.terminal import PlainMessages, prepare_streams, tell
+from bertscore_onnx.cli.terminal import PlainMessages, echo, prepare_streams
 
 __all__ = ["app", "main"]
 
@@ -77,14 +77,14 @@ def _options(
 ) -> None:
     """BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time.
 
-    A model is exported once, into a bundle, which `score` takes. Which model? `--lang en` takes roberta-large, as
-    bert-score does, whose authors recommend microsoft/deberta-xlarge-mnli for English; `models` lists all of them.
-    Every command has examples: `bertscore-onnx COMMAND --help`.
+    A model is exported once, into a bundle, which `score` uses. Which model? `--lang en` selects roberta-large, as in
+    bert-score, whose authors recommend microsoft/deberta-xlarge-mnli for English; `models` lists all models. The help
+    of every command has examples: `bertscore-onnx COMMAND --help`.
     """
 
 
 def main() -> None:
-    """Run the command line; what the system refuses, such as writing to a full disk, is told in one line."""
+    """Run the command line; print an error of the system, such as a full disk, as one line."""
     prepare_streams()
     try:
         try:
@@ -92,7 +92,7 @@ def main() -> None:
         finally:
             print(end="", flush=True)
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):  # the reader of `… | head -1` went away, and knows it
-            tell(f"Error: {error}")
+        if not isinstance(error, BrokenPipeError):  # the reader of `… | head -1` has gone away, on purpose
+            echo(f"Error: {error}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at exit
         sys.exit(1)

@@ -1,37 +1,18 @@
-"""`bertscore-onnx batch`: scores files of any size into a folder, and goes on where it was ended."""
+"""`bertscore-onnx batch`: scores files of any size into a folder, and resumes where it left off."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import (
-    AllowFp32Baseline,
-    BaselinePath,
-    BatchSize,
-    Device,
-    Idf,
-    IdfCounts,
-    Lang,
-    LongText,
-    MaxLength,
-    Model,
-    NumLayers,
-    NumThreads,
-    PrecisionOf,
-    Quiet,
-    RescaleWithBaseline,
-    UseFastTokenizer,
-    Verbose,
-    check_effects,
-    check_model,
-)
-from bertscore_onnx.cli.terminal import silence_warnings
+from bertscore_onnx.cli.options import NoHeader, NoQuotes, shared_options
 
 if TYPE_CHECKING:
     from bertscore_onnx.distributed.job import JobResult
+    from bertscore_onnx.settings import ScorerSettings
 
 
+@shared_options(without=("all_layers",))
 def batch(
     inputs: Annotated[
         list[str],
@@ -39,28 +20,29 @@ def batch(
             "-i",
             "--input",
             metavar="FILE...",
-            help="Parquet, JSON lines, CSV or TSV; a pattern in quotes, such as 'pairs/*.parquet'; or a folder.",
+            help="Parquet, JSON lines, CSV or TSV; a quoted pattern, such as 'pairs/*.parquet'; or a folder.",
         ),
     ],
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="FOLDER", help="Where to: a new or empty folder, or that of this job."),
+        typer.Option("-o", "--output", metavar="FOLDER", help="A new or empty folder, or the folder of this job."),
     ],
-    model_type: Model = None,
-    lang: Lang = None,
+    *,
+    settings: "ScorerSettings",
     engine: Annotated[
         Literal["local", "ray", "spark"],
-        typer.Option(help="What scores. With ray and spark all machines need to see the files at the same paths."),
+        typer.Option(help="Where to score. With ray and spark, all machines need the files at the same paths."),
     ] = "local",
     candidate: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of candidates.  [default: candidate]")
+        str | None,
+        typer.Option("--candidate-column", metavar="NAME", help="Column of the candidates.  [default: candidate]"),
     ] = None,
     reference: Annotated[
         str | None,
         typer.Option(
+            "--reference-column",
             metavar="NAME",
-            help="The column of references; in JSON lines and Parquet a value may be a list.  "
-            "[default: reference or references]",
+            help="Column of the references; JSON lines and Parquet may hold lists.  [default: reference or references]",
         ),
     ] = None,
     columns: Annotated[
@@ -72,65 +54,32 @@ def batch(
         typer.Option(help="A row that cannot be scored ends the job, or gets nulls and a reason."),
     ] = "raise",
     part_rows: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="The rows of each file of scores.  [default: 16384]")
+        int | None, typer.Option(metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]")
     ] = None,
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="TSV and CSV without a header; columns are called 1, 2, and so on.")
-    ] = False,
-    no_quotes: Annotated[
-        bool, typer.Option("--no-quotes", help="TSV and CSV whose double quotes are characters of the texts.")
-    ] = False,
-    idf: Idf = False,
-    idf_counts: IdfCounts = None,
-    num_layers: NumLayers = None,
-    rescale_with_baseline: RescaleWithBaseline = False,
-    baseline_path: BaselinePath = None,
-    allow_fp32_baseline: AllowFp32Baseline = False,
-    device: Device = None,
-    nthreads: NumThreads = None,
-    batch_size: BatchSize = None,
-    precision: PrecisionOf = None,
-    use_fast_tokenizer: UseFastTokenizer = False,
-    long_text: LongText = "truncate",
-    max_length: MaxLength = None,
+    no_header: NoHeader = False,
+    no_quotes: NoQuotes = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    verbose: bool | None,
 ) -> None:
-    """Score files of any size into a folder of Parquet files; started again, do what is missing.
+    """Score files of any size into a folder of Parquet files; run again to resume.
 
-    The scores of each input stand beside its columns, in parts of some thousand rows: precision, recall, f1,
-    best_reference. A part is there whole or not at all. `_manifest.json` says what was scored, and how. After a
-    failure, or a kill, the same command does the parts that are missing; where inputs or options are others, it
-    refuses.
+    The output has the input's columns and precision, recall, f1, best_reference, in parts of some thousand rows. A part
+    is either complete or absent. `_manifest.json` records what was scored, and with which settings. After a failure,
+    or after the job was killed, the same command scores the missing parts; it refuses other inputs or options.
 
-    All inputs are looked at before anything is scored. With --idf all references are counted first, by the tokenizer
-    alone.
+    All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
+    the tokenizer.
 
-    Needs the extra `parquet`; with --engine the extra of this name. docs/at_scale.md says how to run it on a cluster.
+    Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
     """
-    check_model(model_type, lang)
-    check_effects(
-        ("--verbose", verbose and quiet, "with --quiet; leave out one"),
-        ("--idf", idf and idf_counts is not None, "with --idf-counts; leave out one"),
-        *(
-            (option, given and not rescale_with_baseline, "without --rescale-with-baseline; give that too")
-            for option, given in (
-                ("--baseline-path", baseline_path is not None),
-                ("--allow-fp32-baseline", allow_fp32_baseline),
-            )
-        ),
-    )
-    if quiet:
-        silence_warnings()
     from bertscore_onnx.distributed.job import score_files
     from bertscore_onnx.distributed.parts import PART_ROWS
-    from bertscore_onnx.matching.document_counts import DocumentCounts
 
+    model = settings.pop("model_type")
     result = score_files(
         inputs,
         output,
-        model_type,
+        model,
         engine=engine,
         candidate=candidate,
         reference=reference,
@@ -139,30 +88,18 @@ def batch(
         part_rows=part_rows or PART_ROWS,
         has_header=not no_header,
         has_quotes=not no_quotes,
-        verbose=verbose or (False if quiet else None),
-        num_layers=num_layers,
-        batch_size=batch_size,
-        idf=idf if idf_counts is None else DocumentCounts.load(idf_counts),
-        device=device,
-        nthreads=nthreads,
-        lang=lang,
-        rescale_with_baseline=rescale_with_baseline,
-        baseline_path=baseline_path,
-        use_fast_tokenizer=use_fast_tokenizer or None,
-        max_length=max_length,
-        precision=precision,
-        long_text=long_text,
-        allow_fp32_baseline=allow_fp32_baseline,
+        verbose=verbose,
+        **settings,
     )
-    _print_summary(result, as_json=as_json)
-
-
-def _print_summary(result: "JobResult", *, as_json: bool) -> None:
     if as_json:
         from dataclasses import asdict
 
         print(json.dumps(asdict(result), ensure_ascii=False))
-        return
+    else:
+        _print_summary(result)
+
+
+def _print_summary(result: "JobResult") -> None:
     before = f", of which {result.parts_before:,} were complete before" if result.parts_before else ""
     print(
         f"{result.output}: {_counted(result.rows, 'row')} in {_counted(result.parts, 'part')}{before}; "

@@ -1,38 +1,25 @@
-"""`bertscore-onnx compare`: says which of several systems is better, and whether that may be luck."""
+"""`bertscore-onnx compare`: compares systems, and tests whether their scores differ significantly."""
 
-from contextlib import ExitStack
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.inputs import choose_systems
-from bertscore_onnx.cli.options import (
-    AllowFp32Baseline,
-    BaselinePath,
-    BatchSize,
-    Device,
-    Idf,
-    IdfCounts,
-    Lang,
-    LongText,
-    MaxLength,
-    Model,
-    NumLayers,
-    NumThreads,
-    PrecisionOf,
-    Quiet,
-    RescaleWithBaseline,
-    UseFastTokenizer,
-    Verbose,
-    check_effects,
-    check_model,
-)
-from bertscore_onnx.cli.outputs import chosen_format
-from bertscore_onnx.cli.terminal import silence_warnings
+from bertscore_onnx.cli.inputs import choose_systems, read_side_by_side
+from bertscore_onnx.cli.options import check_effects, check_model, given_settings, shared_options
+from bertscore_onnx.cli.outputs import check_destination, chosen_format
+from bertscore_onnx.cli.terminal import print_table, terminal_width, write_utf8
+
+if TYPE_CHECKING:
+    from bertscore_onnx.evaluation.comparison import Comparison, Example
+    from bertscore_onnx.settings import ScorerSettings
 
 BERTSCORE = "bertscore"
 
 
+@shared_options(without=("all_layers",), needs_model=False)
 def compare(
     cand: Annotated[
         list[str],
@@ -40,18 +27,21 @@ def compare(
             "-c",
             "--cand",
             metavar="FILE...",
-            help="The texts of each system, one a line, or the column candidate of a table; the first is the baseline.",
+            help="The texts of each system: one per line, or the column candidate of a table; the first is the "
+            "baseline.",
         ),
     ],
     ref: Annotated[
         list[str],
-        typer.Option("-r", "--ref", metavar="FILE...", help="References; of several the best counts for each segment."),
+        typer.Option(
+            "-r", "--ref", metavar="FILE...", help="References; with several, the best one counts for each segment."
+        ),
     ],
-    model_type: Model = None,
-    lang: Lang = None,
+    *,
+    settings: "ScorerSettings",
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME...", help="bertscore, bleu, chrf or ter, or several.  [default: bertscore]"),
+        typer.Option(metavar="NAME...", help="One or more of bertscore, bleu, chrf and ter.  [default: bertscore]"),
     ] = None,
     bleu_tokenize: Annotated[
         str | None, typer.Option(metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]")
@@ -62,129 +52,102 @@ def compare(
     test: Annotated[Literal["bs", "ar"], typer.Option(help="Paired bootstrap, or approximate randomization.")] = "bs",
     resamples: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="How many are drawn.  [default: 1,000; with --test ar 10,000 swaps]"),
+        typer.Option(metavar="N", min=1, help="Number of resamples.  [default: 1,000; with --test ar 10,000 swaps]"),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of what is drawn.")] = 12345,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Test every pair of systems too, with Holm's correction.")
+        bool, typer.Option("--all-pairs", help="Also test every pair of systems, with Holm's correction.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a row for each metric and system, with all digits.")] = (
-        False
-    ),
+    as_tsv: Annotated[
+        bool, typer.Option("--tsv", help="Print a row for each metric and system, with all digits.")
+    ] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
     html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a report with pictures: one page, to read in a browser.")
+        str | None, typer.Option(metavar="FILE", help="Write a report with charts, one page for a browser.")
     ] = None,
     examples: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Show the N segments of largest gain and loss, by system.")
+        int, typer.Option(metavar="N", min=0, help="For each system, show the N segments with the largest differences.")
     ] = 3,
-    num_layers: NumLayers = None,
-    idf: Idf = False,
-    idf_counts: IdfCounts = None,
-    rescale_with_baseline: RescaleWithBaseline = False,
-    baseline_path: BaselinePath = None,
-    allow_fp32_baseline: AllowFp32Baseline = False,
-    device: Device = None,
-    nthreads: NumThreads = None,
-    batch_size: BatchSize = None,
-    precision: PrecisionOf = None,
-    use_fast_tokenizer: UseFastTokenizer = False,
-    long_text: LongText = "truncate",
-    max_length: MaxLength = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    verbose: bool | None,
 ) -> None:
-    """Say which system is better, and whether that may be luck.
+    """Compare systems and test whether the difference is significant.
 
-    Every system is compared with the first, the baseline. p is the chance of such a difference, or a larger one, if
-    both were equally good; below 0.05 it has a *. It is not corrected for the number of systems, but with --all-pairs
-    it is, by Holm. `wins` is the share of resamples in which the system is ahead. Then come the segments that it wins,
-    loses and ties.
+    Every system is compared with the first, the baseline. p is the probability of a difference at least this large if
+    both systems were equally good; a * marks values below 0.05. It is not corrected for the number of systems, but
+    with --all-pairs it is, by Holm's method. `wins` is the share of resamples in which the system is ahead. Then come
+    the numbers of segments that it wins, loses and ties.
 
     Needs the extra `evaluation`.
     """
-    metrics = list(dict.fromkeys(metric or [BERTSCORE]))
+    metrics: dict[str, dict[str, Any]] = {name: {} for name in metric or [BERTSCORE]}
     has_bertscore = BERTSCORE in metrics
     if has_bertscore:
-        check_model(model_type, lang)
+        check_model(settings["model_type"], settings["lang"])
     check_effects(
-        *(
-            (option, given and not has_bertscore, "without --metric bertscore; add it")
-            for option, given in (
-                ("--model", model_type is not None),
-                ("--lang", lang is not None),
-                ("--num-layers", num_layers is not None),
-                ("--idf", idf),
-                ("--idf-counts", idf_counts is not None),
-                ("--rescale-with-baseline", rescale_with_baseline),
-            )
-        ),
+        *((option, not has_bertscore, "without --metric bertscore; add it") for option in given_settings(settings)),
         ("--bleu-tokenize", bleu_tokenize is not None and "bleu" not in metrics, "without --metric bleu; add it"),
         ("--chrf-word-order", chrf_word_order is not None and "chrf" not in metrics, "without --metric chrf; add it"),
-        ("--baseline-path", baseline_path is not None and not rescale_with_baseline, "without --rescale-with-baseline"),
-        ("--verbose", verbose and quiet, "with --quiet; leave out one"),
-        ("--idf", idf and idf_counts is not None, "with --idf-counts; leave out one"),
     )
-    given: dict[str, dict[str, Any]] = {name: {} for name in metrics}
     if bleu_tokenize is not None:
-        given["bleu"]["tokenize"] = bleu_tokenize
+        metrics["bleu"]["tokenize"] = bleu_tokenize
     if chrf_word_order is not None:
-        given["chrf"]["word_order"] = chrf_word_order
-    chosen = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
-    names, files = choose_systems(cand, ref)
-    if quiet:
-        silence_warnings()
+        metrics["chrf"]["word_order"] = chrf_word_order
+    output_format = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
+    systems, references = choose_systems(cand, ref)
 
-    from bertscore_onnx.cli.inputs import open_pairs
-    from bertscore_onnx.cli.outputs import check_destination, print_comparison
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation import compare as compare_systems
     from bertscore_onnx.files import write_whole
-    from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scorer import BERTScorer
 
-    needed = {"tabulate": chosen in (None, "latex"), "sacrebleu": metrics != [BERTSCORE], "jinja2": html is not None}
+    needed = {
+        "tabulate": output_format in (None, "latex"),
+        "sacrebleu": [*metrics] != [BERTSCORE],
+        "jinja2": html is not None,
+    }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
-    with open_pairs(files) as pairs:
-        segments = [[first, *others] for first, others in pairs]
+    rows = read_side_by_side([*systems.values(), *references])
     check_destination(html, [*cand, *ref], "--html")
-    systems = {name: [segment[row] for segment in segments] for row, name in enumerate(names)}
-    references = [segment[len(names) :] for segment in segments]
-    with ExitStack() as stack:
-        scorer = None
-        if has_bertscore:
-            scorer = BERTScorer(
-                model_type,
-                num_layers,
-                batch_size=batch_size,
-                idf=idf if idf_counts is None else DocumentCounts.load(idf_counts),
-                device=device,
-                nthreads=nthreads,
-                lang=lang,
-                rescale_with_baseline=rescale_with_baseline,
-                baseline_path=baseline_path,
-                use_fast_tokenizer=use_fast_tokenizer or None,
-                max_length=max_length,
-                precision=precision,
-                long_text=long_text,
-                allow_fp32_baseline=allow_fp32_baseline,
-            )
-            stack.enter_context(scorer)
+    with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
-            systems,
-            references,
+            {name: [text for [text] in of_system] for name, of_system in zip(systems, rows, strict=False)},
+            [[text for texts in segment for text in texts] for segment in zip(*rows[len(systems) :], strict=True)],
             scorer=scorer,
-            metrics=given,
+            metrics=metrics,
             test=test,
             num_resamples=resamples,
             seed=seed,
             all_pairs=all_pairs,
             num_examples=examples,
-            verbose=verbose or (False if quiet else None),
+            verbose=verbose,
         )
     try:
-        print_comparison(comparison, chosen)
+        print_comparison(comparison, output_format)
     finally:  # the scores are the costly part, and do not depend on who reads the table
         if html is not None:
             write_whole(html, comparison.to_html())
+
+
+def print_comparison(comparison: "Comparison", output_format: str | None) -> None:
+    """Print a comparison as "json", "tsv" or "latex"; None for tables to read on a terminal."""
+    write_utf8()
+    if output_format == "json":
+        print(comparison.to_json(), flush=True)
+    elif output_format is not None:
+        print(comparison.table("latex" if output_format == "latex" else "tsv"))
+    else:
+        print(comparison.table())
+        for system, examples in groupby(comparison.examples, key=lambda example: example.system):
+            print(f"\nSegments on which {system} and {comparison.systems[0]} differ most:")
+            print_table([row for example in examples for row in _rows(comparison, example)], width=terminal_width())
+
+
+def _rows(comparison: "Comparison", example: "Example") -> Iterator[tuple[str, str, str]]:
+    segment = example.segment
+    system = comparison.systems.index(example.system)
+    yield f"{segment + 1}", f"{example.delta:+.4f}", ""
+    for name, texts in ((example.system, system), (comparison.systems[0], 0)):
+        yield "", name, comparison.candidates[texts][segment]
+    for reference in comparison.references[segment]:
+        yield "", "reference", reference

@@ -1,13 +1,14 @@
-"""`bertscore-onnx doctor`: tells what this machine offers, and tries it."""
+"""`bertscore-onnx doctor`: checks this machine and runs a self-test."""
 
 import json
 import platform
 import time
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from statistics import median
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -15,98 +16,81 @@ from bertscore_onnx import __version__
 from bertscore_onnx.cli.terminal import print_table
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
+if TYPE_CHECKING:
+    from bertscore_onnx.encoding.providers import Provider
+
 _CPU_SOURCES: dict[str, str] = {
     "affinity": "all that this process may run on",
     "quota": "the CPU quota of the container or control group",
-    "OMP_NUM_THREADS": "as the environment variable OMP_NUM_THREADS says",
+    "OMP_NUM_THREADS": "set by the environment variable OMP_NUM_THREADS",
 }
-"""What says how many CPUs are usable, in words."""
-
 _TIMED_CALLS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _BundleState:
-    """One bundle of the home folder."""
-
-    path: str
-    error: str | None
-    """Why it cannot be used; None where it can."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """One real run: the golden pairs of a bundle on the default device."""
-
-    path: str
-    pairs: int = 0
-    provider: str | None = None
-    seconds: float | None = None
-    largest_difference: float | None = None
-    error: str | None = None
-    pair_ms: dict[str, float] | None = None
-    """Milliseconds of one pair a call, the median, by what the scorer is optimized for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Report:
-    """All that the command finds out."""
+class _Diagnosis:
+    """The state of this machine; an error is None if there is none."""
 
     versions: dict[str, str]
     onnxruntime_wheels: dict[str, str]
     providers: dict[str, str | None]
-    """The execution providers that ONNX Runtime offers, and why one does not work; None where it does."""
+    """The available execution providers, with their errors."""
 
     onnxruntime_error: str | None
     cpu_features: list[str] | None
-    """None where they cannot be found out."""
+    """None if unknown."""
 
     usable_cpus: int
     usable_cpus_source: str
-    """What says so: affinity, quota or OMP_NUM_THREADS."""
+    """One of affinity, quota and OMP_NUM_THREADS."""
 
     home: str | None
-    """None where the user has none."""
+    """None if the user has none."""
 
-    bundles: list[_BundleState]
-    trial: _Trial | None
-    """None where there is nothing to run, or nothing to run it with."""
+    bundles: list[dict[str, str | None]]
+    """The path of each bundle in the home folder, and its error."""
+
+    trial: dict[str, Any] | None
+    """The golden pairs of a bundle on the default device; None without a bundle or ONNX Runtime."""
 
     @property
-    def healthy(self) -> bool:
-        errors = [self.onnxruntime_error, self.trial and self.trial.error]
-        return not any([*errors, *self.providers.values(), *(bundle.error for bundle in self.bundles)])
+    def is_healthy(self) -> bool:
+        errors = [self.onnxruntime_error, self.trial and self.trial["error"], *self.providers.values()]
+        return not any([*errors, *(bundle["error"] for bundle in self.bundles)])
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
-    """Tell what this machine offers, and try it.
+    """Check this machine and run a self-test.
 
-    Exits with 1 where ONNX Runtime is missing, or what it offers or a bundle here does not work.
+    Exits with 1 if ONNX Runtime is missing, or if an execution provider or an installed bundle does not work.
     """
-    report = _examine()
+    diagnosis = _examine()
     if as_json:
-        print(json.dumps(asdict(report), allow_nan=False))
+        print(json.dumps(asdict(diagnosis), allow_nan=False))
     else:
-        print_table(_describe(report))
-    if not report.healthy:
+        print_table(_describe(diagnosis))
+    if not diagnosis.is_healthy:
         raise typer.Exit(1)
 
 
-def _examine() -> _Report:
-    from bertscore_onnx.bundle.store import stored_bundles
-    from bertscore_onnx.cli.probe import probe_providers
+def _examine() -> _Diagnosis:
+    from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
     from bertscore_onnx.encoding.providers import installed_wheels
 
     cpus = cpu_bound()
     providers, onnxruntime_error = {}, None
     try:
-        providers = {name: error and one_line(error) for name, error in probe_providers().items()}
+        providers = {name: error and one_line(error) for name, error in try_providers().items()}
     except ImportError as error:  # a MissingExtraError, or a shared library that cannot be loaded
         onnxruntime_error = one_line(error)
-    bundles = [_examine_bundle(folder) for folder in stored_bundles()]
-    usable = [bundle.path for bundle in bundles if bundle.error is None]
-    return _Report(
+    bundles = [{"path": str(folder), "error": _bundle_error(folder)} for folder in stored_bundles()]
+    usable = [bundle["path"] for bundle in bundles if bundle["error"] is None]
+    try:
+        home = str(store_root())
+    except BundleError:
+        home = None
+    return _Diagnosis(
         versions={
             "bertscore-onnx": __version__,
             "python": platform.python_version(),
@@ -119,50 +103,85 @@ def _examine() -> _Report:
         cpu_features=cpu_features(),
         usable_cpus=cpus.number,
         usable_cpus_source=cpus.source,
-        home=_home(),
+        home=home,
         bundles=bundles,
-        trial=_try(usable[0]) if usable and onnxruntime_error is None else None,
+        trial=_try(str(usable[0])) if usable and onnxruntime_error is None else None,
     )
 
 
-def _home() -> str | None:
-    from bertscore_onnx.bundle.store import store_root
+def try_providers() -> dict[str, str | None]:
+    """Return the error of each available execution provider at a matrix product, the graph of `self_test.onnx`."""
+    from bertscore_onnx.encoding.providers import PROVIDERS, load_onnxruntime
 
+    available = load_onnxruntime().get_available_providers()
+    return {provider.name: _provider_error(provider) for provider in PROVIDERS if provider.name in available}
+
+
+def _provider_error(provider: "Provider") -> str | None:
+    import numpy as np
+
+    from bertscore_onnx.encoding.providers import load_onnxruntime
+    from bertscore_onnx.encoding.session import open_session
+
+    options = load_onnxruntime().SessionOptions()
+    options.log_severity_level = 4
+    graph = files("bertscore_onnx.cli").joinpath("self_test.onnx").read_bytes()
+    session, failure = open_session(graph, options, provider)
+    if session is None:
+        return failure
+    matrix = np.array([[1, 2], [3, 4]], dtype=np.float32)
     try:
-        return str(store_root())
-    except BundleError:
-        return None
+        product = session.run(None, {"a": matrix, "b": matrix})[0]
+    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
+        return str(error)
+    return None if np.array_equal(product, matrix @ matrix) else f"a matrix product came out as {product.tolist()}"
 
 
-def _examine_bundle(folder: Path) -> _BundleState:
+def _bundle_error(folder: Path) -> str | None:
     from bertscore_onnx.bundle.bundle import open_bundle
 
     try:
         open_bundle(folder)
     except BundleError as error:
-        return _BundleState(str(folder), one_line(error))
-    return _BundleState(str(folder), None)
+        return one_line(error)
+    return None
 
 
-def _try(path: str) -> _Trial:
+def _try(path: str) -> dict[str, Any]:
+    """Score the golden pairs of a bundle, and time single pairs."""
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
+    trial: dict[str, Any] = {
+        "path": path,
+        "pairs": 0,
+        "provider": None,
+        "seconds": None,
+        "largest_difference": None,
+        "error": None,
+        "pair_ms": None,
+    }
     try:
         with golden_pipeline(path) as pipeline:
-            begun = time.perf_counter()
+            started = time.perf_counter()
             difference = golden_difference(pipeline)
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - started
         pair_ms = _time_one_pair(path, all_layers=pipeline.manifest.all_layers)
     except BertScoreOnnxError as error:
-        return _Trial(path, error=one_line(error))
-    holds = difference <= golden_tolerance(pipeline)
-    wrong = None if holds else f"the golden scores differ by {difference:.1e}"
-    pairs, provider = len(pipeline.manifest.golden), pipeline.encoder.provider
-    return _Trial(path, pairs, provider, seconds, difference, wrong, pair_ms)
+        return {**trial, "error": one_line(error)}
+    is_equal = difference <= golden_tolerance(pipeline)
+    return {
+        **trial,
+        "pairs": len(pipeline.manifest.golden),
+        "provider": pipeline.encoder.provider,
+        "seconds": seconds,
+        "largest_difference": difference,
+        "error": None if is_equal else f"the golden scores differ by {difference:.1e}",
+        "pair_ms": pair_ms,
+    }
 
 
 def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
-    """Score one pair a call, after a few calls that do not count."""
+    """Return the median milliseconds of a call with one pair, by what the scorer is optimized for."""
     from bertscore_onnx.encoding.session import OptimizeFor
     from bertscore_onnx.scorer import BERTScorer
 
@@ -172,42 +191,44 @@ def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
             golden = scorer.manifest.golden[0]
             seconds = []
             for _ in range(_TIMED_CALLS + _TIMED_CALLS // 2):
-                begun = time.perf_counter()
+                started = time.perf_counter()
                 scorer.score([golden.candidate], [golden.reference])
-                seconds.append(time.perf_counter() - begun)
+                seconds.append(time.perf_counter() - started)
         medians[optimize_for] = 1000 * median(seconds[-_TIMED_CALLS:])
     return medians
 
 
-def _describe(report: _Report) -> list[tuple[str, str]]:
-    """Return the report as names and values."""
-    features = "unknown" if report.cpu_features is None else " ".join(report.cpu_features) or "none of note"
-    wheels = [f"{name} {wheel}" for name, wheel in report.onnxruntime_wheels.items()]
+def _describe(diagnosis: _Diagnosis) -> list[tuple[str, str]]:
+    """Return the diagnosis as names and values."""
+    features = "unknown" if diagnosis.cpu_features is None else " ".join(diagnosis.cpu_features) or "none of note"
+    wheels = [f"{name} {wheel}" for name, wheel in diagnosis.onnxruntime_wheels.items()]
+    pair_ms = diagnosis.trial and diagnosis.trial["pair_ms"]
     return [
-        *report.versions.items(),
-        ("onnxruntime", report.onnxruntime_error or " and ".join(wheels) or "not installed by pip"),
-        *(("provider", f"{name}: {error or 'works'}") for name, error in report.providers.items()),
+        *diagnosis.versions.items(),
+        ("onnxruntime", diagnosis.onnxruntime_error or " and ".join(wheels) or "not installed by pip"),
+        *(("provider", f"{name}: {error or 'works'}") for name, error in diagnosis.providers.items()),
         ("CPU features", features),
-        ("usable CPUs", f"{report.usable_cpus}, {_CPU_SOURCES[report.usable_cpus_source]}"),
-        ("home", report.home or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
-        *(("bundle", f"{bundle.path}: {bundle.error or 'valid'}") for bundle in report.bundles),
-        ("inference", _describe_trial(report)),
-        *(("one pair", _describe_one_pair(trial.pair_ms)) for trial in [report.trial] if trial and trial.pair_ms),
+        ("usable CPUs", f"{diagnosis.usable_cpus}, {_CPU_SOURCES[diagnosis.usable_cpus_source]}"),
+        ("home", diagnosis.home or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
+        *(("bundle", f"{bundle['path']}: {bundle['error'] or 'valid'}") for bundle in diagnosis.bundles),
+        ("inference", _describe_trial(diagnosis)),
+        *([("one pair", _describe_one_pair(pair_ms))] if pair_ms else []),
     ]
 
 
 def _describe_one_pair(milliseconds: dict[str, float]) -> str:
     times = " and ".join(f"{time:.1f} ms optimized for {aim}" for aim, time in milliseconds.items())
-    return f"{times}; many pairs at a time are faster for throughput, which is the default"
+    return f"{times}; for many pairs at once throughput, the default, is faster"
 
 
-def _describe_trial(report: _Report) -> str:
-    trial = report.trial
-    if trial is None and report.bundles:
+def _describe_trial(diagnosis: _Diagnosis) -> str:
+    trial = diagnosis.trial
+    if trial is None and diagnosis.bundles:
         return "not tried"
     if trial is None:
-        return "no bundle is exported yet; make one with `bertscore-onnx export --model roberta-large`"
-    if trial.provider is None:
-        return f"{trial.path}: {trial.error}"
-    outcome = trial.error or f"the largest difference is {trial.largest_difference:.1e}"
-    return f"{trial.pairs} golden pairs of {trial.path} on {trial.provider} in {trial.seconds:.3f} s: {outcome}"
+        return "no bundle is installed; make one with `bertscore-onnx export --model roberta-large`"
+    if trial["provider"] is None:
+        return f"{trial['path']}: {trial['error']}"
+    outcome = trial["error"] or f"the largest difference is {trial['largest_difference']:.1e}"
+    golden = f"{trial['pairs']} golden pairs of {trial['path']} on {trial['provider']}"
+    return f"{golden} in {trial['seconds']:.3f} s: {outcome}"

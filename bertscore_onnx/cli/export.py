@@ -1,18 +1,19 @@
-"""`bertscore-onnx export`: makes a bundle of a model."""
+"""`bertscore-onnx export`: exports a model into a bundle."""
 
 import shlex
+import sys
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
 from bertscore_onnx.cli.options import complete_model
-from bertscore_onnx.cli.terminal import Stages, tell
+from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import ExportError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def export(
             "-m",
             "--model",
             metavar="MODEL",
-            help="A model's name, or a folder that `save_pretrained` wrote.",
+            help="A model's name, or a folder written by `save_pretrained`.",
             autocompletion=complete_model,
         ),
     ],
@@ -38,47 +39,53 @@ def export(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What to call the model of a local folder; a name of the catalogue brings its layer and baselines.",
+            help="Name for the model of a local folder; a catalogue name selects its layer and baselines.",
         ),
     ] = None,
     num_layers: Annotated[
         int | None,
-        typer.Option("-l", "--num-layers", metavar="N", min=0, help="The layer to cut at.  [default: the catalogue's]"),
+        typer.Option(
+            "-l", "--num-layers", metavar="N", min=0, help="Cut the model at this layer.  [default: the catalogue's]"
+        ),
     ] = None,
     all_layers: Annotated[
-        bool, typer.Option("--all-layers", help="Make a bundle that scores every layer, to compare them.")
+        bool, typer.Option("--all-layers", help="Export all layers, to compare their scores.")
     ] = False,
     scoring_graph: Annotated[
         bool,
-        typer.Option("--scoring-graph", help="Add a graph that gives P, R and F in any language with ONNX Runtime."),
+        typer.Option(
+            "--scoring-graph",
+            help="Add a graph that computes P, R and F with ONNX Runtime in any programming language.",
+        ),
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The bundle's folder.  [default: its place in the home folder]")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FOLDER", help="The bundle's folder.  [default: in the home folder]"),
     ] = None,
-    tokenizer_mode: Annotated[
-        TokenizerMode, typer.Option(help="Whose ids to reproduce: those of the slow or of the fast tokenizer.")
-    ] = "slow",
+    tokenizer_mode: Annotated[TokenizerMode, typer.Option(help="The tokenizer whose ids are reproduced.")] = "slow",
     precision: Annotated[
         Precision,
-        typer.Option(help="fp16 is meant for GPUs, int8 for CPUs; both are faster and move scores a little."),
+        typer.Option(help="fp16 is for GPUs, int8 for CPUs; both are faster and change scores slightly."),
     ] = "fp32",
-    revision: Annotated[str | None, typer.Option(metavar="REV", help="A branch, tag or commit of the Hub.")] = None,
+    revision: Annotated[
+        str | None, typer.Option(metavar="REV", help="A branch, tag or commit on the Hugging Face hub.")
+    ] = None,
     license_id: Annotated[
         str | None,
         typer.Option(
             "--license",
             metavar="ID",
-            help="The model's license, for its card.  [default: what the model's own card says]",
+            help="The model's license, for the bundle's card.  [default: from the model's own card]",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is there already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
 ) -> None:
-    """Make a bundle of a model.
+    """Export a model into a bundle.
 
-    `score` then uses the bundle without PyTorch. Only the export needs it: the extra `export`.
+    `score` uses the bundle without PyTorch, which only the export needs. Needs the extra `export`.
     """
     if all_layers and num_layers is not None:
-        raise typer.BadParameter("--all-layers and --num-layers exclude each other.", param_hint="--num-layers")
+        raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")
     _check_extra()
     try:
         from bertscore_onnx_export.pipeline import STAGES, export_model
@@ -88,7 +95,7 @@ def export(
             raise
         raise _missing(_package(error.name)) from error
     quiet_libraries()
-    begun = time.perf_counter()
+    started = time.perf_counter()
     with Stages(STAGES) as stages:
         folder = export_model(
             model,
@@ -105,32 +112,65 @@ def export(
             report=stages.begin,
         )
     print(folder)
-    for line in _summary(folder, time.perf_counter() - begun):
-        tell(line)
+    for line in _summary(folder, time.perf_counter() - started):
+        echo(line)
+
+
+class Stages:
+    """Prints `[3/5] Writing the graph ...  12.1 s` on standard error; the time when the stage is over."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._count = 0
+        self._started = 0.0
+
+    def begin(self, name: str) -> None:
+        """End the previous stage and begin one."""
+        if self._count:
+            self._end()
+        self._count += 1
+        self._started = time.perf_counter()
+        print(f"[{self._count}/{self._total}] {name} ...", end="", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Self:
+        """Return itself, before any stage."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """End the last stage."""
+        if self._count:
+            self._end()
+
+    def _end(self) -> None:
+        print(f"  {time.perf_counter() - self._started:.1f} s", file=sys.stderr)
 
 
 def _summary(folder: Path, seconds: float) -> list[str]:
-    """Return what was made and how well, a line each."""
+    """Return lines that describe the bundle and its verification."""
     from bertscore_onnx.bundle.bundle import read_manifest
 
     manifest = read_manifest(folder)
     layer = f"all {manifest.num_layers} layers" if manifest.all_layers else f"layer {manifest.num_layers}"
     size = sum(file.stat().st_size for file in folder.iterdir())
     pairs, difference, differences = len(manifest.golden), manifest.golden_difference, manifest.tokenizer_differences
-    texts = "1 edge-case text gets" if differences == 1 else f"{differences or 'no'} edge-case texts get"
+    texts = (
+        f"gives other ids for {differences} edge-case text{'' if differences == 1 else 's'}"
+        if differences
+        else "matches on all edge-case texts"
+    )
     return [
         f"Model: {manifest.model_id}, {layer}, {manifest.precision}, {manifest.tokenizer_mode} tokenizer",
-        f"Verified: P, R and F of {pairs} pairs differ from PyTorch's by {difference:.1e} at most; {texts} other token "
-        "ids",
+        f"Verified: P, R and F of {pairs} pairs differ from PyTorch's by {difference:.1e} at most; "
+        f"the tokenizer {texts}",
         *_compared_with_slow(manifest),
         *_scoring_graph(manifest),
-        f"Bundle: {size / 1e6:,.1f} MB, made in {seconds:.1f} s",
+        f"Bundle: {size / 1e6:,.1f} MB, exported in {seconds:.1f} s",
         f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE",
     ]
 
 
 def _compared_with_slow(manifest: "Manifest") -> Iterator[str]:
-    """Yield how the ids differ from the slow tokenizer's, where both were tried."""
+    """Yield how the ids differ from the slow tokenizer's, if both were tried."""
     from msgspec import UNSET
 
     if (slow := manifest.slow_differences) is UNSET:
@@ -142,25 +182,25 @@ def _compared_with_slow(manifest: "Manifest") -> Iterator[str]:
 
 
 def _scoring_graph(manifest: "Manifest") -> Iterator[str]:
-    """Yield how well the scoring graph scores and who can use it, where there is one."""
+    """Yield how accurate the scoring graph is and how to use it, if there is one."""
     if not manifest.has_scoring_graph:
         return
     if manifest.tokenizer_mode == "fast":
-        users = "any language with ONNX Runtime and Hugging Face's tokenizers can use it"
+        users = "any programming language with ONNX Runtime and Hugging Face's tokenizers can use it"
     else:
-        users = "for languages other than Python export with --tokenizer-mode fast"
+        users = "for programming languages other than Python, export with --tokenizer-mode fast"
     yield f"Scoring graph: P, R and F differ from the encoder's by {manifest.scoring_difference:.1e} at most; {users}"
 
 
 def _check_extra() -> None:
-    """Look for the packages before any is imported: transformers does without torch until it is used."""
+    """Check the packages before importing any: transformers can be imported without torch."""
     for package in _EXTRA:
         if find_spec(package) is None:
             raise _missing(package)
     if not (found := version("transformers")).startswith("4."):
         raise ExportError(
             f"Exporting needs transformers 4, and {found} is installed. Export in an environment of its own: "
-            f"`{_APART}`; scoring does without it."
+            f"`{_APART}`; scoring does not need it."
         )
 
 
@@ -170,8 +210,8 @@ def _package(module: str | None) -> str:
 
 def _missing(package: str) -> MissingExtraError:
     return MissingExtraError(
-        f"Exporting needs {package}, which is not installed, or not in full. Install it with "
-        f"`pip install 'bertscore-onnx[export,cpu]'`, or export in an environment of its own: `{_APART}`; scoring does "
-        "without it.",
+        f"Exporting needs {package}, which is not installed, or not completely. Install it with "
+        f"`pip install 'bertscore-onnx[export,cpu]'`, or export in an environment of its own: `{_APART}`; scoring "
+        "does not need it.",
         name=package,
     )

@@ -172,6 +172,17 @@ def open_pairs(files: Sequence[InputFile], *, to_read_again: bool = False) -> It
         yield TextPairs(opened, counted[0][1]) if len(counted) == len(opened) else _read_in_step(opened)
 
 
+def read_side_by_side(files: Sequence[InputFile]) -> list[list[list[str]]]:
+    """Return the texts in each row of each file; raise InputError unless all files have as many rows."""
+    with ExitStack() as stack:
+        opened = [stack.enter_context(open_input(file)) for file in files]
+        rows = [[*file.rows()] for file in opened]
+    for file, of_file in zip(opened, rows, strict=True):
+        if len(of_file) != len(rows[0]):
+            raise _unequal(opened[0], len(rows[0]), file, len(of_file))
+    return rows
+
+
 def _read_in_step(files: Sequence[OpenFile]) -> Iterator[TextPair]:
     for number, rows in enumerate(zip_longest(*(file.rows() for file in files))):
         if None in rows:
@@ -271,18 +282,10 @@ def choose_documents(names: Sequence[str], options: TableOptions) -> list[InputF
     return files
 
 
-def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[list[str], list[InputFile]]:
-    """Return the names of systems, and the files to read: one for each system, then those of the references.
+def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[dict[str, InputFile], list[InputFile]]:
+    """Return the file of each system by the system's name, and the files of references.
 
-    A system is called after its file, without folder and endings; where that is the name of two, as it was given, so
-    that all names differ.
-
-    Args:
-        systems: the files of candidates.
-        references: the files of references.
-
-    Raises:
-        typer.BadParameter: there are fewer than two systems, or a file is given twice.
+    A system is called after its file, without folder and endings; if two would have one name, by the path as given.
     """
     if len(systems) < 2:
         raise typer.BadParameter(
@@ -294,15 +297,14 @@ def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[l
         if any(_is_same_file(name, other) for other in systems[:position]):
             raise typer.BadParameter(f"{name} is given twice; each system counts once.", param_hint="--cand")
     stems = [PurePath(PurePath(name.removesuffix(".gz")).stem).name for name in systems]
-    names = [
-        stem if stems.count(stem) == 1 and stem not in systems else name
-        for name, stem in zip(systems, stems, strict=True)
-    ]
     options = TableOptions()
-    return names, [
-        *(_input_file(name, None, (candidate_column(),), options) for name in systems),
-        *(_input_file(name, None, reference_columns(), options) for name in references),
-    ]
+    of_systems = {
+        stem if stems.count(stem) == 1 and stem not in systems else name: _input_file(
+            name, None, (candidate_column(),), options
+        )
+        for name, stem in zip(systems, stems, strict=True)
+    }
+    return of_systems, [_input_file(name, None, reference_columns(), options) for name in references]
 
 
 def _is_same_file(name: str, other: str) -> bool:

@@ -1,6 +1,9 @@
-"""`bertscore-onnx inspect`: shows what a bundle is, and checks that it still gives its scores."""
+"""`bertscore-onnx inspect`: describes a bundle and checks its scores, in a child process if it is not trusted."""
 
 import json
+import os
+import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,11 +12,20 @@ import typer
 
 from bertscore_onnx.cli.options import complete_model
 from bertscore_onnx.cli.terminal import print_table
-from bertscore_onnx.errors import GoldenScoreError
+from bertscore_onnx.errors import BundleError, GoldenScoreError, InputError
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.bundle import Bundle
     from bertscore_onnx.bundle.manifest import Manifest
+
+CPU_SECONDS = 600
+"""Far more than the golden pairs of the largest model take on one CPU."""
+
+MEMORY_BYTES = 4_000_000_000
+"""The memory that a process needs beside a model, with room for many threads."""
+
+MEMORY_FACTOR = 4
+"""A model may need this many times the size of its files while it is loaded."""
 
 
 def inspect(
@@ -21,24 +33,24 @@ def inspect(
         str,
         typer.Argument(
             metavar="BUNDLE",
-            help="The path of a bundle, or a model's name, as `score` takes it.",
+            help="The path of a bundle, or a model's name, as for `score`.",
             autocompletion=complete_model,
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda where it is offered]")
+        str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda if available]")
     ] = None,
     isolate: Annotated[
         bool,
         typer.Option(
-            "--isolate", help="Check it on the CPU in a process of its own, with limits of memory and time (Linux)."
+            "--isolate", help="Check it on the CPU in a child process with limits of memory and time (Linux)."
         ),
     ] = False,
 ) -> None:
-    """Show a bundle and check its scores.
+    """Describe a bundle and check its scores.
 
-    Reads all its files for their digests, and recomputes the scores that it was exported with.
+    Checks the digests of all files, and recomputes the scores that were recorded at the export.
     """
     import msgspec
 
@@ -47,52 +59,81 @@ def inspect(
     from bertscore_onnx.scoring.golden import difference_by_pairs, golden_difference, golden_pipeline, golden_tolerance
 
     if isolate:
-        device = _isolate(bundle, device)
-    found = resolve_bundle(local_path(bundle), all_layers=None)
+        device = _check_isolated(bundle, device)
+    resolved = resolve_bundle(local_path(bundle), all_layers=None)
     if not as_json:
-        print_table(_describe(found))
-    with golden_pipeline(found.path, device=device) as pipeline:
+        print_table(_describe(resolved))
+    with golden_pipeline(resolved.path, device=device) as pipeline:
         difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
         provider = pipeline.encoder.provider
-    by_graph = difference_by_pairs(pipeline.bundle, device=device) if found.manifest.has_scoring_graph else None
+    by_graph = difference_by_pairs(pipeline.bundle, device=device) if resolved.manifest.has_scoring_graph else None
     if as_json:
         golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
         if by_graph is not None:
             golden["scoring_graph_difference"] = by_graph
-        manifest = msgspec.to_builtins(found.manifest)
-        print(json.dumps({"path": str(found.path), "manifest": manifest, "golden": golden}, allow_nan=False))
+        manifest = msgspec.to_builtins(resolved.manifest)
+        print(json.dumps({"path": str(resolved.path), "manifest": manifest, "golden": golden}, allow_nan=False))
     else:
-        pairs = len(found.manifest.golden)
+        pairs = len(resolved.manifest.golden)
         print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")
         if by_graph is not None:
-            print(f"By the scoring graph they differ from these scores by {by_graph:.1e} at most.")
+            print(f"The scores of the scoring graph differ from these by {by_graph:.1e} at most.")
     if not difference <= tolerance:
         raise GoldenScoreError(
-            f"The golden scores of {found.path} differ by {difference:.1e} on {provider}; at most "
+            f"The golden scores of {resolved.path} differ by {difference:.1e} on {provider}; at most "
             f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
         )
     if by_graph is not None and not by_graph <= tolerance:
         raise GoldenScoreError(
-            f"The scores of the scoring graph of {found.path} differ by {by_graph:.1e} on {provider}; at most "
+            f"The scores of the scoring graph of {resolved.path} differ by {by_graph:.1e} on {provider}; at most "
             f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
         )
 
 
-def _isolate(bundle: str, device: str | None) -> str:
-    """Go on in a process with limits, and return the device for it."""
-    from bertscore_onnx.cli.isolation import go_on_in_child
-
+def _check_isolated(bundle: str, device: str | None) -> str:
+    """Continue in a child process with limits, and return its device."""
     if device not in (None, "cpu"):
         raise typer.BadParameter("with --isolate a bundle is checked on the CPU; leave out one.", param_hint="--device")
     folder = Path(bundle)
     if not folder.is_dir():
         raise typer.BadParameter("expected the folder of a bundle, not a model's name.", param_hint="BUNDLE")
-    go_on_in_child(folder)
+    continue_in_child(folder)
     return "cpu"
 
 
+def continue_in_child(folder: Path) -> None:
+    """Return in a child process with limits for a bundle of this size; the parent exits as the child does."""
+    if sys.platform != "linux":
+        raise InputError(
+            "--isolate needs Linux, which can limit the memory of a process. Leave it out, or use a container."
+        )
+    child = os.fork()
+    if not child:
+        _limit_this_process(sum(512 * file.stat().st_blocks for file in folder.iterdir() if file.is_file()))  # on disk
+        return
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGKILL)  # it may be in native code, which ignores the signal
+        raise
+    if status >= 0:
+        raise typer.Exit(status)
+    ending = signal.Signals(-status).name
+    reason = f"it used more than {CPU_SECONDS:,} s of CPU time" if -status == signal.SIGXCPU else "it crashed"
+    raise BundleError(f"The process that checked {folder} was killed by {ending}: {reason}. Do not use this bundle.")
+
+
+def _limit_this_process(bundle_bytes: int) -> None:
+    import resource  # only on Unix
+
+    memory = MEMORY_BYTES + MEMORY_FACTOR * bundle_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 10))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
-    """Return what the manifest says, as names and values."""
+    """Return the manifest as names and values."""
     manifest = bundle.manifest
     measured = sorted(manifest.unrelated_scores.items())
     return [
@@ -106,7 +147,10 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         ("vocabulary", f"{manifest.vocab_size} ids"),
         ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
         ("graph", f"{', '.join(manifest.inputs)} -> {manifest.output}"),
-        ("tokenizer", f"{manifest.tokenizer_mode}; {manifest.tokenizer_differences} edge-case texts get other ids"),
+        (
+            "tokenizer",
+            f"{manifest.tokenizer_mode}; gives other ids for {manifest.tokenizer_differences} edge-case texts",
+        ),
         *_slow_tokenizer(manifest),
         ("scoring graph", _scoring_graph(manifest)),
         ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
@@ -118,11 +162,11 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
 
 
 def _slow_tokenizer(manifest: "Manifest") -> Iterator[tuple[str, str]]:
-    """Yield how the ids differ from the slow tokenizer's, where both were tried."""
+    """Yield how the ids differ from the slow tokenizer's, if both were tried."""
     from msgspec import UNSET
 
     if (slow := manifest.slow_differences) is not UNSET:
-        yield "slow tokenizer", f"gives {slow.num_different} of {slow.num_texts} texts other ids"
+        yield "slow tokenizer", f"gives other ids for {slow.num_different} of {slow.num_texts} texts"
 
 
 def _scoring_graph(manifest: "Manifest") -> str:

@@ -1,158 +1,159 @@
-"""What `bertscore-onnx meta` was told; every task reads what it needs of it."""
+"""The options of `bertscore-onnx meta`: one record, which every task reads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from bertscore_onnx.cli.options import check_effects
-from bertscore_onnx.errors import check_installed
-from bertscore_onnx.tables.sources import InputFormat
+import typer
+
+from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, TableFormat
+from bertscore_onnx.cli.outputs import chosen_format
+
+if TYPE_CHECKING:
+    from bertscore_onnx.settings import ScorerSettings
 
 Task = Literal["correlation", "darr", "hybrid", "auc", "phenomena"]
 
 Metric = Literal["bertscore", "bleu", "chrf", "ter"]
-"""The metrics that are computed here."""
-
-ResultFormat = Literal["text", "json", "tsv"]
+"""The metrics that can be computed from texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumns:
-    """What columns are called; None for the name that each has by default."""
-
-    language_pair: str | None = None
-    system: str | None = None
-    segment: str | None = None
-    human: str | None = None
-    candidate: str | None = None
-    reference: tuple[str, ...] = ()
-    label: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TaskOptions:
-    """What only one task or another reads; None for its default."""
-
-    threshold: float | None = None
-    """For darr: points by which two assessments differ at least."""
-    human_systems: tuple[str, ...] = ()
-    """For darr and hybrid: the systems that are people."""
-    num_hybrids: int | None = None
-    num_candidates: int | None = None
-    num_trials: int | None = None
-    """For hybrid, likewise the two before it."""
-    min_examples: int | None = None
-    """For phenomena: examples of a category that is shown."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetaOptions:
-    """The options of the command, checked on their own but not against the data."""
+    """The options of the command; those of a column or a task are None unless they are given."""
 
-    source: str
-    """The folder of an EvalSet, or a table."""
-    input_format: InputFormat | None
-    columns: TableColumns
-
-    language_pairs: tuple[str, ...]
-    """None of them for all."""
-    gold: str | None
-    reference: str | None
-    metric_scores: tuple[str, ...]
-    """Scores of an EvalSet, METRIC-REFERENCE; none for all of the reference."""
-    scores: tuple[str, ...]
-    """Columns of a table that hold scores."""
-
-    metrics: tuple[Metric, ...]
-    """What to compute from the texts; bertscore is among them where there is a model."""
-    model: str | None
-    num_layers: int | None
-    device: str | None
-    num_threads: int | None
-    bleu_smooth: str
-    """As sacreBLEU names it: exp, floor, add-k or none."""
-    chrf_word_order: int
-    """0 for chrF, 2 for chrF++."""
-
-    permutations: int
-    seed: int
-    output: str | None
-    """The folder to write scores to."""
-    result_format: ResultFormat
-    quiet: bool
-    """Whether standard error has errors alone."""
-    of_task: TaskOptions = TaskOptions()
-
-
-# Which options a task of `bertscore-onnx meta` reads; another one that is given has no effect, and is refused.
-
-
-_OF_SYSTEMS: tuple[Task, ...] = ("correlation", "darr", "hybrid")
-
-_READERS: Mapping[str, tuple[Task, ...]] = {
-    "--language-pair": _OF_SYSTEMS,
-    "--gold": _OF_SYSTEMS,
-    "--reference": _OF_SYSTEMS,
-    "--metric-scores": _OF_SYSTEMS,
-    "--language-pair-column": _OF_SYSTEMS,
-    "--system-column": _OF_SYSTEMS,
-    "--segment-column": _OF_SYSTEMS,
-    "--human-column": _OF_SYSTEMS,
-    "--output": ("correlation",),
-    "--threshold": ("darr",),
-    "--human-system": ("darr", "hybrid"),
-    "--num-hybrids": ("hybrid",),
-    "--num-candidates": ("hybrid",),
-    "--num-trials": ("hybrid",),
-    "--label-column": ("auc",),
-    "--score": (*_OF_SYSTEMS, "auc"),
-    "--candidate-column": (*_OF_SYSTEMS, "auc"),
-    "--min-examples": ("phenomena",),
-}
-"""The tasks that read an option; all read the others."""
-
-
-def check_task(task: Task, options: MetaOptions) -> None:
-    """Raise typer.BadParameter for an option that the task, or the metrics, have no use for."""
-    columns, of_task = options.columns, options.of_task
-    given = {
-        "--language-pair": options.language_pairs,
-        "--gold": options.gold,
-        "--reference": options.reference,
-        "--metric-scores": options.metric_scores,
-        "--language-pair-column": columns.language_pair,
-        "--system-column": columns.system,
-        "--segment-column": columns.segment,
-        "--human-column": columns.human,
-        "--output": options.output,
-        "--threshold": of_task.threshold is not None,
-        "--human-system": of_task.human_systems,
-        "--num-hybrids": of_task.num_hybrids,
-        "--num-candidates": of_task.num_candidates,
-        "--num-trials": of_task.num_trials,
-        "--label-column": columns.label,
-        "--score": options.scores,
-        "--candidate-column": columns.candidate,
-        "--min-examples": of_task.min_examples,
-    }
-    check_effects(
-        *(
-            (option, bool(given[option]) and task not in tasks, f"on --task {task}")
-            for option, tasks in _READERS.items()
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="EVALSET|TABLE",
+            help="A folder in the layout of mt-metrics-eval, or a table; - is standard input.",
         ),
-        ("--bleu-smooth", options.bleu_smooth != "exp" and "bleu" not in options.metrics, "without --metric bleu"),
-        ("--chrf-word-order", options.chrf_word_order > 0 and "chrf" not in options.metrics, "without --metric chrf"),
-    )
+    ]
+    settings: "ScorerSettings"
+    task: Annotated[Task, typer.Option(help="What to measure.")] = "correlation"
+    language_pair: Annotated[
+        list[str] | None, typer.Option(metavar="LP...", help="Language pairs, such as he-en.  [default: all]")
+    ] = None
+    gold: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The judgements of an EvalSet, such as mqm.  [default: the only ones]"),
+    ] = None
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The reference that metrics use, such as refB; it is not a system.  [default: the only one]",
+        ),
+    ] = None
+    metric_scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC-REF...",
+            help="Metric scores of an EvalSet, such as BLEU-refB.  [default: all of the reference]",
+        ),
+    ] = None
+    score: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN...",
+            help="Columns of a table with scores, higher is better; a system's score is the mean over its segments.",
+        ),
+    ] = None
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC...",
+            help="Also score the texts with bleu, chrf or ter; with --model they are scored with bertscore.",
+        ),
+    ] = None
+    bleu_smooth: Annotated[
+        Literal["exp", "floor", "add-k", "none"], typer.Option(help="BLEU's smoothing, by sacreBLEU's names.")
+    ] = "exp"
+    chrf_word_order: Annotated[
+        int, typer.Option(metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.")
+    ] = 0
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS", help="For darr: minimum difference between two direct assessments.  [default: 25]"
+        ),
+    ] = None
+    human_system: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME...",
+            help="For darr and hybrid: human systems, which are left out.  [default: for darr those called Human-A, "
+            "ref, refB, translator-A and the like; for hybrid none]",
+        ),
+    ] = None
+    num_hybrids: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="For hybrid: number of hybrid systems.  [default: 10000]")
+    ] = None
+    num_candidates: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=2, help="For hybrid: number of systems to select from.  [default: 100]"),
+    ] = None
+    num_trials: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="For hybrid: number of selections.  [default: 100000]")
+    ] = None
+    min_examples: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="For phenomena: least number of examples per category.  [default: 5]"),
+    ] = None
+    language_pair_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of the language pairs.  [default: lang_pair]")
+    ] = None
+    system_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of the systems.  [default: system]")
+    ] = None
+    segment_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of the segments; without it each row is a whole system.  [default: segment or segment_id]",
+        ),
+    ] = None
+    human_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of the judgements.  [default: human or human_score]")
+    ] = None
+    label_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="For auc: column of the labels.  [default: label]")
+    ] = None
+    candidate_column: CandidateColumn = None
+    reference_column: ReferenceColumns = None
+    input_format: TableFormat = None
+    perm_both: Annotated[
+        int, typer.Option("--perm-both", metavar="N", min=1, help="Number of permutations of each test.")
+    ] = 1000
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all random draws.")] = 4
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
+    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False
+    quiet: bool = False
 
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics to compute, bertscore first if a model is given; raises typer.BadParameter for an unknown one."""
+        known: tuple[Metric, ...] = get_args(Metric)
+        named, model = self.metric or (), self.settings["model_type"]
+        for name in named:
+            if name not in known:
+                raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}.", param_hint="--metric")
+        if "bertscore" in named and not model:
+            raise typer.BadParameter("bertscore needs a model; add --model MODEL.", param_hint="--metric")
+        return tuple(name for name in known if name in named or (name == "bertscore" and model))
 
-# What a task of `bertscore-onnx meta` needs beyond the core, looked for before anything is computed.
+    @property
+    def result_format(self) -> str:
+        """The format of the result: "text", "json" or "tsv"."""
+        return chosen_format(as_json=self.as_json, as_tsv=self.as_tsv) or "text"
 
-
-def check_extras(task: Task, options: MetaOptions) -> None:
-    """Raise MissingExtraError for the first package that is needed and not installed."""
-    needed = {
-        "tabulate": options.result_format == "text",
-        "sacrebleu": bool({"bleu", "chrf", "ter"} & {*options.metrics}),
-        "scipy": task in ("correlation", "hybrid"),
-    }
-    check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "This task")
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The options that differ from their defaults, by name."""
+        optional = [field for field in fields(self) if field.default is not MISSING]
+        values = {field.name: getattr(self, field.name) for field in optional}
+        return {field.name: values[field.name] for field in optional if values[field.name] not in (field.default, [])}

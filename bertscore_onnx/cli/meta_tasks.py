@@ -1,9 +1,12 @@
-"""`bertscore-onnx meta`: how metrics correlate with people."""
+"""The tasks of `bertscore-onnx meta`: each reads judgements and scores, evaluates the metrics and prints the result."""
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import typer
@@ -11,208 +14,362 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.cli.judgements import Table, read_table
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.meta_systems import (
-    CANDIDATE_COLUMNS,
-    REFERENCE_COLUMNS,
-    is_eval_set,
-    own_name,
-    read_systems,
-    references_of_rows,
-    sacrebleu_options,
-    scorer_of,
-    scores_of_rows,
-)
-from bertscore_onnx.cli.terminal import tell
+from bertscore_onnx.cli.meta_table import references_of_rows, systems_of_table, texts_of_rows
+from bertscore_onnx.cli.options import check_effects, option_name
+from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.auc import auc_of_labels
 from bertscore_onnx.evaluation.challenge_sets import MIN_EXAMPLES, ChallengeExample, evaluate_challenge_set
-from bertscore_onnx.evaluation.eval_set import score_files
-from bertscore_onnx.evaluation.hybrid import hybrid_by_language_pair
+from bertscore_onnx.evaluation.correlation import Floats
+from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
+from bertscore_onnx.evaluation.hybrid import NUM_CANDIDATES, NUM_HYBRIDS, NUM_TRIALS, hybrid_by_language_pair
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta import meta_evaluate
-from bertscore_onnx.evaluation.metrics import SACREBLEU
+from bertscore_onnx.evaluation.metrics import SACREBLEU, MetricScores, score_systems
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
 from bertscore_onnx.files import unwritable, write_whole
-
-# Writes scores into a folder as mt-metrics-eval has them: metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score.
-
-
-ALL_REFERENCES = "all"
-"""What a name ends in that does not say its reference."""
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.tables.sources import STANDARD_INPUT
 
 
-def check_folder(options: MetaOptions) -> None:
-    """Check that scores can be written, before work is put into them; nothing is written yet.
+def _print(options: MetaOptions, result: Any) -> None:
+    is_json = options.result_format == "json"
+    print(result.to_json() if is_json else result.table(options.result_format), flush=True)
 
-    Raises:
-        typer.BadParameter: there would be none to write.
-        InputError: the folder cannot be written to.
+
+# How metrics are computed from texts.
+
+
+@contextmanager
+def _scorer(options: MetaOptions) -> Iterator[BERTScorer | None]:
+    """Open the scorer for as long as the block lasts; None without a model."""
+    if not options.settings["model_type"]:
+        yield None
+        return
+    with BERTScorer(**options.settings) as scorer:
+        yield scorer
+
+
+def _metrics(options: MetaOptions) -> Mapping[str, Mapping[str, Any]]:
+    """Return the metrics with the arguments of sacreBLEU's classes."""
+    arguments: Mapping[str, Mapping[str, Any]] = {
+        "bleu": {"smooth_method": options.bleu_smooth},
+        "chrf": {"word_order": options.chrf_word_order},
+    }
+    return {metric: arguments.get(metric, {}) for metric in options.metrics}
+
+
+def _verbose(options: MetaOptions) -> bool | None:
+    return False if options.quiet else None
+
+
+def _check_scores(options: MetaOptions) -> None:
+    if not options.score and not options.metrics:
+        raise typer.BadParameter(
+            "name columns of scores, --score COLUMN, or score the texts, --model MODEL or --metric bleu.",
+            param_hint="--score, --model, --metric",
+        )
+
+
+# Systems, from an EvalSet or a table.
+
+
+def is_eval_set(options: MetaOptions) -> bool:
+    """Return whether the source is a folder."""
+    return Path(options.source).is_dir()
+
+
+def own_name(metric: str, judged: JudgedSystems) -> str:
+    """Return the name of scores computed from texts: as in an EvalSet, it ends with the reference."""
+    return f"{metric}-{judged.reference}" if judged.reference else metric
+
+
+def read_systems(
+    options: MetaOptions, *, unscored: Collection[str] = (), several_judgements: bool = False
+) -> list[JudgedSystems]:
+    """Return the systems of each language pair, with given scores and then those of texts.
+
+    `unscored` are metrics that the task computes itself. With `several_judgements` a table may have several rows for
+    one output, whose judgements are averaged.
     """
+    language_pairs = _of_eval_set(options) if is_eval_set(options) else _of_table(options, several_judgements)
+    if options.output is not None:  # before the costly scores
+        for judged in language_pairs:
+            check_names(judged.language_pair, judged.systems, judged.metrics)
+    metrics = {name: arguments for name, arguments in _metrics(options).items() if name not in unscored}
+    if not metrics:
+        return language_pairs
+    with _scorer(options) as scorer:
+        return [
+            _with_scores(
+                judged,
+                score_systems(metrics, judged.candidates, judged.references, scorer=scorer, verbose=_verbose(options)),
+            )
+            for judged in language_pairs
+            if judged.candidates is not None
+        ]
+
+
+def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
+    of_tables = [name for name in options.given if name in ("score", "input_format") or name.endswith("_column")]
+    check_effects(*((option_name(name), True, "on a folder") for name in of_tables))
+    eval_set = EvalSet(options.source)
+    chosen = options.language_pair or [
+        name for name in eval_set.language_pairs if options.gold in (None, *eval_set.golds(name))
+    ]
+    language_pairs = [
+        read_eval_set(
+            eval_set,
+            name,
+            gold=options.gold,
+            reference=options.reference,
+            metrics=_metrics_of(eval_set, name, options.metric_scores or ()),
+            with_texts=bool(options.metrics),
+        )
+        for name in dict.fromkeys(chosen or eval_set.language_pairs)
+    ]
+    for judged in language_pairs:
+        if not judged.metrics and not options.metrics:
+            available = ", ".join(eval_set.metrics(judged.language_pair)) or "none at all"
+            raise InputError(
+                f"{options.source} has no scores of metrics of {judged.language_pair} with the reference "
+                f"{judged.reference}; it has {available}. Name some with --metric-scores, or score the texts, with "
+                "--model MODEL or --metric bleu."
+            )
+    return language_pairs
+
+
+def _metrics_of(eval_set: EvalSet, language_pair: str, requested: Sequence[str]) -> list[str]:
+    """Return the requested metrics without those that only another language pair has, with its reference."""
+    own = eval_set.metrics(language_pair)
+    others = {metric for name in eval_set.language_pairs for metric in eval_set.metrics(name)}.difference(own)
+    return [name for name in requested if name not in others] or [*requested]
+
+
+def _of_table(options: MetaOptions, several_judgements: bool) -> list[JudgedSystems]:
+    of_folders = [name for name in ("gold", "reference", "metric_scores") if name in options.given]
+    check_effects(*((option_name(name), True, "on a table") for name in of_folders))
+    _check_scores(options)
+    if options.source != STANDARD_INPUT and not Path(options.source).exists():
+        raise InputError(f"There is no folder or file {options.source!r}. Name an EvalSet or a table.")
+    table = read_table(options.source, options.input_format)
+    return systems_of_table(table, options, several_judgements=several_judgements)
+
+
+def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> JudgedSystems:
+    own = {own_name(name, judged): replace(of_metric.negated, base_name=name) for name, of_metric in scores.items()}
+    for name in own:
+        if name in judged.metrics:
+            raise InputError(
+                f"{judged.language_pair}: scores called {name!r} exist already. Rename them, or leave out this "
+                "`metric`."
+            )
+    return replace(judged, metrics={**judged.metrics, **own})
+
+
+# Task correlation.
+
+
+def run_correlation(options: MetaOptions) -> None:
+    """Print how metrics correlate with human judgements, and write the scores if a folder is given."""
+    _check_folder(options)
+    systems = read_systems(options)
+    result = meta_evaluate(systems, permutations=options.perm_both, seed=options.seed)
+    try:
+        _print(options, result)
+    finally:  # the scores are the costly part, and do not depend on who reads the result
+        _write_scores(options, systems)
+
+
+def _check_folder(options: MetaOptions) -> None:
+    """Check before any work is done that scores can be written."""
     if options.output is None:
         return
     if is_eval_set(options) and not options.metrics:
         raise typer.BadParameter(
-            "there is nothing to write, for all scores are read from files. Add --model or --metric.",
+            "there is nothing to write, since all scores are read from files. Add --model or --metric.",
             param_hint="--output",
         )
     folder = Path(options.output).absolute()
-    there = next(one for one in (folder, *folder.parents) if os.path.lexists(one))
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise InputError(
-            f"Cannot write into the folder {options.output!r}: {there} is no folder that may be written to. Name "
-            "another with --output."
+            f"Cannot write into the folder {options.output!r}: {existing} is not a writable folder. Name another with "
+            "--output."
         )
 
 
-def write_scores(options: MetaOptions, language_pairs: Sequence[JudgedSystems]) -> None:
-    """Write the scores of columns and of texts; each file in one step.
-
-    Raises:
-        InputError: a file cannot be written.
-    """
+def _write_scores(options: MetaOptions, language_pairs: Sequence[JudgedSystems]) -> None:
+    """Write the files metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score of mt-metrics-eval, each in one step."""
     if options.output is None:
         return
-    folder = Path(options.output)
-    contents: dict[Path, str] = {}
-    for judged in language_pairs:
-        for name, content in _files(options, judged).items():
-            contents[folder / "metric-scores" / judged.language_pair / name] = content
+    folder = Path(options.output) / "metric-scores"
+    contents = {
+        folder / judged.language_pair / name: content
+        for judged in language_pairs
+        for name, content in _files(options, judged).items()
+    }
     for path, content in contents.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(path.parent, error) from error
         if path.exists() and path not in path.parent.iterdir():
-            raise InputError(f"Cannot write {path}: a file is there whose name differs in case alone. Move it away.")
+            raise InputError(f"Cannot write {path}: a file exists whose name differs only in case. Move it away.")
         write_whole(str(path), content)
     if not options.quiet:
-        tell(f"Wrote {len(contents)} files of scores into {folder / 'metric-scores'}.")
+        echo(f"Wrote {len(contents)} files of scores into {folder}.")
 
 
 def _files(options: MetaOptions, judged: JudgedSystems) -> dict[str, str]:
-    """Return the files of a language pair by name; of an EvalSet, not those of scores that were read."""
+    """Return the files of a language pair by name; of an EvalSet, without the scores that were read from it."""
     files: dict[str, str] = {}
-    chosen = {own_name(one, judged) for one in options.metrics} if is_eval_set(options) else judged.metrics
+    chosen = {own_name(name, judged) for name in options.metrics} if is_eval_set(options) else judged.metrics
     for name in chosen:
         scores = judged.metrics[name]
         is_scored = ~np.isnan(scores.system) if scores.system is not None else np.zeros(len(judged.systems), bool)
         if scores.segment is not None and (missing := int(np.isnan(scores.segment[is_scored]).sum())):
             warnings.warn(
-                f"{judged.language_pair}: {name} has no score of {missing} outputs, and mt-metrics-eval expects one of "
-                "each.",
+                f"{judged.language_pair}: {name} lacks the scores of {missing} outputs; mt-metrics-eval expects all.",
                 UserWarning,
                 stacklevel=2,
             )
         systems = [system for system, has_any in zip(judged.systems, is_scored, strict=True) if has_any]
-        chosen_rows = {
+        levels = {
             level: None if of_level is None else of_level[is_scored]
             for level, of_level in (("sys", scores.system), ("seg", scores.segment))
         }
-        files |= score_files(_with_reference(name), systems, chosen_rows)
+        files |= score_files(_with_reference(name), systems, levels)
     return files
 
 
 def _with_reference(name: str) -> str:
+    """Return a name that ends with its reference, `all` if it names none."""
     _, hyphen, reference = name.rpartition("-")
-    has_one = hyphen and (reference.startswith("ref") or reference in ("src", ALL_REFERENCES))
-    return name if has_one else f"{name}-{ALL_REFERENCES}"
+    has_one = hyphen and (reference.startswith("ref") or reference in ("src", "all"))
+    return name if has_one else f"{name}-all"
 
 
-def run_correlation(options: MetaOptions) -> None:
-    """Run the task, print its result, and write the scores where that is asked for."""
-    check_folder(options)
-    systems = read_systems(options)
-    result = meta_evaluate(systems, permutations=options.permutations, seed=options.seed)
-    try:
-        print(result.to_json() if options.result_format == "json" else result.table(options.result_format), flush=True)
-    finally:  # the scores are the costly part, and do not depend on who reads the result
-        write_scores(options, systems)
+# Task darr.
 
 
-# `bertscore-onnx meta --task auc`: how well metrics tell paraphrases from other pairs of texts.
+def run_darr(options: MetaOptions) -> None:
+    """Print whether metrics rank outputs as their direct assessments do."""
+    result = darr_by_language_pair(
+        read_systems(options, several_judgements=True),
+        threshold=THRESHOLD if options.threshold is None else options.threshold,
+        human_systems=options.human_system or None,
+    )
+    _print(options, result)
+
+
+# Task hybrid.
+
+
+def run_hybrid(options: MetaOptions) -> None:
+    """Print how metrics correlate with human judgements over hybrid systems, and select among them."""
+    corpus_metrics = {name: arguments for name, arguments in _metrics(options).items() if name in SACREBLEU}
+    num_hybrids = options.num_hybrids or NUM_HYBRIDS
+    result = hybrid_by_language_pair(
+        read_systems(options, unscored=corpus_metrics, several_judgements=True),
+        corpus_metrics=corpus_metrics,
+        num_hybrids=num_hybrids,
+        num_candidates=options.num_candidates or min(NUM_CANDIDATES, num_hybrids),
+        num_trials=options.num_trials or NUM_TRIALS,
+        seed=options.seed,
+        human_systems=options.human_system or (),
+    )
+    _print(options, result)
+
+
+# Task auc.
 
 
 LABEL_COLUMNS = ("label", "is_duplicate")
-FIRST_TEXTS, SECOND_TEXTS = ("sentence1", "question1"), ("sentence2", "question2")
-"""What PAWS and QQP call their columns; the first texts are the references."""
+CANDIDATE_COLUMNS, REFERENCE_COLUMNS = (
+    ("candidate", "sentence2", "question2"),
+    ("reference", "references", "sentence1", "question1"),
+)
+"""The last two are the names of PAWS and QQP; their first texts are the references."""
 
 
 def run_auc(options: MetaOptions) -> None:
-    """Run the task and print its result."""
+    """Print how well metrics separate paraphrases from other pairs of texts."""
     table = read_table(options.source, options.input_format)
-    labels = _labels(table, table.find(options.columns.label or LABEL_COLUMNS, "--label-column"))
-    metrics = scores_of_rows(options, table, (*CANDIDATE_COLUMNS, *SECOND_TEXTS), (*REFERENCE_COLUMNS, *FIRST_TEXTS))
-    result = auc_of_labels(labels, metrics)
-    print(result.to_json() if options.result_format == "json" else result.table(options.result_format))
+    labels = _labels(table, table.find(options.label_column or LABEL_COLUMNS, "--label-column"))
+    _print(options, auc_of_labels(labels, _scores_of_rows(options, table)))
 
 
 def _labels(table: Table, column: str) -> NDArray[np.int64]:
     labels = table.numbers(column)
     for row in np.flatnonzero((labels != 0) & (labels != 1)):
-        given = "nothing" if np.isnan(labels[row]) else f"{labels[row]:g}"
-        raise InputError(f"{table.place(int(row))}: the column {column!r} holds {given}; expected 0 or 1.")
+        value = "nothing" if np.isnan(labels[row]) else f"{labels[row]:g}"
+        raise InputError(f"{table.place(int(row))}: the column {column!r} holds {value}; expected 0 or 1.")
     return labels.astype(np.int64)
 
 
-# `bertscore-onnx meta --task darr`: whether metrics rank outputs as their direct assessments do.
+def _scores_of_rows(options: MetaOptions, table: Table) -> dict[str, Floats]:
+    """Return the scores of each row by each metric, the higher, the better; those of columns first."""
+    _check_scores(options)
+    columns = [*dict.fromkeys(options.score or ())]
+    if both := sorted({*columns} & {*options.metrics}):
+        raise typer.BadParameter(
+            f"{both[0]!r} is both a column and a metric of --metric; rename the column.", param_hint="--score"
+        )
+    given = {name: table.numbers(table.find(name, "--score")) for name in columns}
+    if not options.metrics:
+        return given
+    candidates = texts_of_rows(options, table, CANDIDATE_COLUMNS)
+    references = references_of_rows(options, table, REFERENCE_COLUMNS)
+    with _scorer(options) as scorer:
+        computed = score_systems(
+            _metrics(options), [candidates], [references], scorer=scorer, verbose=_verbose(options)
+        )
+    return given | {name: np.asarray(scores.negated.segment)[0] for name, scores in computed.items()}
 
 
-def run_darr(options: MetaOptions) -> None:
-    """Run the task and print its result."""
-    threshold, people = options.of_task.threshold, options.of_task.human_systems
-    result = darr_by_language_pair(
-        read_systems(options, several_judgements=True),
-        threshold=THRESHOLD if threshold is None else threshold,
-        human_systems=people or None,
-    )
-    print(result.to_json() if options.result_format == "json" else result.table(options.result_format))
-
-
-# `bertscore-onnx meta --task hybrid`: how metrics correlate with people over hybrid systems, and choose among them.
-
-
-def run_hybrid(options: MetaOptions) -> None:
-    """Run the task and print its result."""
-    of_corpora = {name: told for name, told in sacrebleu_options(options).items() if name in SACREBLEU}
-    settings = {
-        name: value
-        for name in ("num_hybrids", "num_candidates", "num_trials")
-        if (value := getattr(options.of_task, name)) is not None
-    }
-    if "num_candidates" not in settings and settings.get("num_hybrids", 100) < 100:
-        settings["num_candidates"] = settings["num_hybrids"]
-    result = hybrid_by_language_pair(
-        read_systems(options, unscored=of_corpora, several_judgements=True),
-        corpus_metrics=of_corpora,
-        human_systems=options.of_task.human_systems,
-        seed=options.seed,
-        **settings,
-    )
-    print(result.to_json() if options.result_format == "json" else result.table(options.result_format))
-
-
-# `bertscore-onnx meta --task phenomena`: what errors metrics see, by linguistic category.
+# Task phenomena.
 
 
 def run_phenomena(options: MetaOptions) -> None:
-    """Run the task and print its result."""
+    """Print which errors metrics detect, by linguistic category."""
     if not options.metrics:
         raise typer.BadParameter("name a model, or a metric such as bleu.", param_hint="--model, --metric")
-    examples = _examples(options)
-    with scorer_of(options) as scorer:
-        result = evaluate_challenge_set(
-            examples,
-            metrics=sacrebleu_options(options),
-            scorer=scorer,
-            min_examples=options.of_task.min_examples or MIN_EXAMPLES,
-            verbose=False if options.quiet else None,
-        )
-    print(result.to_json() if options.result_format == "json" else result.table(options.result_format))
-
-
-def _examples(options: MetaOptions) -> list[ChallengeExample]:
     table = read_table(options.source, options.input_format)
     categories = table.keys(table.find("category", ""))
     references = references_of_rows(options, table)
     good, bad = (table.lists(table.find(name, ""), may_be_empty=True) for name in ("good", "bad"))
-    return [ChallengeExample(*fields) for fields in zip(categories, references, good, bad, strict=True)]
+    with _scorer(options) as scorer:
+        result = evaluate_challenge_set(
+            [ChallengeExample(*fields) for fields in zip(categories, references, good, bad, strict=True)],
+            metrics=_metrics(options),
+            scorer=scorer,
+            min_examples=options.min_examples or MIN_EXAMPLES,
+            verbose=_verbose(options),
+        )
+    _print(options, result)
+
+
+_OF_SYSTEMS = frozenset(
+    {
+        "language_pair",
+        "gold",
+        "reference",
+        "metric_scores",
+        "score",
+        "language_pair_column",
+        "system_column",
+        "segment_column",
+        "human_column",
+        "candidate_column",
+    }
+)
+
+TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
+    "correlation": (run_correlation, _OF_SYSTEMS | {"output"}),
+    "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
+    "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),
+    "auc": (run_auc, frozenset({"score", "label_column", "candidate_column"})),
+    "phenomena": (run_phenomena, frozenset({"min_examples"})),
+}
+"""The function of each task, and the options that it reads beside those that no task is listed with."""

@@ -1,4 +1,4 @@
-"""`bertscore-onnx models`: lists the models of the catalogue and the bundles that are here."""
+"""`bertscore-onnx models`: lists the models of the catalogue and the installed bundles."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.options import complete_model
-from bertscore_onnx.cli.terminal import print_table, tell, terminal_width
+from bertscore_onnx.cli.terminal import echo, print_table, terminal_width
 from bertscore_onnx.errors import BundleError, UnknownModelError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Model:
-    """A model of the catalogue, or one that has a bundle here."""
+    """A model of the catalogue, or one with an installed bundle."""
 
     name: str
     family: str
@@ -31,7 +31,7 @@ class _Model:
 
     baseline_languages: list[str]
     largest_difference: float | None
-    """Between the scores of its family's models and bert-score's, as tested; None where that was not tested."""
+    """Between its family's scores and bert-score's, as tested; None if untested."""
 
     bundles: list[str] = field(default_factory=list)
     """The folders of its bundles."""
@@ -41,19 +41,21 @@ def models(
     pattern: Annotated[
         str,
         typer.Argument(
-            metavar="TEXT", help="Only models whose name contains this, in any case.", autocompletion=complete_model
+            metavar="TEXT",
+            help="List only models whose names contain this, in any case.",
+            autocompletion=complete_model,
         ),
     ] = "",
-    here: Annotated[bool, typer.Option("--here", help="Only bundles that are here, with their paths.")] = False,
+    here: Annotated[bool, typer.Option("--here", help="List only installed bundles, with their paths.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON array, with families, tested differences and paths.")
     ] = False,
 ) -> None:
-    """List the known models and the bundles here.
+    """List the known models and the installed bundles.
 
-    A layer is the one that bert-score tuned for the model, a length the most tokens of a text, and MB the size of the
-    weights in fp32, cut at that layer. A bundle is here when it is in the home folder, $BERTSCORE_ONNX_HOME or by
-    default the user's cache folder.
+    LAYER is the layer that bert-score tuned for the model, LENGTH the maximum number of tokens in a text, and MB the
+    size of the fp32 weights, cut at that layer. HERE is the number of bundles in the home folder: $BERTSCORE_ONNX_HOME,
+    by default the user's cache folder.
     """
     stored = [(folder, manifest) for folder, manifest in _stored() if pattern.lower() in manifest.model_id.lower()]
     if here:
@@ -92,11 +94,11 @@ def _list_bundles(stored: list[tuple[Path, "Manifest"]], *, as_json: bool) -> No
         ]
         print_table([("MODEL", "LAYER", "TOKENIZER", "PRECISION", "PATH"), *rows])
     else:
-        tell("No such bundle is here. Make one with `bertscore-onnx export`, for example `--model roberta-large`.")
+        echo("No such bundle is installed. Make one with `bertscore-onnx export`, for example `--model roberta-large`.")
 
 
 def _stored() -> Iterator[tuple[Path, "Manifest"]]:
-    """Yield the bundles of the home folder with what they say of themselves; warn of those that are broken."""
+    """Yield the bundles of the home folder with their manifests; warn of broken ones."""
     from bertscore_onnx.bundle.bundle import read_manifest
     from bertscore_onnx.bundle.store import stored_bundles
 
@@ -104,11 +106,11 @@ def _stored() -> Iterator[tuple[Path, "Manifest"]]:
         try:
             yield folder, read_manifest(folder)
         except BundleError as error:
-            tell(f"Warning: {error}")
+            echo(f"Warning: {error}")
 
 
 def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, _Model]:
-    """Return the models of the catalogue and then those that only have a bundle here, by name."""
+    """Return the models of the catalogue, then those that only have an installed bundle, by name."""
     from bertscore_onnx.bundle import catalogue
 
     known = {

@@ -1,19 +1,20 @@
-"""The options that say which scorer to make, which the commands that score have in common."""
+"""The options that commands share, each declared once, and how every command is called."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
+from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
 
 from bertscore_onnx.bundle.store import Precision
-
-# Completes what a shell asks for, beside options and files: names of models.
+from bertscore_onnx.cli.terminal import silence_warnings
+from bertscore_onnx.tables.sources import InputFormat
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Return the models whose name begins so: those of the catalogue, and those with a bundle here."""
+    """Return the models whose names begin like this: installed bundles first, then the catalogue."""
     from bertscore_onnx.bundle import catalogue
     from bertscore_onnx.bundle.resolver import installed_models
 
@@ -21,93 +22,167 @@ def complete_model(incomplete: str) -> list[str]:
     return [name for name in names if name.lower().startswith(incomplete.lower())]
 
 
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "-m",
-        "--model",
-        metavar="MODEL",
-        help="A model's name, or the path of a bundle.",
-        autocompletion=complete_model,
-    ),
-]
+# The settings of `BERTScorer`, as options of every command that makes one.
 
-Lang = Annotated[
-    str | None,
-    typer.Option(metavar="CODE", help="Language, such as en: for its default model, and for its baseline."),
-]
 
-NumLayers = Annotated[
-    int | None, typer.Option("-l", "--num-layers", metavar="N", min=0, help="The layer to take tokens from.")
-]
+def option_name(parameter: str) -> str:
+    """Return the option of a command's parameter."""
+    return "--model" if parameter == "model_type" else f"--{parameter.replace('_', '-')}"
 
-Idf = Annotated[bool, typer.Option("--idf", help="Weigh tokens by their inverse document frequency in the references.")]
 
-IdfCounts = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Take idf weights from document counts, as `count-documents` writes them."),
-]
+def _option(name: str, kind: Any, text: str, default: object = None, *, short: str = "", **more: Any) -> Parameter:
+    """Return an option; its long name is the parameter's, and a flag's default is False."""
+    names = [short, option_name(name)] if short else [option_name(name)]
+    option = typer.Option(*names, help=text, **more)
+    default = False if kind is bool else default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
-RescaleWithBaseline = Annotated[
-    bool, typer.Option("--rescale-with-baseline", help="Rescale so that unrelated sentences score about 0.")
-]
 
-BaselinePath = Annotated[
-    str | None, typer.Option(metavar="FILE", help="A baseline file of your own, with columns LAYER,P,R,F.")
-]
+_MODEL: dict[str, Any] = {"metavar": "MODEL", "autocompletion": complete_model}
+_NUMBER: dict[str, Any] = {"metavar": "N", "min": 1}
 
-AllowFp32Baseline = Annotated[
-    bool, typer.Option("--allow-fp32-baseline", help="Rescale scores of another precision with an fp32 baseline too.")
-]
-
-Device = Annotated[
-    str | None,
-    typer.Option(
+_SETTINGS = (
+    _option("model_type", str | None, "A model's name, or the path of a bundle.", short="-m", **_MODEL),
+    _option("lang", str | None, "Language, such as en: selects its default model and baseline.", metavar="CODE"),
+    _option("num_layers", int | None, "Score at this layer.  [default: the bundle's]", short="-l", metavar="N", min=0),
+    _option("all_layers", bool, "Print the means of every layer; needs a bundle of all layers."),
+    _option("idf", bool, "Give tokens that occur in fewer references more weight."),
+    _option("idf_counts", str | None, "Take idf weights from a file that `count-documents` wrote.", metavar="FILE"),
+    _option("rescale_with_baseline", bool, "Rescale so that unrelated sentences score about 0."),
+    _option("baseline_path", str | None, "Your own baseline file, with the columns LAYER,P,R,F.", metavar="FILE"),
+    _option("allow_fp32_baseline", bool, "Rescale scores of another precision with an fp32 baseline too."),
+    _option(
+        "device",
+        str | None,
+        "cpu, cuda, cuda:N, openvino (bfloat16) or coreml.  [default: cuda if available]",
         metavar="DEVICE",
-        help="cpu, cuda, cuda:N, openvino (bfloat16) or coreml.  [default: cuda where it is offered]",
     ),
-]
-
-NumThreads = Annotated[
-    int | None, typer.Option("--nthreads", metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
-]
-
-BatchSize = Annotated[
-    int | None, typer.Option("-b", "--batch-size", metavar="N", min=1, help="The most texts in one run of the model.")
-]
-
-PrecisionOf = Annotated[
-    Precision | None,
-    typer.Option(
-        "--precision",
-        help="Take the bundle exported in this precision.  [default: the bundle's own; fp32 for a model's name]",
+    _option("nthreads", int | None, "CPU threads.  [default: all that this process may use]", **_NUMBER),
+    _option("batch_size", int | None, "Maximum number of texts in one run of the model.", short="-b", **_NUMBER),
+    _option(
+        "precision",
+        Precision | None,
+        "Use the bundle exported in this precision.  [default: the bundle's own; fp32 for a model's name]",
     ),
-]
+    _option("use_fast_tokenizer", bool, "Use the bundle exported with the fast tokenizer's ids."),
+    _option(
+        "long_text",
+        Literal["truncate", "window"],
+        "How to handle texts longer than the model's limit: truncate them, or encode them in windows.",
+        "truncate",
+    ),
+    _option(
+        "max_length",
+        int | None,
+        "Maximum number of tokens in a text, or in a window.  [default: the model's limit]",
+        **_NUMBER,
+    ),
+)
+_FLAGS = (
+    _option("verbose", bool, "Show a progress bar immediately.  [default: on a terminal, after 2 s]", short="-v"),
+    _option("quiet", bool, "Print only errors on standard error.", short="-q"),
+)
+_SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS, *_FLAGS)}
+_AT_THE_END = _SHARED.keys() - {"model_type", "lang"}
+"""The shared options that `--help` lists after a command's own."""
 
-UseFastTokenizer = Annotated[
-    bool, typer.Option("--use-fast-tokenizer", help="Take the bundle exported with the fast tokenizer's ids.")
-]
-
-LongText = Annotated[
-    Literal["truncate", "window"],
-    typer.Option(help="What becomes of texts beyond the model's maximum: truncated, or encoded in windows."),
-]
-
-MaxLength = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="The most tokens of a text, or of a window.  [default: the model's maximum]"),
-]
-
-Verbose = Annotated[
-    bool,
-    typer.Option("-v", "--verbose", help="Show a progress bar at once.  [default: on a terminal, if it takes longer]"),
-]
-
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing on standard error but errors.")]
+SETTINGS = tuple(option.name for option in _SETTINGS)
+TOKENIZER_SETTINGS = ("model_type", "lang", "num_layers", "precision", "use_fast_tokenizer", "long_text", "max_length")
 
 
-def check_model(model_type: str | None, lang: str | None) -> None:
-    """Raise typer.BadParameter where neither names a model."""
+def shared_options(
+    *names: str, without: Sequence[str] = (), needs_model: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of these settings, or of all, to a command, which receives them as one mapping, `settings`.
+
+    A parameter `verbose` adds --verbose and --quiet, and receives what the library expects: True for a progress bar
+    immediately, None for one after a while on a terminal, False for none; `quiet` adds or receives --quiet alone. A
+    parameter whose type is a dataclass adds the options that its fields declare. The common checks are made before
+    the command runs.
+    """
+    chosen = tuple(name for name in names or SETTINGS if name not in without)
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = tuple(signature(command).parameters.values())
+
+        def run(**values: Any) -> None:
+            _check_shared(values, chosen, needs_model=needs_model and "model_type" in chosen)
+            if values.get("quiet"):
+                silence_warnings()
+            values["verbose"] = values.get("verbose") or (False if values.get("quiet") else None)
+            values["settings"] = _settings(values, chosen)
+            command(**{parameter.name: _value(parameter, values) for parameter in parameters})
+
+        options = {option.name: option for parameter in parameters for option in _options(parameter, chosen)}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        ordered = sorted(options.values(), key=lambda option: option.name in _AT_THE_END)
+        run.__signature__ = Signature(ordered)  # type: ignore[attr-defined]  # what Typer reads
+        return run
+
+    return decorate
+
+
+def _options(parameter: Parameter, chosen: Sequence[str]) -> list[Parameter]:
+    """Return the options that a parameter of a command adds."""
+    if parameter.name == "settings":
+        return [_SHARED[name] for name in chosen]
+    if parameter.name in ("verbose", "quiet"):
+        return [_SHARED["verbose"], _SHARED["quiet"]] if parameter.name == "verbose" else [_SHARED["quiet"]]
+    if parameter.name in chosen:  # one of the settings, which the command also gets as it was given
+        return []
+    if is_dataclass(parameter.annotation):
+        return [option for field in _fields(parameter) for option in _options(field, chosen)]
+    return [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+
+
+def _value(parameter: Parameter, values: Mapping[str, Any]) -> Any:
+    if is_dataclass(parameter.annotation):
+        return parameter.annotation(**{field.name: _value(field, values) for field in _fields(parameter)})  # type: ignore[operator]
+    return values[parameter.name]
+
+
+def _fields(record: Parameter) -> Sequence[Parameter]:
+    return tuple(signature(record.annotation).parameters.values())
+
+
+def _settings(values: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of `BERTScorer`, with the document counts loaded."""
+    settings = {name: values[name] for name in chosen if name != "idf_counts"}
+    if "use_fast_tokenizer" in settings:
+        settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None
+    if values.get("idf_counts") is not None:
+        from bertscore_onnx.matching.document_counts import DocumentCounts
+
+        settings["idf"] = DocumentCounts.load(values["idf_counts"])
+    return settings
+
+
+def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_model: bool) -> None:
+    if needs_model:
+        check_model(values["model_type"], values.get("lang"))
+    given = {name for name in (*chosen, "verbose", "quiet") if values.get(name) not in (None, _SHARED[name].default)}
+    unscaled = "rescale_with_baseline" in chosen and "rescale_with_baseline" not in given
+    check_effects(
+        ("--num-layers", {"num_layers", "all_layers"} <= given, "with --all-layers; leave out one"),
+        ("--verbose", {"verbose", "quiet"} <= given, "with --quiet; leave out one"),
+        ("--idf", {"idf", "idf_counts"} <= given, "with --idf-counts; leave out one"),
+        *(
+            (option_name(name), unscaled and name in given, "without --rescale-with-baseline; add it")
+            for name in ("baseline_path", "allow_fp32_baseline")
+        ),
+    )
+
+
+def given_settings(settings: Mapping[str, Any]) -> list[str]:
+    """Return the options of the settings that differ from their defaults."""
+    names = [name for name, value in settings.items() if (value or None) != (_SHARED[name].default or None)]
+    if "idf" in names and settings["idf"] is not True:
+        names[names.index("idf")] = "idf_counts"
+    return [option_name(name) for name in names]
+
+
+def check_model(model_type: object, lang: str | None) -> None:
+    """Raise typer.BadParameter unless one of them selects a model."""
     if not (model_type or lang):
         raise typer.BadParameter(
             "name a model, or a language to use its default model, for example --lang en. `bertscore-onnx models` "
@@ -117,35 +192,66 @@ def check_model(model_type: str | None, lang: str | None) -> None:
 
 
 def check_effects(*options: tuple[str, bool, str]) -> None:
-    """Raise for the first option that is given and has no effect.
-
-    Args:
-        options: the name of each, whether it is given and idle, and what makes it so.
-    """
+    """Raise typer.BadParameter for the first option, of (name, whether it has no effect, reason), without effect."""
     for option, is_idle, reason in options:
         if is_idle:
             raise typer.BadParameter(f"it has no effect {reason}.", param_hint=option)
 
 
-# How every command is called: `-r a.txt b.txt`, as bert-score has it, stands for `-r a.txt -r b.txt`.
+# How tables are read: the same options wherever a command reads one.
+
+
+CandidateColumn = Annotated[
+    str | None,
+    typer.Option("--candidate-column", metavar="NAME", help="Column of the candidates.  [default: candidate]"),
+]
+ReferenceColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--reference-column",
+        metavar="NAME",
+        help="Column of the references; JSON lines and Parquet may hold lists.  [default: reference or references]",
+    ),
+]
+ReferenceColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reference-column",
+        metavar="NAME...",
+        help="One or more columns of references; JSON lines and Parquet may hold lists.  "
+        "[default: reference or references]",
+    ),
+]
+FilesFormat = Annotated[
+    InputFormat | None,
+    typer.Option("--input-format", help="Format of all files.  [default: by file name, such as .tsv.gz; else text]"),
+]
+TableFormat = Annotated[
+    InputFormat | None, typer.Option("--input-format", help="Format of the table.  [default: by file name]")
+]
+NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="TSV and CSV have no header; their columns are called 1, 2, and so on.")
+]
+NoQuotes = Annotated[
+    bool, typer.Option("--no-quotes", help="In TSV and CSV, double quotes are ordinary characters of the texts.")
+]
+
+
+# How every command is called: as with bert-score, `-r a.txt b.txt` means `-r a.txt -r b.txt`.
 
 
 class Command(TyperCommand):
-    """A command whose repeatable options take several values at once, too, and whose other options take one."""
+    """A command whose repeatable options accept several values at once; its other options are given once."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what stands in the line of usage, an argument by its plain name."""
+        """Return the parts of the usage line, with arguments by their plain names."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Repeat such an option before each of its values, and parse that.
-
-        Raises:
-            typer.BadParameter: an option that takes one value is given several times.
-        """
+        """Repeat such an option before each of its values, then parse."""
         names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
         repeated = _repeated(args, names)
-        if not ctx.resilient_parsing:  # as it is while a shell completes
+        if not ctx.resilient_parsing:  # this is not a completion in a shell
             self._check_once(ctx, repeated)
         return super().parse_args(ctx, repeated)
 
@@ -178,7 +284,7 @@ def _repeated(args: Sequence[str], names: Sequence[str]) -> list[str]:
     return repeated
 
 
-# The examples that `--help` shows below each command's options.
+# The examples that `--help` prints below each command's options.
 
 
 EXAMPLES: Mapping[str, str] = {
@@ -191,7 +297,7 @@ EXAMPLES: Mapping[str, str] = {
     """,
     "batch": """
         bertscore-onnx batch -m BUNDLE --input 'pairs/*.parquet' --output scores
-        bertscore-onnx batch -m BUNDLE -i a.jsonl b.csv.gz -o scores --candidate mt --columns id --errors null
+        bertscore-onnx batch -m BUNDLE -i a.jsonl b.csv.gz -o scores --candidate-column mt --columns id --errors null
         bertscore-onnx batch -m BUNDLE -i pairs -o scores --idf --engine ray --nthreads 4
     """,
     "count-documents": """
@@ -202,7 +308,7 @@ EXAMPLES: Mapping[str, str] = {
     "show": """
         bertscore-onnx show --lang en -c "It is cold today." -r "The weather is cold."
         bertscore-onnx show -m BUNDLE -c "It is cold." -r "The weather is cold." "It is freezing." -o match.html
-        bertscore-onnx show -m BUNDLE --idf references.txt -c "It is cold." -r "It is freezing." -o match.svg
+        bertscore-onnx show -m BUNDLE --idf-sents references.txt -c "It is cold." -r "It is freezing." -o match.svg
     """,
     "compare": """
         bertscore-onnx compare -m BUNDLE -r references.txt -c base.txt other.txt
@@ -259,38 +365,10 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx baseline --model BUNDLE --corpus news.en.gz --into-bundle en
     """,
 }
-"""Command lines, one a line, by the name of the command."""
+"""Examples by the name of the command, one per line."""
 
 
 def epilog_of(command: str) -> str:
-    r"""Return the text below a command's options; `\b` keeps its lines as they are."""
+    r"""Return the text below a command's options; `\b` keeps its line breaks."""
     lines = "\n".join(f"  {line.strip()}" for line in EXAMPLES.get(command, "").strip().splitlines())
     return f"\b\nExamples:\n{lines}" if lines else ""
-
-
-# Says options where messages of the library say arguments: `--num-layers` for num_layers.
-
-
-_FORMS = (
-    (r"`{name}`", "`{option}`"),
-    (r"^{name} is\b", "{option} is"),
-    (r"\bLeave {name} out\b", "Leave {option} out"),
-    (r"(?<![\w/-]){name}=True\b(?: \({option}\))?", "{option}"),
-    (r'(?<![\w/-]){name}="([^"]*)"', r"{option} \1"),
-)
-"""How messages name an argument that could be a word of English, and what to say instead."""
-
-_ANYWHERE = (r"(?<![\w/.\\-]){name}(?![\w/\\-])", "{option}")
-"""The same for a name with an underscore, which is no such word."""
-
-
-def with_option_names(message: str, command: TyperCommand) -> str:
-    """Return a message with the options of a command in place of the library's arguments of the same names."""
-    for parameter in command.params:
-        option = max(parameter.opts, key=len)
-        if parameter.name is None or not option.startswith("--"):
-            continue
-        for pattern, replacement in (*_FORMS, *([_ANYWHERE] if "_" in parameter.name else [])):
-            named = pattern.format(name=parameter.name, option=option)
-            message = re.sub(named, replacement.format(option=option), message)
-    return message

@@ -1,11 +1,11 @@
-"""`bertscore-onnx pull`: brings a bundle into the store."""
+"""`bertscore-onnx pull`: downloads a bundle."""
 
 import shlex
 from typing import Annotated
 
 import typer
 
-from bertscore_onnx.cli.terminal import tell
+from bertscore_onnx.cli.terminal import echo
 
 
 def pull(
@@ -22,20 +22,20 @@ def pull(
     ] = None,
     variant: Annotated[
         str | None,
-        typer.Option(metavar="VARIANT", help="Such as layer-17-slow-fp32.  [default: the only one there]"),
+        typer.Option(metavar="VARIANT", help="Such as layer-17-slow-fp32.  [default: the only variant]"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace another bundle of this model and variant.")] = False,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Show a progress bar.  [default: on a terminal]")
     ] = False,
 ) -> None:
-    """Bring a bundle into the home folder, where its model's name finds it.
+    """Download a bundle into the home folder, so that its model's name selects it.
 
-    What was broken off goes on where it stopped. Every file is checked by its digest before the bundle appears. For
-    repositories that are not public, set HF_TOKEN. It takes the extra `hub`.
+    An interrupted download resumes where it left off. Every file's digest is checked before the bundle appears. For
+    private repositories, set HF_TOKEN. Needs the extra `hub`.
     """
     from bertscore_onnx.hub import pull as pull_bundle
 
     folder = pull_bundle(source, revision=revision, variant=variant, force=force, progress=verbose or None)
     print(folder)
-    tell(f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE")
+    echo(f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE")

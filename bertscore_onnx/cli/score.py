@@ -1,35 +1,44 @@
 """`bertscore-onnx score`: scores candidates against references, from files and into files."""
 
-from typing import Annotated
+import csv
+import io
+import json
+import shlex
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import typer
 
+from bertscore_onnx.cli.inputs import KeptPairs, TableOptions, TextPair, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import (
-    AllowFp32Baseline,
-    BaselinePath,
-    BatchSize,
-    Device,
-    Idf,
-    IdfCounts,
-    Lang,
-    LongText,
-    MaxLength,
-    Model,
-    NumLayers,
-    NumThreads,
-    PrecisionOf,
-    Quiet,
-    RescaleWithBaseline,
-    UseFastTokenizer,
-    Verbose,
-    check_effects,
-    check_model,
+    CandidateColumn,
+    FilesFormat,
+    NoHeader,
+    NoQuotes,
+    ReferenceColumns,
+    shared_options,
 )
-from bertscore_onnx.cli.outputs import OutputFormat, choose_output
-from bertscore_onnx.cli.terminal import silence_warnings
+from bertscore_onnx.cli.outputs import check_destination, opened
+from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.sources import InputFormat
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
+    from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.scores import Score
+    from bertscore_onnx.settings import ScorerSettings
+
+OutputFormat = Literal["tsv", "csv", "jsonl", "json"]
+
+
+@shared_options()
 def score(
     cand: Annotated[
         list[str],
@@ -37,146 +46,334 @@ def score(
             "-c",
             "--cand",
             metavar="FILE",
-            help="Candidates: text, one a line, or a table, which may hold the references too; - is standard input.",
+            help="Candidates: text, one per line, or a table, which may hold the references too; - is standard input.",
         ),
     ],
     ref: Annotated[
         list[str] | None,
-        typer.Option("-r", "--ref", metavar="FILE...", help="References; of several the best counts for each pair."),
-    ] = None,
-    model_type: Model = None,
-    lang: Lang = None,
-    candidate_column: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The column of candidates in a table.  [default: candidate]"),
-    ] = None,
-    reference_column: Annotated[
-        list[str] | None,
         typer.Option(
-            metavar="NAME...",
-            help="The column of references in a table, or several; in JSON lines and Parquet a value may be a list.  "
-            "[default: reference or references]",
+            "-r", "--ref", metavar="FILE...", help="References; with several, the best one counts for each pair."
         ),
     ] = None,
-    input_format: Annotated[
-        InputFormat | None,
-        typer.Option(help="The format of all files.  [default: by the end of each name, such as .tsv.gz; else text]"),
-    ] = None,
+    *,
+    settings: "ScorerSettings",
+    idf_counts: str | None,
+    candidate_column: CandidateColumn = None,
+    reference_column: ReferenceColumns = None,
+    input_format: FilesFormat = None,
     reference_format: Annotated[
         InputFormat | None,
-        typer.Option(help="The format of the files of references, where --input-format is that of others."),
+        typer.Option(help="Format of the files of references, if it differs from --input-format."),
     ] = None,
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="TSV and CSV without a header; columns are called 1, 2, and so on.")
-    ] = False,
-    no_quotes: Annotated[
-        bool, typer.Option("--no-quotes", help="TSV and CSV whose double quotes are characters of the texts.")
-    ] = False,
+    no_header: NoHeader = False,
+    no_quotes: NoQuotes = False,
     seg_level: Annotated[
         bool,
         typer.Option(
-            "-s", "--seg-level", help="Print P, R and F1 of every pair, as they come; the means go to standard error."
+            "-s", "--seg-level", help="Print P, R and F1 of every pair as it is scored; print the means to stderr."
         ),
     ] = False,
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Write the pairs to a file, and print the means as without -s."
-        ),
+        typer.Option("-o", "--output", metavar="FILE", help="Write the pairs to a file, and print the means."),
     ] = None,
     output_format: Annotated[
         OutputFormat | None,
         typer.Option(
-            help="How to write pairs; json has the means too, and no pairs without -s or -o.  "
-            "[default: by the end of --output's name; else tsv]"
+            help="Format of the pairs; json also has the means, and without -s or -o only these.  "
+            "[default: by the name of --output; else tsv]"
         ),
     ] = None,
     with_texts: Annotated[bool, typer.Option("--with-texts", help="Write the texts of a pair beside its scores.")] = (
         False
     ),
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --output-format json.")] = False,
-    num_layers: NumLayers = None,
-    all_layers: Annotated[
-        bool, typer.Option("--all-layers", help="Print the means of every layer, of a bundle that holds all.")
-    ] = False,
-    idf: Idf = False,
-    idf_counts: IdfCounts = None,
-    rescale_with_baseline: RescaleWithBaseline = False,
-    baseline_path: BaselinePath = None,
-    allow_fp32_baseline: AllowFp32Baseline = False,
-    device: Device = None,
-    nthreads: NumThreads = None,
-    batch_size: BatchSize = None,
-    precision: PrecisionOf = None,
-    use_fast_tokenizer: UseFastTokenizer = False,
-    long_text: LongText = "truncate",
-    max_length: MaxLength = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
+    verbose: bool | None,
+    quiet: bool,
 ) -> None:
     """Score candidates against their references.
 
-    Text is UTF-8, one a line; a blank line is an empty text, which scores 0. Tables are TSV, CSV, JSON lines or
-    Parquet. Any of them but Parquet may be packed with gzip. Files and pipes are read as they are needed, and checked
-    before anything is scored, as far as they can be read twice.
+    Text is UTF-8, one text per line; a blank line is an empty text, which scores 0. Tables are TSV, CSV, JSON lines or
+    Parquet. All of them but Parquet may be compressed with gzip. Files are checked to their end before anything is
+    scored; pipes are read, and checked, while they are scored.
 
-    What is a good score? That depends on the model and the task: compare systems on the same references, with one
-    signature, which stands before the means. Unrelated English sentences get an F1 of 0.83 from roberta-large, on
-    average, which --rescale-with-baseline makes 0.
+    What is a good score? That depends on the model and the task: compare systems on the same references, with the same
+    signature, which is printed before the means. With roberta-large, unrelated English sentences get an F1 of 0.83 on
+    average; --rescale-with-baseline maps this to 0.
 
-    Which model? --lang takes bert-score's default; `bertscore-onnx models` lists the others. All formats, with
-    examples, are in docs/command_line.md.
+    Which model? --lang selects bert-score's default; `bertscore-onnx models` lists the others. All formats are
+    described in docs/command_line.md, with examples.
     """
-    from bertscore_onnx.cli.inputs import TableOptions, choose_inputs, open_pairs
-
     tables = TableOptions(
         candidate_column, reference_column or (), input_format, reference_format, no_header, no_quotes
     )
     inputs = choose_inputs(cand, ref or (), tables)
+    if as_json and output_format not in (None, "json"):
+        raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
     result = choose_output(
         seg_level=seg_level,
         file=output,
-        output_format=output_format,
-        as_json=as_json,
+        output_format="json" if as_json else output_format,
         with_texts=with_texts,
-        all_layers=all_layers,
+        all_layers=settings["all_layers"],
     )
-    check_model(model_type, lang)
-    check_effects(
-        ("--num-layers", num_layers is not None and all_layers, "with --all-layers; leave out one"),
-        ("--verbose", verbose and quiet, "with --quiet; leave out one"),
-        ("--idf", idf and idf_counts is not None, "with --idf-counts; leave out one"),
-        *(
-            (option, given and not rescale_with_baseline, "without --rescale-with-baseline; give that too")
-            for option, given in (
-                ("--baseline-path", baseline_path is not None),
-                ("--allow-fp32-baseline", allow_fp32_baseline),
-            )
-        ),
-    )
-    if quiet:
-        silence_warnings()
-    with open_pairs(inputs, to_read_again=idf) as pairs:
-        from bertscore_onnx.cli.outputs import check_destination, write_scores
-        from bertscore_onnx.matching.document_counts import DocumentCounts
+    reads_twice = settings["idf"] is True
+    with open_pairs(inputs, to_read_again=reads_twice) as pairs:
         from bertscore_onnx.scorer import BERTScorer
 
-        check_destination(result.file, [*(file.name for file in inputs), *([idf_counts] if idf_counts else [])])
-        with BERTScorer(
-            model_type,
-            num_layers,
-            batch_size=batch_size,
-            all_layers=all_layers,
-            idf=idf if idf_counts is None else DocumentCounts.load(idf_counts),
-            device=device,
-            nthreads=nthreads,
-            lang=lang,
-            rescale_with_baseline=rescale_with_baseline,
-            baseline_path=baseline_path,
-            use_fast_tokenizer=use_fast_tokenizer or None,
-            max_length=max_length,
-            precision=precision,
-            long_text=long_text,
-            allow_fp32_baseline=allow_fp32_baseline,
-        ) as scorer:
-            write_scores(scorer, pairs, result, lang=lang, reads_twice=idf, verbose=verbose, quiet=quiet)
+        check_destination(result.file, [*(file.name for file in inputs), idf_counts])
+        with BERTScorer(**settings) as scorer:
+            write_scores(
+                scorer, pairs, result, lang=settings["lang"], reads_twice=reads_twice, verbose=verbose, quiet=quiet
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What is written, and where."""
+
+    file: str | None = None
+    """The file of the pairs; None for standard output."""
+
+    format: OutputFormat | None = None
+    """None if only the means are printed, as text."""
+
+    has_pairs: bool = False
+    with_texts: bool = False
+
+    @property
+    def summary_stream(self) -> Literal["stdout", "stderr"] | None:
+        """Where the line of means goes: not among pairs, and nowhere if it would repeat the JSON on standard output."""
+        if self.file is None and self.format == "json":
+            return None
+        return "stderr" if self.file is None and self.has_pairs else "stdout"
+
+
+def choose_output(
+    *, seg_level: bool, file: str | None, output_format: OutputFormat | None, with_texts: bool, all_layers: bool
+) -> Output:
+    """Return what is written; raise typer.BadParameter if the options exclude each other."""
+    if output_format is None and file is not None:
+        output_format = _format_of(file)
+    has_pairs = seg_level or file is not None or output_format not in (None, "json")
+    if with_texts and not has_pairs:
+        raise typer.BadParameter("it has no effect without pairs; add -s, or -o FILE.", param_hint="--with-texts")
+    if all_layers and has_pairs:
+        raise typer.BadParameter(
+            "pairs have the scores of one layer; leave out --all-layers, print only the means of each layer, or use "
+            "BERTScorer.stream in Python.",
+            param_hint="--seg-level, --output, --output-format",
+        )
+    return Output(None if file == "-" else file, output_format or ("tsv" if has_pairs else None), has_pairs, with_texts)
+
+
+def _format_of(file: str) -> OutputFormat:
+    suffix = PurePath(file.lower()).suffix
+    if suffix in ("", ".txt"):
+        return "tsv"
+    known: tuple[OutputFormat, ...] = get_args(OutputFormat)
+    for name in known:
+        if suffix == f".{name}":
+            return name
+    raise typer.BadParameter(
+        f"Cannot write {suffix}. Name the file .tsv, .csv, .jsonl or .json, or add --output-format.",
+        param_hint="--output",
+    )
+
+
+def write_scores(
+    scorer: "BERTScorer",
+    pairs: Iterable[TextPair],
+    output: Output,
+    *,
+    lang: str | None,
+    reads_twice: bool,
+    verbose: bool | None,
+    quiet: bool,
+) -> None:
+    """Score pairs, and write each as soon as it is scored; then their means."""
+    if verbose is None and output.has_pairs and output.file is None and sys.stdout.isatty():
+        verbose = False  # no progress bar between scores on a terminal
+    all_layers, unrelated = scorer.manifest.all_layers, scorer.unrelated_scores(lang)
+    means, kept = Means(), KeptPairs(read_before=reads_twice)
+    if output.with_texts and output.file is None:
+        write_utf8()
+    with nullcontext(sys.stdout) if output.file is None else opened(output.file, "w") as file:
+        scores = means.counted(scorer.stream(kept.keep(pairs) if output.with_texts else pairs, verbose=verbose))
+        scored = ((score, kept.take() if output.with_texts else None) for score in scores)
+        try:
+            for line in lines(output, scored, means, scorer.hash, unrelated, all_layers=all_layers):
+                file.write(line + "\n")  # one write per line, so that whole lines are left, whatever ends the program
+                file.flush()
+        except KeyboardInterrupt:
+            echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
+            raise
+    if output.summary_stream == "stdout":
+        _print_means(scorer.hash, means, all_layers=all_layers, file=sys.stdout)
+    elif output.summary_stream == "stderr" and not quiet:
+        _print_means(scorer.hash, means, all_layers=all_layers, file=sys.stderr)
+    if output.summary_stream and output.format != "jsonl" and not (all_layers or quiet) and sys.stderr.isatty():
+        for line in interpretation(scorer, means.by_layer()[0][2], unrelated, lang):
+            echo(line)
+
+
+class Means:
+    """The means of scores, without keeping the scores."""
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self._sums: Any = 0.0  # (3, layers)
+
+    def counted(self, scores: Iterable["Score"]) -> Iterator["Score"]:
+        """Yield the scores, and include each in the means."""
+        import numpy as np  # costs start-up time
+
+        for score in scores:
+            self._sums = self._sums + np.reshape(np.array([*score], dtype=np.float64), (3, -1))
+            self.pairs += 1
+            yield score
+
+    def by_layer(self) -> list[list[float]]:
+        """Return the means of P, R and F1 for each layer."""
+        means: list[list[float]] = (self._sums / self.pairs).T.tolist()
+        return means
+
+
+def _print_means(signature: str, means: Means, *, all_layers: bool, file: TextIO) -> None:
+    """Print a line with the signature and the means; with all layers, a table of means below the signature."""
+    rows = [[f"{mean:.6f}" for mean in layer] for layer in means.by_layer()]
+    if all_layers:
+        print(signature, file=file)
+        print_table([["layer", "P", "R", "F1"], *([str(layer), *row] for layer, row in enumerate(rows))], file=file)
+    else:
+        print("{} P: {} R: {} F1: {}".format(signature, *rows[0]), file=file)
+
+
+# The lines that are written: TSV or CSV under a header, JSON lines, or one JSON object.
+
+
+_FIELDS = ("precision", "recall", "f1")
+
+ScoredPair = tuple["Score", TextPair | None]
+
+
+def lines(
+    output: Output,
+    scored: Iterator[ScoredPair],
+    means: Means,
+    signature: str,
+    unrelated: "NDArray[np.float64] | None" = None,
+    *,
+    all_layers: bool = False,
+) -> Iterator[str]:
+    """Yield the lines to write, those of a pair as soon as it is scored; all pairs are scored at the end.
+
+    `unrelated` are quantiles of F1 of unrelated pairs, (quantiles,) or (layers, quantiles).
+    """
+    if not output.has_pairs:
+        deque(scored, maxlen=0)
+        if output.format == "json":
+            yield _json({"signature": signature, **_means(means, unrelated, all_layers=all_layers)})
+    elif output.format == "json":
+        for number, pair in enumerate(scored):
+            if not number:
+                yield f'{{"signature": {_json(signature)}, "segments": ['
+            yield ("," if number else "") + _json(_pair(*pair))
+        yield "], " + _json(_means(means, unrelated, all_layers=all_layers)).removeprefix("{")
+    elif output.format == "jsonl":
+        for pair in scored:
+            yield _json(_pair(*pair))
+    else:
+        delimiter = "\t" if output.format == "tsv" else ","
+        for number, (score, texts) in enumerate(scored):
+            if not number:
+                yield _row([*_FIELDS, *(("candidate", "reference") if texts else ())], delimiter)
+            best = [texts[0], texts[1][score.best_reference]] if texts else []
+            yield _row([*(f"{value:.6f}" for value in score), *best], delimiter)
+
+
+def _row(fields: Sequence[str], delimiter: str) -> str:
+    row = io.StringIO()
+    csv.writer(row, delimiter=delimiter, lineterminator="\r\n").writerow(fields)  # so that \r is quoted too
+    return row.getvalue().removesuffix("\r\n")
+
+
+def _pair(score: "Score", texts: TextPair | None) -> dict[str, Any]:
+    scores = dict(zip((*_FIELDS, "best_reference"), (*score, score.best_reference), strict=True))
+    return scores if texts is None else {**scores, "candidate": texts[0], "references": texts[1]}
+
+
+def _means(means: Means, unrelated: "NDArray[np.float64] | None", *, all_layers: bool) -> dict[str, Any]:
+    layers: list[dict[str, Any]] = [dict(zip(_FIELDS, layer, strict=True)) for layer in means.by_layer()]
+    if unrelated is not None:
+        from bertscore_onnx.evaluation.percentiles import percentile
+
+        for layer, quantiles in zip(layers, unrelated if unrelated.ndim == 2 else [unrelated], strict=True):
+            layer["f1_percentile"] = float(percentile(layer["f1"], quantiles))
+    if all_layers:
+        return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], "pairs": means.pairs}
+    return {**layers[0], "pairs": means.pairs}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+
+
+# What a mean F1 is worth: its rank among unrelated pairs, or a note that unrelated pairs score high too.
+
+
+HIGH_SCORE = 0.8
+"""A raw F1 above this looks good to those who do not know the scores of unrelated texts."""
+
+HIGH_BASELINE = 0.7
+"""If unrelated pairs get more than this on average, a high score means little."""
+
+LARGE_SIZE = 1024
+"""Without a known baseline, models of this hidden size or more are assumed to give all texts a high F1: it is that of
+roberta-large, whose unrelated pairs get 0.83."""
+
+
+def interpretation(
+    scorer: "BERTScorer", f1: float, unrelated: "NDArray[np.float64] | None", lang: str | None
+) -> list[str]:
+    """Return lines that put a mean F1 of one layer into perspective; none if there is nothing to add."""
+    if unrelated is not None:
+        return [_rank(f1, unrelated)]
+    if scorer.signature.rescale != "no" or f1 <= HIGH_SCORE:
+        return []
+    return _advice(scorer, lang)
+
+
+def _rank(f1: float, unrelated: "NDArray[np.float64]") -> str:
+    import numpy as np
+
+    from bertscore_onnx.evaluation.percentiles import percentile
+
+    below = float(percentile(f1, unrelated))
+    share = "all" if below == 100 else f"{min(below, 99.9):.1f} % of"
+    middle, high = np.interp([50, 99], np.linspace(0, 100, len(unrelated)), unrelated)
+    return (
+        f"An F1 of {f1:.4f} is higher than that of {share} unrelated pairs; half "
+        f"of these get less than {middle:.4f}, and 99 % less than {high:.4f}."
+    )
+
+
+def _advice(scorer: "BERTScorer", lang: str | None) -> list[str]:
+    """Return how to rescale, if the model gives high scores to unrelated texts too."""
+    manifest, code = scorer.manifest, (lang or "").lower()
+    means = {language: baselines[0].f1 for language, baselines in manifest.baselines.items()}
+    if not (max(means.values()) > HIGH_BASELINE if means else manifest.hidden_size >= LARGE_SIZE):
+        return []
+    measure = f"  bertscore-onnx baseline --model {shlex.quote(str(scorer.bundle.path))} --corpus FILE --into-bundle "
+    rescale = "  bertscore-onnx score ... --rescale-with-baseline --lang "
+    language = next((name for name in ((code,) if code else ("en", *means)) if name in means), None)
+    if language is None:
+        note = "Large models give unrelated texts a high F1 too. First measure it, then rescale:"
+        return [note, measure + (code or "CODE"), rescale + (code or "CODE")]
+    is_other = manifest.baseline_precision(language) != scorer.signature.precision
+    return [
+        f"This model gives unrelated texts a high F1 too: {means[language]:.2f} on average ({language}). Rescale, or "
+        "measure what texts like yours get:",
+        rescale + language + (" --allow-fp32-baseline" if is_other else ""),
+        measure + language,
+    ]

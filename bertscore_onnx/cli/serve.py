@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.bundle.store import Precision
+from bertscore_onnx.cli.options import shared_options
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.server.limits import Limits
 
 if TYPE_CHECKING:
-    from bertscore_onnx.bundle.bundle import Bundle
-    from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.server.models import CountDocuments
+    from bertscore_onnx.settings import ScorerSettings
 
 
 _DEFAULTS = Limits()
@@ -26,6 +25,7 @@ class _LogFormat(StrEnum):
     JSON = "json"
 
 
+@shared_options("device", "nthreads", "precision", "long_text", "max_length", "allow_fp32_baseline", needs_model=False)
 def serve(
     model: Annotated[
         list[str],
@@ -33,90 +33,66 @@ def serve(
             "-m",
             "--model",
             metavar="[NAME=]MODEL",
-            help="A model's name, or the path of a bundle; again for more. Requests call it NAME.",
+            help="A model's name, or the path of a bundle; repeatable. Requests select it by NAME.",
         ),
     ],
+    *,
+    settings: "ScorerSettings",
     host: Annotated[str, typer.Option(metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="The port; 0 for any.")] = 8080,
     api_key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keys, one a line, of which a request must give one.")
+        Path | None, typer.Option(metavar="FILE", help="API keys, one per line; requests need one of them.")
     ] = None,
     allow_anonymous: Annotated[
-        bool, typer.Option("--allow-anonymous", help="Listen to other machines without keys.")
+        bool, typer.Option("--allow-anonymous", help="Accept requests from other machines without a key.")
     ] = False,
     idf: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=FILE",
-            help="An idf table: from sentences, one a line, or from document counts. Repeatable.",
+            help="An idf table, from sentences, one per line, or from document counts; repeatable.",
         ),
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:N or openvino.  [default: cuda where it is offered]"),
-    ] = None,
-    nthreads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="CPU threads.  [default: all this process may use]")
     ] = None,
     optimize_for: Annotated[
         Literal["throughput", "latency"],
-        typer.Option(help="A batch of texts on each CPU thread, or one batch on all threads: fast where few ask."),
+        typer.Option(help="One batch per CPU thread, or all threads on one batch, which is faster for few requests."),
     ] = "throughput",
-    precision: Annotated[
-        Precision | None,
-        typer.Option(
-            help="Take the bundles exported in this precision.  [default: a bundle's own; fp32 for a model's name]"
-        ),
-    ] = None,
-    long_text: Annotated[
-        Literal["truncate", "window"],
-        typer.Option(help="What becomes of texts beyond a model's maximum: truncated, or encoded in windows."),
-    ] = "truncate",
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="The most tokens of a text, or of a window of it.  [default: the model's own maximum]",
-        ),
-    ] = None,
-    allow_fp32_baseline: Annotated[
-        bool, typer.Option("--allow-fp32-baseline", help="Rescale fp16 and int8 scores with baselines of fp32.")
-    ] = False,
-    max_requests: Annotated[int, typer.Option(metavar="N", min=1, help="Requests in progress at a time.")] = (
+    max_requests: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of requests in progress.")] = (
         _DEFAULTS.max_requests
     ),
-    max_queue: Annotated[int, typer.Option(metavar="N", min=1, help="Chunks of requests waiting for a model.")] = (
-        _DEFAULTS.max_queue
-    ),
-    max_batch_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens scored together.")] = (
-        _DEFAULTS.max_batch_tokens
-    ),
-    max_pairs: Annotated[int, typer.Option(metavar="N", min=1, help="Pairs in a body.")] = _DEFAULTS.max_pairs,
-    max_body: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Size of a body, or of a streamed line.")] = (
-        _DEFAULTS.max_body
-    ),
-    max_bytes: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Size of all bodies in progress.")] = (
+    max_queue: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Maximum number of chunks of requests that wait for a model.")
+    ] = (_DEFAULTS.max_queue),
+    max_batch_tokens: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Maximum number of tokens scored together.")
+    ] = (_DEFAULTS.max_batch_tokens),
+    max_pairs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Maximum number of pairs in a body.")
+    ] = _DEFAULTS.max_pairs,
+    max_body: Annotated[
+        int, typer.Option(metavar="BYTES", min=1, help="Maximum size of a body, or of a streamed line.")
+    ] = (_DEFAULTS.max_body),
+    max_bytes: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Maximum size of all bodies in progress.")] = (
         _DEFAULTS.max_bytes
     ),
-    read_timeout: Annotated[float, typer.Option(metavar="SECONDS", help="For a body to come in.")] = (
+    read_timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for receiving a body.")] = (
         _DEFAULTS.read_timeout
     ),
-    deadline: Annotated[float, typer.Option(metavar="SECONDS", help="For scores, waiting included.")] = (
+    deadline: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for scoring, waiting included.")] = (
         _DEFAULTS.deadline
     ),
-    drain: Annotated[float, typer.Option(metavar="SECONDS", help="For requests in progress at SIGTERM.")] = (
+    drain: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for requests in progress at SIGTERM.")] = (
         _DEFAULTS.drain
     ),
-    log_format: Annotated[_LogFormat, typer.Option(help="The form of log lines, on standard error.")] = _LogFormat.TEXT,
+    log_format: Annotated[_LogFormat, typer.Option(help="Format of log lines, on standard error.")] = _LogFormat.TEXT,
 ) -> None:
     """Serve scores over HTTP.
 
-    Listens on this machine alone unless --host says otherwise. SIGTERM lets requests in progress finish.
+    Listens only on this machine, unless --host gives another address. After SIGTERM, requests in progress finish.
     """
     if api_key_file is None and not (allow_anonymous or _is_loopback(host)):
         raise typer.BadParameter(
-            f"others could reach {host} without a key. Give --api-key-file, or --allow-anonymous if that is meant.",
+            f"other machines could use {host} without a key. Add --api-key-file, or --allow-anonymous if intended.",
             param_hint="--host",
         )
     with needs_extra("server,cpu", "Serving"):
@@ -140,26 +116,9 @@ def serve(
     )
     keys = None if api_key_file is None else ApiKeys.read(api_key_file)
 
-    def load(bundle: "Bundle") -> "BERTScorer":
-        from bertscore_onnx.scorer import BERTScorer
-
-        return BERTScorer(
-            bundle.path,
-            device=device,
-            nthreads=nthreads,
-            long_text=long_text,
-            max_length=max_length,
-            optimize_for=optimize_for,
-        )
-
-    with Models.load(
-        model,
-        _idf_tables(idf or [], long_text, max_length),
-        limits,
-        load,
-        precision=precision,
-        allow_fp32_baseline=allow_fp32_baseline,
-    ) as models:
+    settings["optimize_for"] = optimize_for
+    tables = _idf_tables(idf or [], settings["long_text"], settings["max_length"])
+    with Models.load(model, tables, limits, settings) as models:
         app = create_app(models, limits, keys=keys, any_host=keys is not None or not _is_loopback(host))
         run(app, models, limits, host=host, port=port)
 
@@ -176,9 +135,9 @@ def _is_loopback(host: str) -> bool:
 def _idf_tables(
     specs: Sequence[str], long_text: Literal["truncate", "window"], max_length: int | None
 ) -> "dict[str, CountDocuments]":
-    """Return what counts the documents of each table, given as NAME=FILE.
+    """Return functions that count the documents of each table, given as NAME=FILE.
 
-    A file of document counts is read here; of another, its sentences, or of one with columns its references.
+    A file holds document counts, or sentences, or is a table with a column of references.
     """
     from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scoring.tokenization import DocumentCounter

@@ -1,4 +1,4 @@
-"""`bertscore-onnx show`: shows which tokens of two texts match, in the terminal or in a file."""
+"""`bertscore-onnx show`: shows which tokens of two texts match, on the terminal or in a file."""
 
 import os
 import sys
@@ -7,42 +7,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import (
-    AllowFp32Baseline,
-    BaselinePath,
-    Device,
-    IdfCounts,
-    Lang,
-    LongText,
-    MaxLength,
-    Model,
-    NumLayers,
-    NumThreads,
-    PrecisionOf,
-    RescaleWithBaseline,
-    UseFastTokenizer,
-    check_effects,
-    check_model,
-)
-from bertscore_onnx.cli.terminal import tell
+from bertscore_onnx.cli.options import check_effects, shared_options
+from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.terminal import echo, has_colour, print_table, terminal_width
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.similarity import TokenSimilarity
 
 
 DEFAULT_WIDTH = 80
-"""Columns of a line where there is no terminal."""
+"""Width of a line without a terminal."""
 
 
+@shared_options(without=("all_layers", "idf", "batch_size"))
 def show(
     cand: Annotated[list[str], typer.Option("-c", "--cand", metavar="TEXT", help="The candidate: the text itself.")],
     ref: Annotated[
         list[str],
-        typer.Option("-r", "--ref", metavar="TEXT...", help="The reference, or several, of which the best is shown."),
+        typer.Option("-r", "--ref", metavar="TEXT...", help="The reference; of several, the best one is shown."),
     ],
-    model_type: Model = None,
-    lang: Lang = None,
+    *,
+    settings: "ScorerSettings",
+    idf_counts: str | None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -51,90 +39,54 @@ def show(
             "-f",
             "--file",
             metavar="FILE",
-            help="Write a page (.html), or a drawing (.svg or .png, with the extra plot).",
+            help="Write a page (.html), or a drawing (.svg or .png; needs the extra plot).",
         ),
     ] = None,
-    num_layers: NumLayers = None,
     all_layers: Annotated[
-        bool, typer.Option("--all-layers", help="Take a bundle that holds all layers, and show the one of -l.")
+        bool, typer.Option("--all-layers", help="Use a bundle of all layers, and show the layer of -l.")
     ] = False,
-    idf: Annotated[
+    idf_sents: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Weigh tokens by their inverse document frequency in this text, one a line."),
+        typer.Option(metavar="FILE", help="Compute idf weights from the sentences of this file, one per line."),
     ] = None,
-    idf_counts: IdfCounts = None,
-    rescale_with_baseline: RescaleWithBaseline = False,
-    baseline_path: BaselinePath = None,
-    allow_fp32_baseline: AllowFp32Baseline = False,
-    device: Device = None,
-    nthreads: NumThreads = None,
-    precision: PrecisionOf = None,
-    use_fast_tokenizer: UseFastTokenizer = False,
-    long_text: LongText = "truncate",
-    max_length: MaxLength = None,
 ) -> None:
     """Show which tokens of a candidate and a reference match.
 
-    Prints P, R and F as `score` gives them, and each token with its best match in the other text, their similarity
-    and, with idf, its weight. On a terminal the texts come in front, coloured, unless NO_COLOR is set.
+    Prints P, R and F as `score` computes them, and each token with its best match in the other text, their similarity
+    and, with idf, its weight. On a terminal the coloured texts come first, unless NO_COLOR is set.
     """
     candidate = _only(cand)
     kind = _kind(output)
-    check_model(model_type, lang)
-    check_effects(
-        ("--idf", idf is not None and idf_counts is not None, "with --idf-counts; leave out one"),
-        *(
-            (option, given and not rescale_with_baseline, "without --rescale-with-baseline; give that too")
-            for option, given in (
-                ("--baseline-path", baseline_path is not None),
-                ("--allow-fp32-baseline", allow_fp32_baseline),
-            )
-        ),
-    )
+    check_effects(("--idf-sents", idf_sents is not None and idf_counts is not None, "with --idf-counts; leave out one"))
     if kind in (".svg", ".png"):
         from bertscore_onnx.similarity.drawing import check_matplotlib
 
         check_matplotlib()
-    from bertscore_onnx.cli.outputs import check_destination
-
-    check_destination(output, [file for file in (idf, idf_counts) if file is not None])
-    idf_sents = None if idf is None else _lines(idf)
+    check_destination(output, [idf_sents, idf_counts])
+    layer = settings["num_layers"]
+    if all_layers:
+        settings["all_layers"], settings["num_layers"] = True, None
+    if idf_sents is not None:
+        settings["idf"], settings["idf_sents"] = True, _lines(idf_sents)
     for text in (candidate, *ref):
         if os.path.isfile(text):
-            tell(f"Note: {text} is shown as a text. Files are scored with `bertscore-onnx score`.")
+            echo(f"Note: {text} is shown as a text. To score files, use `bertscore-onnx score`.")
 
-    from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.similarity import TokenNames, token_similarities
 
-    with BERTScorer(
-        model_type,
-        None if all_layers else num_layers,
-        nthreads=nthreads,
-        all_layers=all_layers,
-        idf=idf is not None if idf_counts is None else DocumentCounts.load(idf_counts),
-        idf_sents=idf_sents,
-        device=device,
-        lang=lang,
-        rescale_with_baseline=rescale_with_baseline,
-        baseline_path=baseline_path,
-        use_fast_tokenizer=use_fast_tokenizer or None,
-        precision=precision,
-        long_text=long_text,
-        max_length=max_length,
-        allow_fp32_baseline=allow_fp32_baseline,
-    ) as scorer:
-        layer = num_layers if all_layers else scorer.num_layers
-        found = token_similarities(scorer, TokenNames(scorer.bundle), candidate, ref, layer=layer)
-        if found[0].num_truncated:
-            tell(
-                f"Warning: A text is longer than {scorer.max_length} tokens, and the rest is missing. With --long-text "
-                "window it is there."
+    with BERTScorer(**settings) as scorer:
+        layer = layer if all_layers else scorer.num_layers
+        matches = token_similarities(scorer, TokenNames(scorer.bundle), candidate, ref, layer=layer)
+        if matches[0].num_truncated:
+            echo(
+                f"Warning: A text is longer than {scorer.max_length} tokens, and was truncated. --long-text window "
+                "includes the rest."
             )
         if output is None:
-            _print(found, ref, scorer, layer)
+            _print(matches, ref, scorer, layer)
         else:
-            _write(output, kind, found, candidate, ref, scorer)
+            _write(output, kind, matches, candidate, ref, scorer)
 
 
 def _only(candidates: list[str]) -> str:
@@ -148,13 +100,13 @@ def _only(candidates: list[str]) -> str:
 
 
 def _kind(output: str | None) -> str:
-    """Return the suffix of the file to write, "" for none."""
+    """Return the suffix of the output file, "" without one."""
     if output is None:
         return ""
     kind = PurePath(output).suffix.lower()
     if kind not in (".html", ".svg", ".png"):
         raise typer.BadParameter(
-            f"{output} has no suffix that says what to write; expected .html, .svg or .png.", param_hint="--output"
+            f"Cannot write {output}; expected a name that ends in .html, .svg or .png.", param_hint="--output"
         )
     return kind
 
@@ -163,28 +115,29 @@ def _lines(name: str) -> list[str]:
     from bertscore_onnx.tables.sources import open_source, read_lines
 
     with open_source(name) as source:
-        return list(read_lines(source, "references, one a line"))
+        return list(read_lines(source, "references, one per line"))
 
 
-def _print(found: "list[TokenSimilarity]", references: list[str], scorer: "BERTScorer", layer: int | None) -> None:
-    from bertscore_onnx.cli.terminal import has_colour, print_table, terminal_width
+def _print(matches: "list[TokenSimilarity]", references: list[str], scorer: "BERTScorer", layer: int | None) -> None:
     from bertscore_onnx.similarity import best_match
     from bertscore_onnx.similarity.render import match_text
 
-    best, width = best_match(found), terminal_width() or DEFAULT_WIDTH
-    if len(found) > 1:
-        print(f"Reference {best + 1} of {len(found)} is the best match.\n")
-        print_table(_score_rows(found, references), width=width)
+    best, width = best_match(matches), terminal_width() or DEFAULT_WIDTH
+    if len(matches) > 1:
+        print(f"Reference {best + 1} of {len(matches)} is the best match.\n")
+        print_table(_score_rows(matches, references), width=width)
         print()
-    print(match_text(found[best], width=width, encoding=sys.stdout.encoding or "utf-8", colour=has_colour(sys.stdout)))
+    print(
+        match_text(matches[best], width=width, encoding=sys.stdout.encoding or "utf-8", colour=has_colour(sys.stdout))
+    )
     signature = scorer.signature
     print(f"\n{signature.model}, layer {layer}; idf: {signature.idf}; rescale: {signature.rescale}")
 
 
-def _score_rows(found: "list[TokenSimilarity]", references: list[str]) -> list[list[str]]:
-    """Return the scores of each reference, and the best P, R and F, which are those of the candidate."""
-    scores = [tuple(match.score) for match in found]
-    names = [str(number) for number in range(1, len(found) + 1)]
+def _score_rows(matches: "list[TokenSimilarity]", references: list[str]) -> list[list[str]]:
+    """Return the scores of each reference, and the best P, R and F, which are the candidate's."""
+    scores = [tuple(match.score) for match in matches]
+    names = [str(number) for number in range(1, len(matches) + 1)]
     rows = zip([*names, "best"], [*scores, map(max, zip(*scores, strict=True))], [*references, ""], strict=True)
     return [
         ["", "P", "R", "F", "reference"],
@@ -195,7 +148,7 @@ def _score_rows(found: "list[TokenSimilarity]", references: list[str]) -> list[l
 def _write(
     output: str,
     kind: str,
-    found: "list[TokenSimilarity]",
+    matches: "list[TokenSimilarity]",
     candidate: str,
     references: list[str],
     scorer: "BERTScorer",
@@ -206,8 +159,8 @@ def _write(
     if kind == ".html":
         from bertscore_onnx.similarity.render import match_page
 
-        write_whole(output, match_page(found, candidate, references, scorer.hash))
+        write_whole(output, match_page(matches, candidate, references, scorer.hash))
     else:
         from bertscore_onnx.similarity.drawing import save_drawing
 
-        save_drawing(found[best_match(found)], output)
+        save_drawing(matches[best_match(matches)], output)

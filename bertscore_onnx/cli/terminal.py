@@ -1,4 +1,4 @@
-"""What the command line says on standard error: errors, warnings and log messages, one line each."""
+"""What a command prints: tables, and on standard error one line for each error, warning and log message."""
 
 import io
 import logging
@@ -6,49 +6,47 @@ import os
 import re
 import sys
 import textwrap
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bertscore_onnx.cli.options import with_option_names
 from bertscore_onnx.errors import BertScoreOnnxError, one_line
 
 
 class PlainMessages(TyperGroup):
-    """A group of commands whose warnings and errors of ours are one line each, without a traceback."""
+    """A group of commands that prints our warnings and errors as one line each, without a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; exit 1 for an error of ours."""
+        """Run the command; exit with 1 after an error of ours."""
 
-        def in_its_words(message: object) -> str:
+        def with_options(message: object) -> str:
             command = self.commands.get(ctx.invoked_subcommand)
             return with_option_names(str(message), command) if isinstance(command, TyperCommand) else str(message)
 
         try:
-            with _one_line_warnings(in_its_words):
+            with _one_line_warnings(with_options):
                 return super().invoke(ctx)
         except BertScoreOnnxError as error:
-            tell(f"Error: {in_its_words(error)}")
+            echo(f"Error: {with_options(error)}")
             raise typer.Exit(1) from error
         except MemoryError as error:
-            tell(f"Error: There is not enough memory. {error}".rstrip())
+            echo(f"Error: There is not enough memory. {error}".rstrip())
             raise typer.Exit(1) from error
 
 
-def tell(message: object) -> None:
-    """Print a message as one line on standard error, which no other thread's message can divide."""
+def echo(message: object) -> None:
+    """Print a message as one line on standard error, in one write so that threads do not mix their lines."""
     print(f"{one_line(message)}\n", end="", file=sys.stderr)
 
 
 def silence_warnings() -> None:
-    """Print errors alone until the command ends."""
+    """Print only errors until the command ends."""
     warnings.simplefilter("ignore")
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _OneLineHandler):
@@ -56,9 +54,9 @@ def silence_warnings() -> None:
 
 
 @contextmanager
-def _one_line_warnings(in_its_words: Callable[[object], str]) -> Iterator[None]:
+def _one_line_warnings(with_options: Callable[[object], str]) -> Iterator[None]:
     def show_warning(message: Warning | str, *_place: object, **_more: object) -> None:
-        tell(f"Warning: {in_its_words(message)}")
+        echo(f"Warning: {with_options(message)}")
 
     handler = _OneLineHandler(logging.WARNING)
     with warnings.catch_warnings():
@@ -72,76 +70,74 @@ def _one_line_warnings(in_its_words: Callable[[object], str]) -> Iterator[None]:
 
 class _OneLineHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        tell(f"{record.levelname.capitalize()}: {record.getMessage()}")
+        echo(f"{record.levelname.capitalize()}: {record.getMessage()}")
 
 
-# The standard streams as a command line may find them: closed, or in an encoding that lacks characters.
+# Messages of the library name arguments, such as num_layers; the command line names options, such as `--num-layers`.
+
+
+_FORMS = (
+    (r"`{name}`", "`{option}`"),
+    (r"^{name} is\b", "{option} is"),
+    (r"\bLeave {name} out\b", "Leave {option} out"),
+    (r"(?<![\w/-]){name}=True\b(?: \({option}\))?", "{option}"),
+    (r'(?<![\w/-]){name}="([^"]*)"', r"{option} \1"),
+)
+"""How messages name an argument that could be an English word, and how its option replaces it."""
+
+_ANYWHERE = (r"(?<![\w/.\\-]){name}(?![\w/\\-])", "{option}")
+"""The same for a name with an underscore, which is never an English word."""
+
+
+def with_option_names(message: str, command: TyperCommand) -> str:
+    """Replace the names of the library's arguments in a message by the command's options."""
+    for parameter in command.params:
+        option = max(parameter.opts, key=len)
+        if parameter.name is None or not option.startswith("--"):
+            continue
+        for pattern, replacement in (*_FORMS, *([_ANYWHERE] if "_" in parameter.name else [])):
+            named = pattern.format(name=parameter.name, option=option)
+            message = re.sub(named, replacement.format(option=option), message)
+    return message
+
+
+# The standard streams, which may be closed, or in an encoding that lacks characters.
 
 
 def prepare_streams() -> None:
-    """Open what is closed as /dev/null, and let what cannot be encoded be written as an escape.
+    """Open closed streams as /dev/null, and escape characters that cannot be encoded.
 
-    Otherwise the next file that is opened takes the number of a closed stream, and what is said on it goes there.
+    Otherwise the next file that is opened takes the number of a closed stream, and gets what is printed there.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 -- for good
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 -- stays open
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Return whether to write colours: to a terminal that is not a dumb one, unless NO_COLOR is set."""
+    """Return whether to write colours: to a terminal, unless NO_COLOR is set or TERM is dumb."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-# Tells how a long command gets on, one line a stage, with the seconds it took.
+def write_utf8() -> None:
+    """Write UTF-8 to standard output, as texts are, unless it is a terminal, which has its own encoding."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
 
 
-class Stages:
-    """Prints `[3/5] Writing the graph ...  12.1 s` on standard error, the seconds when the stage is over."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._number = 0
-        self._begun = 0.0
-
-    def begin(self, name: str) -> None:
-        """End the stage before and begin one."""
-        if self._number:
-            self._end()
-        self._number += 1
-        self._begun = time.perf_counter()
-        print(f"[{self._number}/{self._total}] {name} ...", end="", file=sys.stderr, flush=True)
-
-    def __enter__(self) -> Self:
-        """Return itself; no stage has begun."""
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        """End the last stage."""
-        if self._number:
-            self._end()
-
-    def _end(self) -> None:
-        print(f"  {time.perf_counter() - self._begun:.1f} s", file=sys.stderr)
-
-
-# Prints rows with their columns aligned, within a width.
+# Tables with aligned columns, within a width.
 
 
 _GAP = "  "
 
 
 def print_table(rows: Sequence[Sequence[str]], *, file: TextIO | None = None, width: int | None = None) -> None:
-    """Print rows of as many cells each, every column as wide as its widest cell.
+    """Print rows of cells, every column as wide as its widest cell.
 
-    Args:
-        rows: the cells.
-        file: what to print to; None for standard output.
-        width: the most characters of a line; cells of the last columns then take more lines. No word is broken but
-            after a hyphen. None for no limit.
+    Cells of the last columns are wrapped to fit into a width, between words and after hyphens; None for no limit.
     """
     columns = [*zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in columns]
@@ -157,12 +153,12 @@ def print_table(rows: Sequence[Sequence[str]], *, file: TextIO | None = None, wi
 
 
 def terminal_width() -> int | None:
-    """Return how many characters a line of the terminal has, as COLUMNS says or the terminal; None without one."""
+    """Return the width given by COLUMNS or by the terminal; None without a terminal."""
     if columns := os.environ.get("COLUMNS", ""):
         return int(columns) if columns.isdecimal() and int(columns) else None
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except (OSError, ValueError):  # it is none, or closed
+    except (OSError, ValueError):  # not a terminal, or closed
         return None
 
 
@@ -171,7 +167,7 @@ def _longest_word(cell: str) -> int:
 
 
 def _narrowed(widths: Sequence[int], least: Sequence[int], total: int) -> list[int]:
-    """Return widths that fit into a total, taken from the last columns first; none below its least."""
+    """Narrow the last columns first until all fit into a total; no column below its least width."""
     narrowed = list(widths)
     excess = sum(widths) + len(_GAP) * (len(widths) - 1) - total
     for column in reversed(range(len(narrowed))):

@@ -1,22 +1,31 @@
-"""`bertscore-onnx tune-layers`: finds the layer of a model that agrees best with people."""
+"""`bertscore-onnx tune-layers`: finds the layer of a model that correlates best with human judgements."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import BatchSize, Device, NumThreads, Quiet, Verbose, complete_model
-from bertscore_onnx.cli.terminal import print_table, silence_warnings, tell
-from bertscore_onnx.tables.sources import InputFormat
+from bertscore_onnx.cli.options import (
+    CandidateColumn,
+    NoQuotes,
+    ReferenceColumn,
+    TableFormat,
+    complete_model,
+    shared_options,
+)
+from bertscore_onnx.cli.outputs import chosen_format
+from bertscore_onnx.cli.terminal import echo, print_table
 
 if TYPE_CHECKING:
     from bertscore_onnx.evaluation.layers import LayerCorrelation, LayerTuning
+    from bertscore_onnx.settings import ScorerSettings
 
 
 _CURVE = 40
-"""Characters between the ends of the curve's axis."""
+"""Width of the curve's axis."""
 
 
+@shared_options("device", "nthreads", "batch_size")
 def tune_layers(
     model_type: Annotated[
         str,
@@ -32,70 +41,53 @@ def tune_layers(
         str,
         typer.Option(
             metavar="TABLE",
-            help="What people said: TSV, CSV, JSON lines or Parquet, a row for each text; - is standard input.",
+            help="Human judgements: TSV, CSV, JSON lines or Parquet, a row for each text; - is standard input.",
         ),
     ],
+    *,
+    settings: "ScorerSettings",
     language_pair: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LP...",
-            help="Language pairs, such as cs-en.  [default: those into the language that most of them share]",
+            help="Language pairs, such as cs-en.  [default: those into the most common target language]",
         ),
     ] = None,
     human_column: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="The column of judgements, higher is better.  [default: human or human_score]"
+            metavar="NAME", help="Column of the judgements; higher is better.  [default: human or human_score]"
         ),
     ] = None,
-    candidate_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of candidates.  [default: candidate]")
-    ] = None,
-    reference_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The column of references; in JSON lines and Parquet a value may be a list.  "
-            "[default: reference or references]",
-        ),
-    ] = None,
+    candidate_column: CandidateColumn = None,
+    reference_column: ReferenceColumn = None,
     language_pair_column: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="The column of language pairs.  [default: lang_pair; without one all rows are one]"
+            metavar="NAME", help="Column of the language pairs.  [default: lang_pair; without it, all rows are one]"
         ),
     ] = None,
-    input_format: Annotated[
-        InputFormat | None, typer.Option(help="The format of the table.  [default: by the end of its name]")
-    ] = None,
-    no_quotes: Annotated[
-        bool, typer.Option("--no-quotes", help="TSV and CSV whose double quotes are characters of the texts.")
-    ] = False,
+    input_format: TableFormat = None,
+    no_quotes: NoQuotes = False,
     resamples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Bootstrap resamples, for the intervals and the test.")
+        int, typer.Option(metavar="N", min=1, help="Number of bootstrap resamples for the intervals and the test.")
     ] = 1000,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The seed of the resamples.")] = 12345,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False,
-    device: Device = None,
-    nthreads: NumThreads = None,
-    batch_size: BatchSize = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    verbose: bool | None,
+    quiet: bool,
 ) -> None:
-    """Find the layer of a model that agrees best with people.
+    """Find the layer of a model that correlates best with human judgements.
 
     Scores the judged texts at every layer, without idf, and correlates P, R and F with the judgements: Pearson's r
-    within each language pair, and then the mean, as bert-score chose its layers. `export --all-layers` makes the
-    bundle that this takes.
+    within each language pair, averaged over the pairs, as the authors of bert-score chose its layers. The bundle is
+    one of `export --all-layers`.
 
-    Intervals of 95 % come from resampling segments within each language pair. p tests the distance of a layer to the
-    best one on the same resamples; where it is 0.05 or more the layer is not significantly worse.
+    The 95 % intervals come from resampling segments within each language pair. p tests the difference between a layer
+    and the best one on the same resamples; a layer with p of 0.05 or more is not significantly worse.
     """
-    if as_json and as_tsv:
-        raise typer.BadParameter("leave out one of them.", param_hint="--json, --tsv")
-    if quiet:
-        silence_warnings()
+    output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
     from bertscore_onnx.cli.judgements import read_table
     from bertscore_onnx.evaluation.layers import pairs_into_one_language
     from bertscore_onnx.evaluation.layers import tune_layers as tune
@@ -111,9 +103,12 @@ def tune_layers(
     chosen = _chosen_pairs(language_pair, pairs) if language_pair else pairs_into_one_language(pairs)
     left_out = [name for name in dict.fromkeys(pairs) if name not in chosen]
     if left_out and not language_pair and not quiet:
-        tell(f"Left out {', '.join(left_out)}: most pairs are into another language. --language-pair names others.")
+        echo(
+            f"Left out {', '.join(left_out)}: most pairs have another target language. --language-pair selects others."
+        )
     rows = [row for row, name in enumerate(pairs) if name in chosen]
-    with BERTScorer(model_type, batch_size=batch_size, all_layers=True, device=device, nthreads=nthreads) as scorer:
+    settings["model_type"], settings["all_layers"] = model_type, True
+    with BERTScorer(**settings) as scorer:
         tuning = tune(
             scorer,
             [candidates[row] for row in rows],
@@ -122,36 +117,36 @@ def tune_layers(
             [pairs[row] for row in rows],
             num_resamples=resamples,
             seed=seed,
-            verbose=verbose or (False if quiet else None),
+            verbose=verbose,
         )
     if not quiet:
-        _tell_of_judgements(tuning)
-    if as_json:
+        _warn(tuning)
+    if output_format == "json":
         print(tuning.to_json())
-    elif as_tsv:
+    elif output_format == "tsv":
         print(tuning.table("tsv"))
     else:
         _print_report(tuning)
 
 
-def _chosen_pairs(named: Sequence[str], there: Sequence[str]) -> list[str]:
+def _chosen_pairs(named: Sequence[str], available: Sequence[str]) -> list[str]:
     for name in named:
-        if name not in there:
-            known = ", ".join(dict.fromkeys(there))
-            raise typer.BadParameter(f"no row is of {name!r}; there are {known}.", param_hint="--language-pair")
+        if name not in available:
+            known = ", ".join(dict.fromkeys(available))
+            raise typer.BadParameter(f"no row has {name!r}; the table has {known}.", param_hint="--language-pair")
     return list(named)
 
 
-def _tell_of_judgements(tuning: "LayerTuning") -> None:
-    """Tell which language pairs do not count, and whether the judgements seem to be the wrong way round."""
+def _warn(tuning: "LayerTuning") -> None:
+    """Warn of language pairs that are left out, and of judgements that seem to be reversed."""
     for name, reason in tuning.left_out.items():
-        tell(f"Warning: {name} is left out of all means: {reason}.")
+        echo(f"Warning: {name} is left out of all means: {reason}.")
     if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in tuning.layers):
-        tell("Warning: F correlates negatively with people at every layer. Is a higher judgement a better one?")
+        echo("Warning: F correlates negatively with the judgements at every layer. Are higher judgements better?")
 
 
 def _print_report(tuning: "LayerTuning") -> None:
-    """Print a table with the curve of F, then what it says."""
+    """Print a table with the curve of F, then the conclusion."""
     from bertscore_onnx.evaluation.tables import number
 
     print(tuning.signature)
@@ -167,15 +162,15 @@ def _print_report(tuning: "LayerTuning") -> None:
         f1 = layer.f1
         interval = "-" if f1.low is None or f1.high is None else f"{f1.low:.3f} to {f1.high:.3f}"
         p = "best" if layer.layer == tuning.best_layer else "-" if layer.p is None else f"{layer.p:.3f}"
-        scores = [number(4)(one.pearson) for one in (layer.precision, layer.recall, f1)]
+        scores = [number(4)(correlation.pearson) for correlation in (layer.precision, layer.recall, f1)]
         rows.append([str(layer.layer), *scores, interval, p, _curve(f1, low, high)])
     print_table(rows)
-    print(f"\nLayer {tuning.best_layer} agrees best with people. {_others(tuning)}")
+    print(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_others(tuning)}")
     print(tuning.export_command)
 
 
 def _others(tuning: "LayerTuning") -> str:
-    """Say which of the other layers are not significantly worse than the best."""
+    """Name the layers that are not significantly worse than the best."""
     if all(layer.p is None for layer in tuning.layers):
         return "There are too few judgements to test the others."
     if tuning.not_worse:
@@ -184,7 +179,7 @@ def _others(tuning: "LayerTuning") -> str:
 
 
 def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:
-    """Draw the interval as a line of hyphens, and the correlation as an `o` on it."""
+    """Draw the interval as hyphens, and the correlation on it as an `o`."""
 
     def place(value: float) -> int:
         return round((value - low) / ((high - low) or 1.0) * (_CURVE - 1))

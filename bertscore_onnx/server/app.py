@@ -1,4 +1,4 @@
-"""The application: which endpoint answers what, and the middleware around them."""
+"""The application: the routes, and the middleware around them."""
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -7,65 +7,48 @@ from starlette.routing import Route
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.server.admission import Admission
-from bertscore_onnx.server.endpoints import (
-    MatchEndpoint,
-    PageEndpoint,
-    ScoreEndpoint,
-    StatusEndpoints,
-    openapi_endpoint,
-)
+from bertscore_onnx.server.endpoints import ScoringEndpoints, StatusEndpoints, openapi_endpoint, page_endpoint
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import Metrics
 from bertscore_onnx.server.middleware import ApiKeys, RequestMiddleware, answer_error
 from bertscore_onnx.server.models import Models
-from bertscore_onnx.server.stream import StreamEndpoint
-from bertscore_onnx.server.work import Lanes
+from bertscore_onnx.server.work import WorkerQueues
 
 
 def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, any_host: bool = False) -> Starlette:
-    """Put the server together; `app.state` has its `admission` and its `metrics`.
+    """Return the server of these models, which the caller closes; `app.state` has its `admission` and its `metrics`.
 
-    Args:
-        models: what it scores with; the caller closes them.
-        limits: how much it may be asked.
-        keys: who may ask; None for everybody.
-        any_host: whether requests may be addressed to any name. A server that listens to its own machine alone and
-            without keys should not allow it.
+    Without `keys` everybody may use it. A server that listens only to its own machine and has no keys should not allow
+    `any_host` in the addresses of requests.
     """
-    admission = Admission(limits)
-    lanes = Lanes(limits.max_queue)
+    queues = WorkerQueues(limits.max_queue)
+    admission = Admission(limits, models, queues)
     metrics = Metrics(models, admission)
-
-    def check_room() -> None:
-        models.check_room()
-        lanes.check_room()
-
-    status = StatusEndpoints(models, admission, metrics)
+    scoring, status = ScoringEndpoints(models, limits, queues), StatusEndpoints(models, admission, metrics)
     routes = [
-        Route("/", PageEndpoint().__call__),
+        Route("/", page_endpoint()),
         Route("/openapi.json", openapi_endpoint(needs_key=keys is not None)),
         Route("/health/live", status.live),
         Route("/health/ready", status.ready),
         Route("/metrics", status.metrics),
         Route("/v1/models", status.models),
-        Route("/v1/score", ScoreEndpoint(models, limits, lanes, check_room).__call__, methods=["POST"]),
-        Route("/v1/score/stream", StreamEndpoint(models, limits, lanes).__call__, methods=["POST"]),
-        Route("/v1/match", MatchEndpoint(models, limits, lanes).__call__, methods=["POST"]),
+        Route("/v1/score", scoring.score, methods=["POST"]),
+        Route("/v1/score/stream", scoring.stream, methods=["POST"]),
+        Route("/v1/match", scoring.match, methods=["POST"]),
     ]
-    around = Middleware(
+    middleware = Middleware(
         RequestMiddleware,
         admission=admission,
         keys=keys,
         metrics=metrics,
         paths=[route.path for route in routes],
-        check_room=check_room,
         send_timeout=limits.read_timeout,
         any_host=any_host,
     )
     app = Starlette(
         routes=routes,
-        middleware=[around],
+        middleware=[middleware],
         exception_handlers=dict.fromkeys((ApiError, HTTPException, BertScoreOnnxError), answer_error),
     )
     app.state.admission, app.state.metrics = admission, metrics

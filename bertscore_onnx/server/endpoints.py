@@ -1,10 +1,11 @@
-"""`POST /v1/score`: scores the pairs of one JSON body, or a stream of lines."""
+"""The endpoints, except for streams: scores, matches, the state of the server, its OpenAPI document and its page."""
 
 import asyncio
 import base64
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from email.message import Message
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -17,224 +18,236 @@ from starlette.responses import Response
 
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
+from bertscore_onnx.matching.weights import Rescaling
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.server import schemas
-from bertscore_onnx.server.admission import Admission
+from bertscore_onnx.server.admission import Admission, RequestBody
+from bertscore_onnx.server.answers import (
+    Health,
+    MatchAnswer,
+    ModelList,
+    ScoreAnswer,
+    ScoreValue,
+    StreamEnd,
+    score_values,
+)
 from bertscore_onnx.server.errors import ApiError, ErrorBody, json_response
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import CONTENT_TYPE, Metrics
-from bertscore_onnx.server.models import Models, Selection
-from bertscore_onnx.server.request_log import RequestRecord, record_of
-from bertscore_onnx.server.requests import JSON, NDJSON, RequestBody, decode_match_body, decode_score_body, media_type
-from bertscore_onnx.server.schemas import Health, MatchAnswer, ModelList, ScoreAnswer
+from bertscore_onnx.server.models import Model, Models
+from bertscore_onnx.server.request_log import RequestLog, log_of
+from bertscore_onnx.server.requests import (
+    MatchBody,
+    PairBody,
+    ScoreBody,
+    check_tokens,
+    decode_match_body,
+    decode_score_body,
+    to_pairs,
+)
 from bertscore_onnx.server.stream import ScoreStream
-from bertscore_onnx.server.work import Lanes, check_tokens, score_chunk, tokenised
+from bertscore_onnx.server.work import WorkerQueues
 from bertscore_onnx.similarity import token_similarity
 
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+OCTETS = "application/octet-stream"
 
-class ScoreEndpoint:
-    """The endpoint."""
+MAX_MATCH_TOKENS = 128
+"""Tokens of either text of a match: the answer grows with their product."""
 
-    def __init__(self, models: Models, limits: Limits, lanes: Lanes, check_room: Callable[[], None]) -> None:
-        """Answer with these models, within these limits.
+Endpoint = Callable[[Request], Awaitable[Response]]
 
-        Args:
-            models: the models.
-            limits: the limits.
-            lanes: where what clients send is decoded and tokenised.
-            check_room: raises what to answer where nothing can be scored now.
-        """
+
+class ScoringEndpoints:
+    """`POST /v1/score`, `/v1/score/stream` and `/v1/match`."""
+
+    def __init__(self, models: Models, limits: Limits, queues: WorkerQueues) -> None:
+        """Score with these models; bodies are decoded and tokenised in these worker queues."""
         self._models = models
         self._limits = limits
-        self._lanes = lanes
-        self._check_room = check_room
+        self._queues = queues
+        # one thread of its own for all similarities: they do not pass through the batcher, which comes first
+        self._similarity_thread = ThreadPoolExecutor(1, "bertscore-match-endpoint")
 
-    async def __call__(self, request: Request) -> Response:
-        """Answer a request.
-
-        Raises:
-            ApiError: it cannot be scored, or not now.
-        """
+    async def score(self, request: Request) -> Response:
+        """Score the pairs of one JSON body, or a stream of lines."""
         if media_type(request, JSON, NDJSON) == NDJSON:
-            return ScoreStream(request, self._models, self._limits, self._lanes)
+            return ScoreStream(request, self._models, self._limits, self._queues, NDJSON)
         if request.query_params:
             raise ApiError(422, "invalid", "Settings belong into the JSON body; only a stream has them in the address.")
-        record = record_of(request)
-        body = RequestBody(request, self._limits)
-        with record.stage("read"):
-            content = await body.whole()
-        self._check_room()  # others may have come in while it was read
-        with record.stage("score"):
-            return json_response(await body.unless_gone(self._score(content, record)))
+        return await self._answer(request, self._score)
 
-    async def _score(self, content: bytes, record: RequestRecord) -> ScoreAnswer:
-        until = asyncio.get_running_loop().time() + self._limits.deadline
-        selection, pairs = await self._lanes.run(len(content), partial(self._prepare, content), until)
-        record.model = selection.model.name
-        scores = await score_chunk(selection, pairs, until, record.client)
-        record.pairs = len(scores)
-        return ScoreAnswer(selection.signature, selection.model.name, scores)
+    async def stream(self, request: Request) -> Response:
+        """Score a stream of lines.
 
-    def _prepare(self, content: bytes) -> tuple[Selection, Pairs]:
-        """Decode a body, and tokenise its texts."""
-        asked = decode_score_body(content, self._limits.max_pairs)
-        selection = Selection(self._models.model(asked.model), asked.idf, asked.rescale)
-        selection.slot.batcher.check_room()
-        pairs = tokenised(selection, asked.pairs)
-        for position, tokens in enumerate(pairs.num_tokens.tolist()):
-            check_tokens(tokens, self._limits.max_batch_tokens, position)
-        return selection, pairs
-
-
-# `POST /v1/match`: the score of one pair, and the similarities behind it.
-
-
-MAX_TOKENS = 128
-"""Tokens of either side: the answer grows with their product."""
-
-
-class MatchEndpoint:
-    """The endpoint."""
-
-    def __init__(self, models: Models, limits: Limits, lanes: Lanes) -> None:
-        """Answer with these models, within these limits; what clients send is decoded and tokenised in `lanes`."""
-        self._models = models
-        self._limits = limits
-        self._lanes = lanes
-        # of its own, one for all: it passes by the batcher, which has the better claim to the processor
-        self._thread = ThreadPoolExecutor(1, "bertscore-match-endpoint")
-
-    async def __call__(self, request: Request) -> Response:
-        """Answer a request.
-
-        Raises:
-            ApiError: it cannot be scored, or not now.
+        This address is for clients generated from the OpenAPI document, which have one kind of body for each address,
+        and often no NDJSON: it takes application/octet-stream too.
         """
-        media_type(request, JSON)
-        record = record_of(request)
-        body = RequestBody(request, self._limits)
-        with record.stage("read"):
-            content = await body.whole()
-        with record.stage("score"):
-            answer = await body.unless_gone(self._match(content, record))
-        record.pairs = 1
-        return json_response(answer)
+        kind = media_type(request, NDJSON, OCTETS)
+        return ScoreStream(request, self._models, self._limits, self._queues, kind)
 
-    async def _match(self, content: bytes, record: RequestRecord) -> MatchAnswer:
+    async def match(self, request: Request) -> Response:
+        """Score one pair, and return the similarities of its tokens."""
+        media_type(request, JSON)
+        return await self._answer(request, self._match)
+
+    async def _answer(
+        self, request: Request, work: Callable[[bytes, RequestLog], Coroutine[Any, Any, msgspec.Struct]]
+    ) -> Response:
+        """Read a body and answer it, unless the client goes away."""
+        body = RequestBody(request, self._limits)
+        log = log_of(request)
+        with log.stage("read"):
+            content = await body.whole()
+        with log.stage("score"):
+            return json_response(await body.unless_gone(work(content, log)))
+
+    async def _score(self, content: bytes, log: RequestLog) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
-        selection, pairs = await self._lanes.run(len(content), partial(self._prepare, content), until)
-        record.model = selection.model.name
-        [score] = await score_chunk(selection, pairs, until, record.client)
+        prepare = partial(self._prepare, content, decode_score_body, self._check_pairs)
+        model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
+        log.model = model.name
+        scores = await model.score(pairs, rescaling, until, log.client)
+        log.pairs = len(pairs.candidates)
+        return ScoreAnswer(model.signature(rescaling), model.name, score_values(scores))
+
+    async def _match(self, content: bytes, log: RequestLog) -> MatchAnswer:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._limits.deadline
+        prepare = partial(self._prepare, content, decode_match_body, self._check_match)
+        model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
+        log.model = model.name
+        [score] = score_values(await model.score(pairs, rescaling, until, log.client))
+        log.pairs = 1
         candidate, *references = pairs.texts
         texts = candidate, references[score.best_reference]
         try:
             async with asyncio.timeout_at(until):
-                work = partial(token_similarity, selection.slot.scorer, selection.model.token_names, *texts)
-                found = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+                work = partial(token_similarity, model.scorer, model.token_names, *texts)
+                match = await loop.run_in_executor(self._similarity_thread, work)
         except TimeoutError as error:
-            raise DeadlineError("There were no similarities in time.") from error
+            raise DeadlineError("The similarities were not computed in time.") from error
         return MatchAnswer(
-            selection.signature,
-            selection.model.name,
+            model.signature(rescaling),
+            model.name,
             score,
-            found.candidate,
-            found.reference,
-            _rounded(found.similarity),
-            _rounded(found.candidate_weights),
-            _rounded(found.reference_weights),
-            found.candidate_is_special.tolist(),
-            found.reference_is_special.tolist(),
-            [match.position for match in found.candidate_matches],
-            [match.position for match in found.reference_matches],
+            match.candidate,
+            match.reference,
+            _rounded(match.similarity),
+            _rounded(match.candidate_weights),
+            _rounded(match.reference_weights),
+            match.candidate_is_special.tolist(),
+            match.reference_is_special.tolist(),
+            [token.position for token in match.candidate_matches],
+            [token.position for token in match.reference_matches],
         )
 
-    def _prepare(self, content: bytes) -> tuple[Selection, Pairs]:
-        """Decode a body, and tokenise its texts, which must be short."""
-        asked = decode_match_body(content, self._limits.max_pairs)
-        selection = Selection(self._models.model(asked.model), asked.idf, asked.rescale)
-        selection.slot.batcher.check_room()
-        pairs = tokenised(selection, [asked])
+    def _prepare(
+        self,
+        content: bytes,
+        decode: Callable[[bytes, int], ScoreBody | MatchBody],
+        check: Callable[[Pairs], None],
+    ) -> tuple[Model, Rescaling, Pairs]:
+        """Decode a body, and tokenise its texts."""
+        body = decode(content, self._limits.max_pairs)
+        model = self._models.select(body.model, body.idf)
+        rescaling = model.rescaling(body.rescale)
+        pairs = model.batcher.tokenise(to_pairs(body.pairs))
+        check(pairs)
+        return model, rescaling, pairs
+
+    def _check_pairs(self, pairs: Pairs) -> None:
+        for position, tokens in enumerate(pairs.num_tokens.tolist()):
+            check_tokens(tokens, self._limits.max_batch_tokens, position)
+
+    def _check_match(self, pairs: Pairs) -> None:
         longest = max(map(len, (pairs.token_ids or {}).values()))
-        if longest > MAX_TOKENS:
-            raise ApiError(
-                422, "too_long", f"A text has {longest} tokens; similarities are shown for at most {MAX_TOKENS}."
-            )
+        if longest > MAX_MATCH_TOKENS:
+            message = f"A text has {longest} tokens; similarities are shown for at most {MAX_MATCH_TOKENS}."
+            raise ApiError(422, "too_long", message)
         check_tokens(int(pairs.num_tokens[0]), self._limits.max_batch_tokens)
-        return selection, pairs
+
+
+def media_type(request: Request, *allowed: str) -> str:
+    """Return the media type of a request's body; 415 if it is not allowed, or not in UTF-8."""
+    header = Message()
+    header["content-type"] = sent = request.headers.get("content-type", "")
+    found = header.get_content_type()
+    charset = str(header.get_param("charset", "utf-8"))
+    if found not in allowed or charset.lower() not in ("utf-8", "us-ascii"):
+        raise ApiError(
+            415,
+            "unsupported_media_type",
+            f"The body is of the type {sent!r}; expected {' or '.join(allowed)} in UTF-8.",
+        )
+    return found
 
 
 def _rounded(values: NDArray[np.float32]) -> Any:
     return values.astype(np.float64).round(4).tolist()
 
 
-# `GET /health/live`, `/health/ready`, `/v1/models` and `/metrics`: how the server is, and what it offers.
-
-
 class StatusEndpoints:
-    """The endpoints."""
+    """`GET /health/live`, `/health/ready`, `/v1/models` and `/metrics`."""
 
     def __init__(self, models: Models, admission: Admission, metrics: Metrics) -> None:
-        """Tell of these."""
+        """Report on these."""
         self._models = models
         self._admission = admission
         self._metrics = metrics
 
     async def live(self, request: Request) -> Response:
-        """Say that the process runs and its loop turns."""
+        """Answer, which shows that the process and its event loop run."""
         return json_response(Health("live"))
 
     async def ready(self, request: Request) -> Response:
-        """Say whether a request sent now would be scored, and if not, why."""
+        """Return whether a request sent now would be scored, and if not, why."""
         reasons = ["The server is stopping."] if self._admission.is_draining else []
-        for model, idf, slot in self._models.slots():
-            if not slot.batcher.ready:
-                reasons.append(f"No worker is ready for {model.name}" + (f" with idf {idf}." if idf else "."))
+        reasons += [
+            f"No worker is ready for {model.name}" + (f" with idf {model.idf}." if model.idf else ".")
+            for model in self._models
+            if not model.batcher.ready
+        ]
         return json_response(Health("not ready" if reasons else "ready", reasons), status=503 if reasons else 200)
 
     async def models(self, request: Request) -> Response:
         """List the models."""
-        return json_response(ModelList([model.info() for model in self._models]))
+        return json_response(ModelList(self._models.info()))
 
     async def metrics(self, request: Request) -> Response:
-        """Show the metrics."""
+        """Return the metrics."""
         return Response(self._metrics.text(), media_type=None, headers={"Content-Type": CONTENT_TYPE})
 
 
-# `GET /openapi.json`: the interface in the words of OpenAPI 3.1. The file beside this one describes the endpoints;
-# the schemas of their bodies are made from the structs.
-
-
 _STRUCTS = (
-    schemas.PairBody,
-    schemas.ScoreBody,
-    schemas.ScoreValue,
-    schemas.ScoreAnswer,
-    schemas.StreamEnd,
-    schemas.MatchBody,
-    schemas.MatchAnswer,
-    schemas.ModelList,
-    schemas.Health,
+    PairBody,
+    ScoreBody,
+    ScoreValue,
+    ScoreAnswer,
+    StreamEnd,
+    MatchBody,
+    MatchAnswer,
+    ModelList,
+    Health,
     ErrorBody,
 )
 
 
 def openapi_document(*, needs_key: bool) -> dict[str, Any]:
-    """Return the description of all endpoints.
+    """Return the OpenAPI 3.1 document of a server with keys or without.
 
-    Args:
-        needs_key: whether the server has keys, of which most requests must give one.
+    The file openapi.json describes the endpoints; the schemas of their bodies are made from the structs.
     """
     document: dict[str, Any] = msgspec.json.decode(files(__package__).joinpath("openapi.json").read_bytes())
     document["info"]["version"] = __version__
     _, components = msgspec.json.schema_components(_STRUCTS, ref_template="#/components/schemas/{name}")
     document["components"]["schemas"] = components
     if not needs_key:
-        _leave_out_keys(document)
+        _remove_keys(document)
     return document
 
 
-def _leave_out_keys(document: dict[str, Any]) -> None:
-    """Remove from a description what it says of keys."""
+def _remove_keys(document: dict[str, Any]) -> None:
     del document["security"], document["components"]["securitySchemes"], document["components"]["responses"]["NoKey"]
     for methods in document["paths"].values():
         for operation in methods.values():
@@ -242,8 +255,8 @@ def _leave_out_keys(document: dict[str, Any]) -> None:
             operation["responses"].pop("401", None)
 
 
-def openapi_endpoint(*, needs_key: bool) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint, with the document of a server that has keys, or of one that has none."""
+def openapi_endpoint(*, needs_key: bool) -> Endpoint:
+    """Return the endpoint of the OpenAPI document."""
     content = msgspec.json.encode(openapi_document(needs_key=needs_key))
 
     async def openapi(request: Request) -> Response:
@@ -252,48 +265,40 @@ def openapi_endpoint(*, needs_key: bool) -> Callable[[Request], Awaitable[Respon
     return openapi
 
 
-# The page at `/`, where a person types two sentences and sees their tokens match. It is sent as one file, made of the
-# markup, the style and the script that lie here, without anything from elsewhere. The browser is told to run this
-# script and this style and no other.
+def page_endpoint() -> Endpoint:
+    """Return the endpoint of the page, where a person types two sentences and sees their tokens match.
 
-
-class PageEndpoint:
-    """The endpoint."""
-
-    def __init__(self) -> None:
-        """Put the page together."""
-        markup, style, script = (
-            files("bertscore_onnx.server").joinpath("page", name).read_text(encoding="utf-8")
-            for name in ("index.html", "style.css", "script.js")
-        )
-        content = markup.replace("<style></style>", f"<style>{style}</style>")
-        self._content = content.replace("<script></script>", f"<script>{script}</script>")
-        self._headers = {
-            "Content-Security-Policy": _policy(style, script),
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-cache",
-        }
-
-    async def __call__(self, request: Request) -> Response:
-        """Show the page."""
-        return Response(self._content, headers=self._headers, media_type="text/html")
-
-
-def _policy(style: str, script: str) -> str:
-    """Allow the page's own script and style, by their digests, and requests to this server."""
-    rules = [
+    It is sent as one file, with its style and its script, and loads nothing from elsewhere. The browser runs this
+    script and this style and no other.
+    """
+    markup, style, script = (
+        files(__package__).joinpath("page", name).read_text(encoding="utf-8")
+        for name in ("index.html", "style.css", "script.js")
+    )
+    content = markup.replace("<style></style>", f"<style>{style}</style>")
+    content = content.replace("<script></script>", f"<script>{script}</script>")
+    policy = [
         "default-src 'none'",
-        f"script-src {_source(script)}",
-        f"style-src {_source(style)}",
+        f"script-src {_digest(script)}",
+        f"style-src {_digest(style)}",
         "connect-src 'self'",
         "img-src data:",
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
     ]
-    return "; ".join(rules)
+    headers = {
+        "Content-Security-Policy": "; ".join(policy),
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-cache",
+    }
+
+    async def page(request: Request) -> Response:
+        return Response(content, headers=headers, media_type="text/html")
+
+    return page
 
 
-def _source(text: str) -> str:
-    """Name an inline style or script by its digest."""
+def _digest(text: str) -> str:
+    """Return the source of an inline style or script in a Content-Security-Policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

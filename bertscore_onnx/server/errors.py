@@ -1,7 +1,7 @@
-"""What goes wrong with a request, as the answer the client gets.
+"""Errors as the answers that clients get.
 
-Every error of every endpoint has one form: `{"error": {"code", "message"}}`, with `pair` where one pair is to blame,
-`line` in a stream, and `id` where the cause stands in the log alone.
+Every error of every endpoint has one form: `{"error": {"code", "message"}}`, with `pair` if one pair is at fault,
+`line` in a stream, and `id` if only the log has the cause.
 """
 
 import math
@@ -10,10 +10,10 @@ from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from bertscore_onnx.errors import (
-    BertScoreOnnxError,
     ClosedError,
     DeadlineError,
     ForkError,
@@ -25,14 +25,16 @@ from bertscore_onnx.errors import (
 _MAX_MESSAGE = 500
 """Characters of a message; it may repeat what the client sent."""
 
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+
 
 class ErrorDetail(msgspec.Struct, omit_defaults=True):
     """What was wrong."""
 
     code: Annotated[str, Meta(description="A fixed word for the kind of error.", examples=["invalid"])]
     message: Annotated[str, Meta(description="What was given, what was expected and what to do.")]
-    pair: Annotated[int | None, Meta(description="The position from 0 of the pair to blame, if it is one.")] = None
-    line: Annotated[int | None, Meta(description="The number from 1 of the line to blame, if it is one.")] = None
+    pair: Annotated[int | None, Meta(description="The position from 0 of the pair at fault, if it is one.")] = None
+    line: Annotated[int | None, Meta(description="The number from 1 of the line at fault, if it is one.")] = None
     id: Annotated[str | None, Meta(description="The request's number in the log, if only that has the cause.")] = None
 
 
@@ -47,7 +49,7 @@ class ClientGoneError(Exception):
 
 
 class ApiError(Exception):
-    """An error that the client is told."""
+    """An error that is sent to the client."""
 
     def __init__(
         self,
@@ -59,17 +61,14 @@ class ApiError(Exception):
         headers: Mapping[str, str] | None = None,
         request_id: str | None = None,
     ) -> None:
-        """Describe the error.
-
-        Args:
-            status: the HTTP status.
-            code, message, pair, request_id: as `ErrorDetail` says.
-            headers: headers of the answer.
-        """
+        """Describe an error by its HTTP status and the fields of `ErrorDetail`; `headers` are those of the answer."""
         super().__init__(message)
         self.status = status
         self.headers = headers
-        self.detail = ErrorDetail(code, _told(message), pair, id=request_id)
+        # what no encoding can express is escaped
+        text = message.encode("utf-8", "backslashreplace").decode()
+        text = text if len(text) <= _MAX_MESSAGE else text[: _MAX_MESSAGE - 2] + " …"
+        self.detail = ErrorDetail(code, text, pair, id=request_id)
 
     def response(self) -> Response:
         """Return the answer."""
@@ -82,13 +81,18 @@ class ApiError(Exception):
 
 
 def json_response(body: msgspec.Struct, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Answer with a struct as JSON."""
+    """Return an answer with a struct as JSON."""
     return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
 
 
-def api_error_of(error: BertScoreOnnxError) -> ApiError | None:
-    """Return what to answer to an error of the library; None for one that is the server's own fault."""
+def api_error_of(error: Exception) -> ApiError | None:
+    """Return the answer to an error of an endpoint, Starlette or the library; None if it is the server's own fault."""
     match error:
+        case ApiError():
+            return error
+        case HTTPException():
+            code = _CODES.get(error.status_code, "refused")
+            return ApiError(error.status_code, code, f"{error.detail}.", headers=error.headers)
         case InputError():
             return ApiError(422, "cannot_score", str(error))
         case QueueFullError():
@@ -103,21 +107,15 @@ def api_error_of(error: BertScoreOnnxError) -> ApiError | None:
 
 
 def too_busy(message: str, retry_after: float) -> ApiError:
-    """Ask the client to come back in some seconds."""
+    """Return the error that asks the client to come back in some seconds."""
     return ApiError(429, "too_busy", message, headers={"Retry-After": str(max(1, math.ceil(retry_after)))})
 
 
 def draining() -> ApiError:
-    """Say that the server is about to stop."""
+    """Return the error of a server that is about to stop."""
     return ApiError(503, "draining", "The server is stopping; try again.", headers={"Retry-After": "1"})
 
 
 def unexpected(request_id: str) -> ApiError:
-    """Say that it is the server's fault, and nothing of how it came about."""
-    return ApiError(500, "internal", "The server failed; its log says why, under this id.", request_id=request_id)
-
-
-def _told(message: str) -> str:
-    """Make a message fit to be sent: not endless, and without what no encoding can express."""
-    text = message.encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= _MAX_MESSAGE else text[: _MAX_MESSAGE - 2] + " …"
+    """Return the error of a fault of the server, without its cause."""
+    return ApiError(500, "internal", "The server failed; the log has the cause, under this id.", request_id=request_id)

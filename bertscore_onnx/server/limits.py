@@ -1,4 +1,4 @@
-"""The limits of a server, with their defaults: how much may be asked, and how long anything may take."""
+"""The limits of a server, with their defaults: sizes, counts and times."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -8,16 +8,16 @@ from bertscore_onnx.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much, and how long. Numbers are 1 or more, times in seconds above 0 and finite."""
+    """Numbers are 1 or more; times are in seconds, above 0 and finite."""
 
     max_requests: int = 512
     """Requests being read, scored or answered at a time; more are answered 429."""
 
     max_queue: int = 512
-    """Chunks of requests that wait for one model; a request that finds as many is answered 429."""
+    """Chunks of requests that wait for one model; if as many wait, a request is answered 429."""
 
     max_batch_tokens: int = 16_384
-    """Tokens scored together. A request of more characters than that is scored in chunks."""
+    """Tokens scored together. A larger request is scored in several batches."""
 
     max_pairs: int = 1024
     """Pairs of one candidate and one reference in a body, or in one line of a stream."""
@@ -26,23 +26,19 @@ class Limits:
     """Bytes of a body, or of one line of a stream."""
 
     max_bytes: int = 64_000_000
-    """Bytes of all bodies in progress; a request that comes to more is answered 429."""
+    """Bytes of all bodies in progress; a request that would exceed them is answered 429."""
 
     read_timeout: float = 30.0
-    """Seconds for the client to send its body, or the next line of a stream, or to take in an answer."""
+    """Seconds for the client to send its body, or the next line of a stream, or to receive an answer."""
 
     deadline: float = 30.0
     """Seconds for the scores of a body, or of one chunk of a stream, waiting included."""
 
     drain: float = 30.0
-    """Seconds that requests in progress are given when the server is told to stop."""
+    """Seconds for the requests in progress after the server was told to stop."""
 
     def __post_init__(self) -> None:
-        """Check every bound.
-
-        Raises:
-            InputError: one is out of its range.
-        """
+        """Raise an InputError if a limit is out of range."""
         for name, value in asdict(self).items():
             if isinstance(value, int) and value < 1:
                 raise InputError(f"{name} is {value}; expected 1 or more.")

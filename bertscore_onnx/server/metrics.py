@@ -1,6 +1,7 @@
 """Metrics in the text format of Prometheus, with a registry of the server's own."""
 
 from collections.abc import Iterator
+from dataclasses import fields
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -17,8 +18,8 @@ from prometheus_client.utils import floatToGoString
 from bertscore_onnx import __version__
 from bertscore_onnx.server.admission import Admission
 from bertscore_onnx.server.models import Models
-from bertscore_onnx.server.request_log import RequestRecord
-from bertscore_onnx.serving.stats import BOUNDS, Durations
+from bertscore_onnx.server.request_log import RequestLog
+from bertscore_onnx.serving.stats import BOUNDS, BatcherStats, Durations
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -26,10 +27,10 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
-    """All that `GET /metrics` shows."""
+    """The metrics that `GET /metrics` returns."""
 
     def __init__(self, models: Models, admission: Admission) -> None:
-        """Begin to count."""
+        """Start to count."""
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "bertscore_requests", "Requests answered.", ["endpoint", "status"], registry=self._registry
@@ -53,14 +54,14 @@ class Metrics:
         self._registry.register(_BatcherCollector(models))
         ProcessCollector(registry=self._registry)
 
-    def note(self, endpoint: str, record: RequestRecord) -> None:
+    def count(self, endpoint: str, log: RequestLog) -> None:
         """Count a request that is over, under the path of its endpoint."""
-        self._requests.labels(endpoint, record.status).inc()
-        if record.reason:
-            self._failures.labels(endpoint, record.reason).inc()
-        if record.pairs:
-            self._pairs.labels(record.model).inc(record.pairs)
-        for stage, seconds in {**record.stages, "total": record.seconds}.items():
+        self._requests.labels(endpoint, log.status).inc()
+        if log.reason:
+            self._failures.labels(endpoint, log.reason).inc()
+        if log.pairs:
+            self._pairs.labels(log.model).inc(log.pairs)
+        for stage, seconds in {**log.stages, "total": log.seconds}.items():
             self._stages.labels(endpoint, stage).observe(seconds)
 
     def text(self) -> bytes:
@@ -68,22 +69,8 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-_COUNTERS = {
-    "submitted": "Chunks of requests taken in.",
-    "completed": "Chunks scored.",
-    "cancelled": "Chunks whose client went away.",
-    "expired": "Chunks that came to their deadline.",
-    "rejected": "Chunks refused because the queue was full.",
-    "batches": "Batches scored.",
-    "batch_tokens": "Tokens of the different texts in all batches.",
-    "padded_tokens": "The same with padding, about.",
-    "restarts": "Workers replaced because they broke down or stalled.",
-    "warnings": "Warnings about texts, such as empty ones.",
-}
-
-
 class _BatcherCollector(Collector):
-    """Reads the counts of every batcher when they are asked for."""
+    """Reads the counts of every batcher when the metrics are collected."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -91,12 +78,13 @@ class _BatcherCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics of all batchers."""
         names = ["model", "idf"]
-        rows = [([model.name, idf or ""], slot, slot.batcher.stats()) for model, idf, slot in self._models.slots()]
-        for field, help_text in _COUNTERS.items():
-            counter = CounterMetricFamily(f"bertscore_batcher_{field}", help_text, labels=names)
-            for labels, _, stats in rows:
-                counter.add_metric(labels, getattr(stats, field))
-            yield counter
+        rows = [([model.name, model.idf or ""], model, model.batcher.stats()) for model in self._models]
+        for field in fields(BatcherStats):
+            if "help" in field.metadata:
+                counter = CounterMetricFamily(f"bertscore_batcher_{field.name}", field.metadata["help"], labels=names)
+                for labels, _, stats in rows:
+                    counter.add_metric(labels, getattr(stats, field.name))
+                yield counter
         failed = CounterMetricFamily("bertscore_batcher_failed", "Chunks that failed.", labels=[*names, "error"])
         waiting = GaugeMetricFamily("bertscore_queue_depth", "Chunks waiting.", labels=names)
         padding = GaugeMetricFamily("bertscore_padding_ratio", "Padding in all tokens so far, 0 to 1.", labels=names)
@@ -106,16 +94,16 @@ class _BatcherCollector(Collector):
         )
         runs = HistogramMetricFamily("bertscore_batcher_run_seconds", "Seconds that a batch took.", labels=names)
         info = InfoMetricFamily("bertscore_model", "What scores.", labels=names)
-        for labels, slot, stats in rows:
+        for labels, model, stats in rows:
             for error, count in stats.failed.items():
                 failed.add_metric([*labels, error], count)
             waiting.add_metric(labels, stats.waiting)
             share = 1 - stats.batch_tokens / stats.padded_tokens if stats.padded_tokens else 0.0
             padding.add_metric(labels, share)
-            ready.add_metric(labels, slot.batcher.ready)
+            ready.add_metric(labels, model.batcher.ready)
             for family, durations in ((waits, stats.waits), (runs, stats.runs)):
                 family.add_metric(labels, _buckets(durations), durations.total)
-            scorer = slot.scorer
+            scorer = model.scorer
             info.add_metric(labels, {"provider": scorer.provider, "signature": scorer.hash, "version": __version__})
         yield from (failed, waiting, padding, waits, runs, ready, info)
 

@@ -1,17 +1,17 @@
-"""All the models that a server offers, by name."""
+"""The models that a server offers, by name and idf table."""
 
-import threading
+import asyncio
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.resolver import resolve_bundle
-from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
+from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import IdfError, InputError, QueueFullError
 from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.document_counts import DocumentCounts
@@ -19,73 +19,46 @@ from bertscore_onnx.matching.weights import Idf, Rescaling
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs
+from bertscore_onnx.server.answers import ModelInfo
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.schemas import ModelInfo
 from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.similarity import TokenNames
 
-# The scorers of one served model: without idf and with each idf table, all sharing the model that is loaded.
-
-
 MIN_STALL = 30.0
-"""Seconds that a run may take at least before its worker is replaced; a model has as long to load."""
+"""The least time in seconds after which the worker of a run is replaced; a model has as long to load."""
+
+CountDocuments = Callable[[Bundle], DocumentCounts]
+"""Counts the documents of an idf table with the tokenizer of a bundle."""
 
 
-class SharedModel(Closeable):
-    """A model that is loaded once for all its scorers, and once more when one of them finds that it fails.
+class Model(Closeable):
+    """One model with one idf table, or without: its scorer, and the batcher in front of it.
 
-    The caller that asked for a scorer closes it; a loaded model is released with the last scorer that shares it.
+    The model itself is loaded once for all its idf tables. If a scorer fails, it is loaded again; the other scorers
+    keep the old one until they fail too, and then share the new one.
     """
 
-    def __init__(self, load: Callable[[], BERTScorer]) -> None:
-        """Take what loads the model; it is called with the first scorer."""
-        self._load = load
+    def __init__(
+        self,
+        *,
+        name: str,
+        idf: str | None,
+        weights: Idf,
+        shared: Shared[BERTScorer],
+        token_names: TokenNames,
+        limits: Limits,
+        allow_fp32_baseline: bool,
+    ) -> None:
+        """Create a scorer of the shared model with these idf weights, and start the batcher."""
+        self.name = name
+        self.idf = idf
+        self.token_names = token_names
+        self._shared = shared
         self._base: BERTScorer | None = None
-        self._version = 0
-        self._loading = threading.Lock()
-
-    def make_scorer(self, idf: Idf, *, failed_version: int | None = None) -> tuple[BERTScorer, int]:
-        """Return a scorer, and which version of the model it shares.
-
-        Args:
-            idf: how tokens are weighted, as for `BERTScorer`.
-            failed_version: a version that must not be used any more: where it is the newest, the model is loaded again.
-
-        Raises:
-            BertScoreOnnxError: the model cannot be loaded, or the weights cannot be computed.
-        """
-        with self._loading:
-            if failed_version == self._version:
-                self._release()  # before loading, since a device may not have room for two
-            if self._base is None:
-                self._base = self._load()
-                self._version += 1
-            return self._base.with_idf(idf), self._version
-
-    def close(self) -> None:
-        """Stop sharing the model."""
-        with self._loading:
-            self._release()
-
-    def _release(self) -> None:
-        if self._base is not None:
-            self._base.close()
-            self._base = None
-
-
-class ScorerSlot(Closeable):
-    """One model with one idf table, or none: a scorer and the batcher in front of it."""
-
-    def __init__(self, model: SharedModel, idf: Idf, limits: Limits) -> None:
-        """Make the scorer, and start the batcher.
-
-        Raises:
-            BertScoreOnnxError: the model cannot be loaded or cannot score, or the weights cannot be computed.
-        """
-        self._model = model
-        self._idf = idf
-        self.scorer, self._version = model.make_scorer(idf)
+        self._weights = weights
+        self.scorer: BERTScorer = self._make_scorer()
         """The scorer in use."""
         try:
             self.batcher = MicroBatcher(
@@ -94,124 +67,75 @@ class ScorerSlot(Closeable):
                 max_queue=limits.max_queue,
                 deadline=limits.deadline,
                 max_stall=max(limits.deadline, MIN_STALL),
-                make_scorer=self._replace_scorer,
+                make_scorer=self._make_scorer,
             )
         except BaseException:
             self.scorer.close()
             raise
+        manifest, signature = self.scorer.manifest, self.scorer.signature
+        self.baselines = {
+            language: tuple(baselines)
+            for language, baselines in manifest.baselines.items()
+            if allow_fp32_baseline or manifest.baseline_precision(language) == signature.precision
+        }
+        """The baselines to rescale with, by language."""
+        self._signatures = {name: str(replace(signature, rescale=name)) for name in ("no", *self.baselines)}
+
+    def rescaling(self, language: str | bool | None) -> Rescaling:
+        """Return the rescaling that a request names by its language; 422 if the model has no baseline for it."""
+        if language is True:
+            raise ApiError(422, "invalid", '`rescale` is true; expected a language, such as "en", or false.')
+        if not language:
+            return Rescaling()
+        if language.lower() not in self.baselines:
+            known = ", ".join(sorted(self.baselines)) or "none"
+            raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}; it has: {known}.")
+        return Rescaling(language.lower(), self.baselines[language.lower()])
+
+    def signature(self, rescaling: Rescaling) -> str:
+        """Return the signature of a `BERTScorer` with the same settings."""
+        return self._signatures[rescaling.name]
+
+    async def score(self, pairs: Pairs, rescaling: Rescaling, until: float, client: Hashable = None) -> Scores:
+        """Score tokenised pairs in batches with those of other requests, before `until` by the running loop's clock.
+
+        If the queue is full by now, wait for capacity, so that the tokenised texts are not thrown away.
+        """
+        now = asyncio.get_running_loop().time
+        while True:
+            try:
+                scores = await self.batcher.score_pairs(pairs, deadline=max(until - now(), 0.001), client=client)
+            except QueueFullError as error:
+                if now() + error.retry_after > until:
+                    raise
+                await asyncio.sleep(error.retry_after)
+            else:
+                return rescaling.apply(scores)
 
     def close(self) -> None:
         """Stop the batcher, and close the scorer."""
         self.batcher.close()
         self.scorer.close()
 
-    def _replace_scorer(self) -> BERTScorer:
-        """Return a scorer for a worker that takes the place of one that broke down or stalled."""
-        self.scorer, self._version = self._model.make_scorer(self._idf, failed_version=self._version)
+    def _make_scorer(self) -> BERTScorer:
+        """Return a scorer of the shared model; if the current one has failed, that is loaded again."""
+        if self._base is not None:
+            self._shared.replace(self._base)  # before loading, since a device may not have memory for two
+        self._base = base = self._shared.acquire()
+        try:
+            self.scorer = base.with_idf(self._weights)
+        finally:
+            self._shared.release(base)
         return self.scorer
 
 
-# One served model: what it is called, what it offers, and its scorers.
-
-
-LoadScorer = Callable[[Bundle], BERTScorer]
-"""Loads the model of a bundle, without idf weights and without rescaling."""
-
-CountDocuments = Callable[[Bundle], DocumentCounts]
-"""Counts the documents of an idf table with the tokenizer of a bundle."""
-
-
-class Model(Closeable):
-    """One served model."""
-
-    def __init__(
-        self,
-        name: str,
-        bundle: Bundle,
-        load: LoadScorer,
-        idf_tables: Mapping[str, CountDocuments],
-        limits: Limits,
-        *,
-        allow_fp32_baseline: bool = False,
-    ) -> None:
-        """Load the model, and compute the weights of all idf tables.
-
-        Args:
-            name: what requests call it.
-            bundle: where it comes from.
-            load: loads it.
-            idf_tables: what counts the documents of each idf table; called once.
-            limits: those of the server.
-            allow_fp32_baseline: rescale with a baseline that was computed in fp32 also where the scores are not.
-
-        Raises:
-            BertScoreOnnxError: the model cannot be loaded or cannot score, or the weights cannot be computed.
-        """
-        self.name = name
-        self.manifest = bundle.manifest
-        """What the bundle says of the model."""
-        self.token_names = TokenNames(bundle)
-        self.slots: dict[str | None, ScorerSlot] = {}
-        """The scorer of each idf table, and under None the one without idf."""
-        with ExitStack() as opened:
-            shared = opened.enter_context(SharedModel(partial(load, bundle)))
-            self.slots[None] = opened.enter_context(ScorerSlot(shared, False, limits))
-            for idf, count in idf_tables.items():
-                try:
-                    self.slots[idf] = opened.enter_context(ScorerSlot(shared, count(bundle), limits))
-                except IdfError as error:
-                    raise IdfError(f"The idf table {idf!r} does not fit the model {name!r}. {error}") from error
-            self._opened = opened.pop_all()
-        self.precision = self.slots[None].scorer.signature.precision
-        """The compute precision in use, which on some devices is not that of the bundle."""
-        self.baselines = {
-            language: baselines
-            for language, baselines in self.manifest.baselines.items()
-            if allow_fp32_baseline or self.manifest.baseline_precision(language) == self.precision
-        }
-        """The baselines to rescale with, by language."""
-
-    @property
-    def idf_tables(self) -> list[str]:
-        """The names of the idf tables."""
-        return [name for name in self.slots if name is not None]
-
-    def slot(self, idf: str | None) -> ScorerSlot:
-        """Return the slot with an idf table.
-
-        Raises:
-            ApiError: 422: there is no such table.
-        """
-        if idf not in self.slots:
-            known = ", ".join(self.idf_tables) or "none"
-            raise ApiError(422, "unknown_idf", f"There is no idf table {idf!r}; the server has: {known}.")
-        return self.slots[idf]
-
-    def info(self) -> ModelInfo:
-        """Describe the model."""
-        scorer, manifest = self.slots[None].scorer, self.manifest
-        return ModelInfo(
-            self.name,
-            manifest.num_layers,
-            self.precision,
-            scorer.provider,
-            scorer.hash,
-            scorer.max_length,
-            sorted(self.baselines),
-            self.idf_tables,
-        )
-
-    def close(self) -> None:
-        """Stop the batchers, and release the model."""
-        self._opened.close()
-
-
 class Models(Closeable):
-    """All the models of a server, by name."""
+    """All the models of a server."""
 
-    def __init__(self, models: Sequence[Model]) -> None:
-        """Take the models; closing this closes them."""
-        self._models = {model.name: model for model in models}
+    def __init__(self) -> None:
+        """Begin without models; `load` adds them."""
+        self._models: dict[str, dict[str | None, Model]] = {}
+        self._shared: list[Shared[BERTScorer]] = []
 
     @classmethod
     def load(
@@ -219,62 +143,78 @@ class Models(Closeable):
         models: Sequence[str],
         idf_tables: Mapping[str, CountDocuments],
         limits: Limits,
-        load: LoadScorer,
-        *,
-        precision: Precision | None = None,
-        allow_fp32_baseline: bool = False,
+        settings: ScorerSettings | None = None,
     ) -> Self:
-        """Load models.
+        """Load models, each without idf and with every idf table.
 
-        Args:
-            models: a model's name or the path of a bundle each; with `NAME=` before it, requests call it NAME. A path
-                that there is may hold a `=` itself.
-            idf_tables: what counts the documents of each idf table, which every model gets.
-            limits: those of the server.
-            load: loads one model.
-            precision: that of all bundles; None for a bundle's own, and fp32 for a model's name.
-            allow_fp32_baseline: rescale with baselines that were computed in fp32 also where the scores are not.
-
-        Raises:
-            InputError: two models have one name.
-            BertScoreOnnxError: a model cannot be found, loaded or scored with.
+        A model is named by its name, or by the path of a bundle; `NAME=` before it sets the name that requests use. An
+        existing path may contain a `=` itself. All scorers have the same `settings`, which are those of `BERTScorer`.
         """
-        loaded: list[Model] = []
-        with ExitStack() as opened:
+        loaded = cls()
+        with ExitStack() as on_failure:
+            on_failure.enter_context(loaded)
             for spec in models:
-                alias, source = _name_and_source(spec)
-                bundle = resolve_bundle(local_path(source), precision=precision)
-                name = alias or bundle.manifest.model_id
-                if any(name == other.name for other in loaded):
-                    raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
-                model = Model(name, bundle, load, idf_tables, limits, allow_fp32_baseline=allow_fp32_baseline)
-                loaded.append(opened.enter_context(model))
-            opened.pop_all()
-        return cls(loaded)
+                loaded._load(spec, idf_tables, limits, dict(settings or {}))
+            on_failure.pop_all()
+        return loaded
 
-    def model(self, name: str | None) -> Model:
-        """Return the model of a name, or the only one.
+    def _load(
+        self, spec: str, idf_tables: Mapping[str, CountDocuments], limits: Limits, settings: dict[str, Any]
+    ) -> None:
+        alias, source = _name_and_source(spec)
+        bundle = resolve_bundle(local_path(source), precision=settings.get("precision"))
+        name = alias or bundle.manifest.model_id
+        if name in self._models:
+            raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
+        shared = Shared(partial(BERTScorer, bundle.path, **settings))
+        self._shared.append(shared)
+        make = partial(
+            Model,
+            name=name,
+            shared=shared,
+            token_names=TokenNames(bundle),
+            limits=limits,
+            allow_fp32_baseline=settings.get("allow_fp32_baseline", False),
+        )
+        by_idf = self._models[name] = {None: make(idf=None, weights=False)}
+        for idf, count in idf_tables.items():
+            try:
+                by_idf[idf] = make(idf=idf, weights=count(bundle))
+            except IdfError as error:
+                raise IdfError(f"The idf table {idf!r} does not fit the model {name!r}. {error}") from error
 
-        Raises:
-            ApiError: 422: there is no such model, or none was named where there are several.
-        """
+    def select(self, name: str | None = None, idf: str | None = None) -> Model:
+        """Return a model by its name, or the only one, with an idf table or without; 422 if there is none."""
         known = ", ".join(self._models)
         if name is None and len(self._models) > 1:
             raise ApiError(422, "model_missing", f"Name a `model`; the server has: {known}.")
         if name is not None and name not in self._models:
             raise ApiError(422, "unknown_model", f"There is no model {name!r}; the server has: {known}.")
-        return next(iter(self._models.values())) if name is None else self._models[name]
+        by_idf = next(iter(self._models.values())) if name is None else self._models[name]
+        if idf not in by_idf:
+            known = ", ".join(table for table in by_idf if table is not None) or "none"
+            raise ApiError(422, "unknown_idf", f"There is no idf table {idf!r}; the server has: {known}.")
+        return by_idf[idf]
 
-    def check_room(self) -> None:
-        """Refuse a request before it is read, where no model has room for it.
+    def __iter__(self) -> Iterator[Model]:
+        """Iterate over the models, each without idf and with every idf table."""
+        return (model for by_idf in self._models.values() for model in by_idf.values())
 
-        Raises:
-            QueueFullError: all queues are full; this is the error of the last.
-        """
+    @property
+    def names(self) -> list[str]:
+        """The names of the models."""
+        return [*self._models]
+
+    def info(self) -> list[ModelInfo]:
+        """Describe the models."""
+        return [_info(by_idf) for by_idf in self._models.values()]
+
+    def check_capacity(self) -> None:
+        """Raise a QueueFullError if the queues of all models are full."""
         refusal = None
-        for _, _, slot in self.slots():
+        for model in self:
             try:
-                slot.batcher.check_room()
+                model.batcher.check_capacity()
             except QueueFullError as error:
                 refusal = error
             else:
@@ -282,56 +222,31 @@ class Models(Closeable):
         if refusal is not None:
             raise refusal
 
-    def __iter__(self) -> Iterator[Model]:
-        """Go through the models."""
-        return iter(self._models.values())
-
-    def slots(self) -> Iterator[tuple[Model, str | None, ScorerSlot]]:
-        """Go through the slots of all models, with their idf tables."""
-        return ((model, idf, slot) for model in self for idf, slot in model.slots.items())
-
     def close(self) -> None:
-        """Stop all batchers, so that no caller waits any longer, and release all models."""
-        for _, _, slot in self.slots():
-            slot.batcher.close()
+        """Stop all batchers, so that no caller waits any longer, and close all scorers."""
+        for model in self:
+            model.batcher.close()
         for model in self:
             model.close()
+        for shared in self._shared:
+            shared.close()
+
+
+def _info(by_idf: Mapping[str | None, Model]) -> ModelInfo:
+    model = by_idf[None]
+    scorer = model.scorer
+    return ModelInfo(
+        model.name,
+        scorer.manifest.num_layers,
+        scorer.signature.precision,
+        scorer.provider,
+        scorer.hash,
+        scorer.max_length,
+        sorted(model.baselines),
+        [idf for idf in by_idf if idf is not None],
+    )
 
 
 def _name_and_source(spec: str) -> tuple[str, str]:
     name, equals, source = spec.partition("=")
     return ("", spec) if not equals or Path(spec).exists() else (name, source)
-
-
-# What one request asks for: a model, an idf table and a rescaling.
-
-
-class Selection:
-    """The model, the idf table and the rescaling that one request asks for."""
-
-    def __init__(self, model: Model, idf: str | None, rescale: str | bool | None) -> None:
-        """Find what a request asks for.
-
-        Raises:
-            ApiError: 422: the model does not have it.
-        """
-        if rescale is True:
-            raise ApiError(422, "invalid", '`rescale` is true; expected a language, such as "en", or false.')
-        language = rescale.lower() if rescale else "no"
-        if rescale and language not in model.baselines:
-            known = ", ".join(sorted(model.baselines)) or "none"
-            raise ApiError(422, "unknown_baseline", f"{model.name} has no baseline for {rescale!r}; it has: {known}.")
-        self.model = model
-        self.slot = model.slot(idf)
-        self._rescaling = Rescaling(language, tuple(model.baselines.get(language, ())))
-        self.signature = str(replace(self.slot.scorer.signature, rescale=language))
-        """That of a `BERTScorer` with the same settings."""
-
-    async def score(self, pairs: Pairs, deadline: float, client: Hashable = None) -> Scores:
-        """Score tokenised pairs, in batches with those of other requests.
-
-        Raises:
-            BertScoreOnnxError: as `MicroBatcher.score_pairs` says.
-        """
-        raw = await self.slot.batcher.score_pairs(pairs, deadline=deadline, client=client)
-        return self._rescaling.apply(raw)

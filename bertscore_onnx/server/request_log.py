@@ -1,4 +1,4 @@
-"""What is noted of one request while it is answered: for the access line and the metrics."""
+"""The log of requests: what is recorded while one is answered, for its access line and the metrics."""
 
 import json
 import logging
@@ -7,42 +7,41 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+LogFormat = Literal["text", "json"]
 
-@dataclass(slots=True)
-class RequestRecord:
-    """One request."""
+_access = logging.getLogger(__name__)
 
-    id: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
-    """Names the request in the log, and in the answer's header X-Request-Id."""
 
-    begun: float = field(default_factory=time.perf_counter)
-    status: int = 0
-    """The HTTP status that was sent; 0 before that, 499 where the client had gone."""
+class RequestLog:
+    """The log of one request; it has no bodies and no keys."""
 
-    reason: str = ""
-    """The code of the error; empty for a success."""
-
-    client: str | None = None
-    """Stands for the key that the request gave; None where none is needed."""
-
-    model: str = ""
-    pairs: int = 0
-    """Candidates that were scored."""
-
-    stages: dict[str, float] = field(default_factory=dict)
-    """Seconds spent on reading the body and on scores."""
+    def __init__(self, *, status: int = 0, reason: str = "") -> None:
+        """Begin, usually before there is a status."""
+        self.id = uuid.uuid4().hex[:16]
+        """Names the request in the log, and in the header X-Request-Id of the answer."""
+        self.status = status
+        """The HTTP status that was sent; 0 before that, 499 if the client has gone."""
+        self.reason = reason
+        """The code of the error; empty for a success."""
+        self.client: str | None = None
+        """A digest of the key that the request has; None if no key is needed."""
+        self.model = ""
+        self.pairs = 0
+        """Candidates that were scored."""
+        self.stages: dict[str, float] = {}
+        """Seconds spent on reading the body and on scoring."""
+        self._begun = time.perf_counter()
 
     @property
     def seconds(self) -> float:
-        """The time since the request came."""
-        return time.perf_counter() - self.begun
+        """The time since the request arrived."""
+        return time.perf_counter() - self._begun
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -53,40 +52,31 @@ class RequestRecord:
         finally:
             self.stages[name] = time.perf_counter() - begun
 
+    def write(self, scope: Scope) -> None:
+        """Write the access line."""
+        fields: dict[str, object] = {
+            "request": self.id,
+            "client": (scope.get("client") or ["-"])[0],
+            "method": scope["method"],
+            "path": scope["raw_path"].decode("ascii", "backslashreplace"),  # as sent: escaped, without the query
+            "status": self.status,
+            "seconds": round(self.seconds, 4),
+        }
+        if self.model:
+            fields |= {"model": self.model, "pairs": self.pairs}
+        if self.reason:
+            fields["reason"] = self.reason
+        _access.info(" ".join(f"{name}={value}" for name, value in fields.items()), extra={"fields": fields})
 
-def record_of(connection: HTTPConnection) -> RequestRecord:
-    """Return the notes on a request."""
-    record: RequestRecord = connection.scope["record"]
-    return record
 
-
-# Log lines: one for every request, as text or as JSON; no bodies and no keys.
-
-
-LogFormat = Literal["text", "json"]
-
-_access = logging.getLogger("bertscore_onnx.server.request_log")
-
-
-def log_access(scope: Scope, record: RequestRecord) -> None:
-    """Write the line of one request."""
-    fields: dict[str, object] = {
-        "request": record.id,
-        "client": (scope.get("client") or ["-"])[0],
-        "method": scope["method"],
-        "path": scope["raw_path"].decode("ascii", "backslashreplace"),  # as sent: escaped, without the query
-        "status": record.status,
-        "seconds": round(record.seconds, 4),
-    }
-    if record.model:
-        fields |= {"model": record.model, "pairs": record.pairs}
-    if record.reason:
-        fields["reason"] = record.reason
-    _access.info(" ".join(f"{name}={value}" for name, value in fields.items()), extra={"fields": fields})
+def log_of(connection: HTTPConnection) -> RequestLog:
+    """Return the log of a request."""
+    log: RequestLog = connection.scope["log"]
+    return log
 
 
 def configure_logging(form: LogFormat) -> None:
-    """Write what this package and uvicorn log to standard error, in one form."""
+    """Write the log of this package and of uvicorn to standard error, as text or as JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for name, level in (("bertscore_onnx", logging.INFO), ("uvicorn", logging.ERROR), ("asyncio", logging.WARNING)):
@@ -100,7 +90,7 @@ class JsonLines(logging.Formatter):
     """One JSON object a line: time, level, logger, and the message or the fields of an access line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a record."""
+        """Format a record."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),

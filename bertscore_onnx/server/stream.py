@@ -1,242 +1,252 @@
-"""`POST /v1/score/stream`, and `/v1/score` with application/x-ndjson: a pair a line in, a score a line out, in order.
+"""A stream of pairs: `POST /v1/score/stream`, and `/v1/score` with application/x-ndjson.
 
-The address of its own is for clients made from the OpenAPI document, which know one kind of body for an address, and
-often no NDJSON: it takes application/octet-stream too.
+Each line of the body is a pair, and each line of the answer its score, in the same order. A line that cannot be scored
+is answered in its place with an error that has its number, and the stream goes on. An error of the stream as a whole,
+such as a deadline or a line without end, ends it: with an error that has no number or, if nothing has been answered
+yet, with the status of that error. A stream that was scored to its end closes with a line `{"done": true, …}`; without
+that line it is incomplete.
 
-A line that cannot be scored is answered in place, by an error with the number of the line, and the stream goes on. What
-concerns the stream as a whole, such as a deadline or a line without end, ends it: with an error that has no number, or
-where nothing has been answered yet, with the status of that error. A stream that was scored to its end closes with a
-line `{"done": true, …}`; where that line is missing, something was lost.
-
-Memory is bounded: at most a few chunks are under way, nothing more is read before their scores have been sent, and
-nothing is sent that the client does not take. A stream of too many wrong lines is ended.
+Memory is bounded: at most a few chunks are in progress, no more is read before their scores have been sent, and no more
+is sent than the client receives. A stream with too many wrong lines is ended.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.server.admission import Slot
+from bertscore_onnx.server.admission import RequestBody, Slot
+from bertscore_onnx.server.answers import ScoreValue, StreamEnd, score_values
 from bertscore_onnx.server.errors import ApiError, ClientGoneError, api_error_of, unexpected
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models import Models, Selection
-from bertscore_onnx.server.request_log import record_of
-from bertscore_onnx.server.requests import NDJSON, OCTETS, RequestBody, decode_line, media_type
-from bertscore_onnx.server.schemas import PairBody, ScoreValue, StreamEnd
-from bertscore_onnx.server.work import Lanes, check_tokens, cut, in_order, score_chunk, to_pairs, tokenised
-
-_log = logging.getLogger(__name__)
-_SETTINGS = {"model", "rescale", "idf"}
-
+from bertscore_onnx.server.models import Models
+from bertscore_onnx.server.request_log import log_of
+from bertscore_onnx.server.requests import PairBody, check_tokens, decode_line, to_pairs
+from bertscore_onnx.server.work import WorkerQueues
 
 MAX_WRONG_LINES = 1000
-"""After as many lines that cannot be scored a stream ends."""
+"""A stream ends when more lines cannot be scored."""
 
 CHUNK_TOKENS = 4096
-"""The most tokens of a chunk, unless a line has more. That a client has gone shows at the next chunk at the latest."""
+"""The most tokens of a chunk, unless a line has more. A client that has gone is noticed at the next chunk."""
 
 _LINE_TOKENS = 16
-"""What a line counts for at least, so that a chunk has few lines even where they are empty or wrong."""
+"""The least that a line counts, so that a chunk has few lines even if they are empty or wrong."""
 
+_AHEAD = 1
+"""Chunks that wait to be sent, besides the one that is awaited and the one that is being added."""
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line that is not blank."""
+_SETTINGS = {"model", "rescale", "idf"}
 
-    number: int
-    pair: PairBody | ApiError
-    tokens: int = _LINE_TOKENS
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Some lines that are answered together."""
+    """Some lines that are answered together; `pairs` are those that can be scored, tokenised."""
 
-    lines: list[_Line]
-
+    lines: list[tuple[int, PairBody | ApiError]]
     pairs: Pairs
-    """Those of the lines that can be scored, tokenised."""
-
     num_bytes: int
-    """The bytes that are not needed any more once it is answered."""
-
-
-class StreamEndpoint:
-    """The endpoint that takes nothing but streams."""
-
-    def __init__(self, models: Models, limits: Limits, lanes: Lanes) -> None:
-        """Answer with these models, within these limits, decoding and tokenising in these lanes."""
-        self._models = models
-        self._limits = limits
-        self._lanes = lanes
-
-    async def __call__(self, request: Request) -> Response:
-        """Answer a request.
-
-        Raises:
-            ApiError: it is no stream, or not now.
-        """
-        kind = media_type(request, NDJSON, OCTETS)
-        return ScoreStream(request, self._models, self._limits, self._lanes, kind)
+    """The bytes that are not kept any more once the chunk is answered."""
 
 
 class ScoreStream(Response):
     """The answer to one stream."""
 
-    def __init__(self, request: Request, models: Models, limits: Limits, lanes: Lanes, kind: str = NDJSON) -> None:
-        """Read the settings from the address; nothing of the body.
-
-        Args:
-            request: the request.
-            models: the models.
-            limits: the limits.
-            lanes: where what clients send is decoded and tokenised.
-            kind: the media type of the answer.
-
-        Raises:
-            ApiError: 422: the settings name something that there is not; 415: the body is compressed.
-        """
+    def __init__(self, request: Request, models: Models, limits: Limits, queues: WorkerQueues, kind: str) -> None:
+        """Read the settings from the address, and nothing of the body; the answer has the media type `kind`."""
         settings = request.query_params
         if unknown := sorted({*settings} - _SETTINGS):
             raise ApiError(422, "invalid", f"There is no setting {unknown[0]!r}; expected model, rescale or idf.")
         if len(settings) < len(settings.multi_items()):
-            raise ApiError(422, "invalid", "A setting stands twice in the address; give it once.")
-        model = models.model(settings.get("model"))
+            raise ApiError(422, "invalid", "A setting is repeated in the address; give it once.")
         super().__init__(media_type=kind)
         del self.headers["content-length"]
-        self._selection = Selection(model, settings.get("idf"), settings.get("rescale"))
+        self._model = models.select(settings.get("model"), settings.get("idf"))
+        self._rescaling = self._model.rescaling(settings.get("rescale"))
         self._limits = limits
-        self._lanes = lanes
+        self._queues = queues
         self._slot: Slot = request.scope["slot"]
         self._body = RequestBody(request, limits)
-        self._record = record_of(request)
-        self._record.model = model.name
-        self._lines = 0
-        self._errors = 0
+        self._request_log = log_of(request)
+        self._request_log.model = self._model.name
+        self._num_lines = 0
+        self._num_errors = 0
         self._has_begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer line by line.
-
-        Raises:
-            ApiError: the stream failed before the first line was answered.
-        """
-        with self._record.stage("score"):
+        """Answer line by line; raise an error that comes before the first line is answered."""
+        with self._request_log.stage("score"):
             last = await self._run(send)
         await self._send(send, last, more=False)
 
     async def _run(self, send: Send) -> bytes:
-        """Score and send all lines; return the line to close with."""
+        """Score all lines and send the answers, except for the last line, which is returned."""
 
         async def emit(answered: tuple[bytes, int]) -> None:
             lines, num_bytes = answered
             await self._send(send, lines, more=True)
-            self._slot.release(num_bytes)
+            self._slot.release_bytes(num_bytes)
 
         try:
-            await self._body.unless_gone(in_order(self._chunks(), self._work, emit))
+            await self._body.unless_gone(in_order(self._chunks(), self._score, emit))
         except ClientGoneError:
             raise
         except Exception as error:
             if not self._has_begun:
                 raise
             return self._ending(error)
-        record, selection = self._record, self._selection
-        end = StreamEnd(True, record.pairs, self._errors, selection.model.name, selection.signature)
-        return msgspec.json.encode(end) + b"\n"
+        num_pairs, signature = self._request_log.pairs, self._model.signature(self._rescaling)
+        return msgspec.json.encode(StreamEnd(True, num_pairs, self._num_errors, self._model.name, signature)) + b"\n"
 
     def _ending(self, error: Exception) -> bytes:
-        """Return the line that ends a stream before its time."""
-        api_error = error if isinstance(error, ApiError) else None
-        if isinstance(error, BertScoreOnnxError):
-            api_error = api_error_of(error)
+        """Return the last line of a stream that failed."""
+        api_error = api_error_of(error)
         if api_error is None:
-            _log.error("Request %s failed.", self._record.id, exc_info=error)
-            api_error = unexpected(self._record.id)
-        self._record.reason = api_error.detail.code
+            _log.error("Request %s failed.", self._request_log.id, exc_info=error)
+            api_error = unexpected(self._request_log.id)
+        self._request_log.reason = api_error.detail.code
         return api_error.line(None)
 
     async def _chunks(self) -> AsyncIterator[_Chunk]:
-        """Yield the lines in chunks of a batch at most: all that have come, without waiting for more.
-
-        Raises:
-            ApiError: 422: there were too many wrong lines.
-        """
+        """Yield all lines that have arrived, without waiting for more, in chunks; 422 if too many are wrong."""
         async for contents in self._body.lines():
             num_bytes = sum(map(len, contents)) + len(contents)
             until = asyncio.get_running_loop().time() + self._limits.deadline
             with self._slot.working():
-                chunks = await self._lanes.run(num_bytes, partial(self._read, contents, num_bytes), until)
+                chunks = await self._queues.run(num_bytes, partial(self._prepare, contents, num_bytes), until)
             if not chunks:
-                self._slot.release(num_bytes)
+                self._slot.release_bytes(num_bytes)
             for chunk in chunks:
                 yield chunk
-            if self._errors > MAX_WRONG_LINES:
+            if self._num_errors > MAX_WRONG_LINES:
                 raise ApiError(422, "too_many_errors", f"More than {MAX_WRONG_LINES:,} lines cannot be scored.")
 
-    def _read(self, contents: list[bytes], num_bytes: int) -> list[_Chunk]:
-        """Decode and tokenise lines, as far as there are not too many wrong ones."""
-        lines = []
+    def _prepare(self, contents: list[bytes], num_bytes: int) -> list[_Chunk]:
+        """Decode and tokenise lines, unless too many are wrong."""
+        lines: list[tuple[int, PairBody | ApiError]] = []
         for content in contents:
-            self._lines += 1
-            if self._errors <= MAX_WRONG_LINES and not content.isspace() and content:
-                lines.append(self._decoded(content))
-        pairs = tokenised(self._selection, [line.pair for line in lines if isinstance(line.pair, PairBody)])
-        sizes = iter(pairs.num_tokens.tolist())
-        lines = [self._sized(line, next(sizes)) if isinstance(line.pair, PairBody) else line for line in lines]
-        max_tokens = min(CHUNK_TOKENS, self._limits.max_batch_tokens)
-        parts = [*cut([line.tokens for line in lines], max_tokens)]
-        return [_chunk(lines[part], pairs, num_bytes if part is parts[-1] else 0) for part in parts]
+            self._num_lines += 1
+            if self._num_errors <= MAX_WRONG_LINES and not content.isspace() and content:
+                lines.append((self._num_lines, self._or_error(partial(decode_line, content, self._limits.max_pairs))))
+        # a stream is not refused when the queue is full, but waits
+        tokenised = self._model.batcher.tokenise(to_pairs(_scored(lines)), check_capacity=False)
+        sizes = iter(tokenised.num_tokens.tolist())
+        counts = []
+        for position, (number, line) in enumerate(lines):
+            tokens = 0
+            if isinstance(line, PairBody):
+                tokens = next(sizes)
+                lines[position] = number, self._or_error(partial(self._checked, line, tokens))
+            counts.append(max(tokens, _LINE_TOKENS))
+        slices = [*cut(counts, min(CHUNK_TOKENS, self._limits.max_batch_tokens))]
+        return [
+            _Chunk(
+                lines[part],
+                replace(to_pairs(_scored(lines[part])), token_ids=tokenised.token_ids),
+                num_bytes if part is slices[-1] else 0,
+            )
+            for part in slices
+        ]
 
-    def _decoded(self, content: bytes) -> _Line:
+    def _checked(self, pair: PairBody, tokens: int) -> PairBody:
+        check_tokens(tokens, self._limits.max_batch_tokens)
+        return pair
+
+    def _or_error(self, make: Callable[[], PairBody]) -> PairBody | ApiError:
+        """Return the pair of a line, or the error that answers it."""
         try:
-            return _Line(self._lines, decode_line(content, self._limits.max_pairs))
+            return make()
         except ApiError as error:
-            self._errors += 1
-            return _Line(self._lines, error)
+            self._num_errors += 1
+            return error
 
-    def _sized(self, line: _Line, tokens: int) -> _Line:
-        try:
-            check_tokens(tokens, self._limits.max_batch_tokens)
-        except ApiError as error:
-            self._errors += 1
-            return _Line(line.number, error)
-        return _Line(line.number, line.pair, max(tokens, _LINE_TOKENS))
-
-    async def _work(self, chunk: _Chunk) -> tuple[bytes, int]:
-        """Score a chunk; return the lines to answer it with, and its bytes."""
+    async def _score(self, chunk: _Chunk) -> tuple[bytes, int]:
+        """Score a chunk; return the lines that answer it, and its bytes."""
         until = asyncio.get_running_loop().time() + self._limits.deadline
         values: Iterator[ScoreValue] = iter([])
         if len(chunk.pairs.candidates):
-            client = self._record.client
             with self._slot.working():
-                values = iter(await score_chunk(self._selection, chunk.pairs, until, client))
-        self._record.pairs += len(chunk.pairs.candidates)
+                scores = await self._model.score(chunk.pairs, self._rescaling, until, self._request_log.client)
+            values = iter(score_values(scores))
+        self._request_log.pairs += len(chunk.pairs.candidates)
         answers = b"".join(
-            line.pair.line(line.number)
-            if isinstance(line.pair, ApiError)
-            else msgspec.json.encode(next(values)) + b"\n"
-            for line in chunk.lines
+            line.line(number) if isinstance(line, ApiError) else msgspec.json.encode(next(values)) + b"\n"
+            for number, line in chunk.lines
         )
         return answers, chunk.num_bytes
 
     async def _send(self, send: Send, lines: bytes, *, more: bool) -> None:
-        """Send lines; the answer begins with the first: some clients send their body when it is asked for."""
+        """Send lines; the answer begins with the first ones, as some clients send their body only when asked to."""
         if not self._has_begun:
             self._has_begun = True
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": lines, "more_body": more})
 
 
-def _chunk(lines: list[_Line], tokenised_pairs: Pairs, num_bytes: int) -> _Chunk:
-    bodies = [line.pair for line in lines if isinstance(line.pair, PairBody)]
-    return _Chunk(lines, replace(to_pairs(bodies), token_ids=tokenised_pairs.token_ids), num_bytes)
+def _scored(lines: Iterable[tuple[int, PairBody | ApiError]]) -> list[PairBody]:
+    return [line for _, line in lines if isinstance(line, PairBody)]
+
+
+def cut(sizes: Iterable[int], max_size: int) -> Iterator[slice]:
+    """Cut a sequence into slices with a total of at most `max_size`, each as long as possible."""
+    start = end = total = 0
+    for size in sizes:
+        if end > start and total + size > max_size:
+            yield slice(start, end)
+            start, total = end, 0
+        total += size
+        end += 1
+    if end > start:
+        yield slice(start, end)
+
+
+async def in_order(
+    chunks: AsyncIterator[T],
+    work: Callable[[T], Coroutine[Any, Any, U]],
+    emit: Callable[[U], Awaitable[None]],
+) -> None:
+    """Work on chunks as they arrive, and emit the results in the same order.
+
+    At most three chunks are in progress; then no more is taken from `chunks` until a result has been emitted. An
+    ApiError of `chunks` is raised after the results of the chunks before it; any other error at once, and the rest is
+    cancelled.
+    """
+    begun: asyncio.Queue[asyncio.Task[U] | ApiError | None] = asyncio.Queue(_AHEAD)
+
+    async def begin_all() -> None:
+        try:
+            async for chunk in chunks:
+                await begun.put(group.create_task(work(chunk)))
+        except ApiError as error:
+            await begun.put(error)
+        else:
+            await begun.put(None)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(begin_all())
+            while (task := await begun.get()) is not None:
+                if isinstance(task, ApiError):
+                    raise task
+                await emit(await task)
+    except ExceptionGroup as errors:  # early releases of Python 3.11 put what `except*` raises into a group again
+        raise _first(errors) from None
+
+
+def _first(group: BaseException) -> BaseException:
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group

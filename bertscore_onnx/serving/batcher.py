@@ -1,8 +1,9 @@
-"""`MicroBatcher`: many callers, one scorer, and their texts scored together."""
+"""`MicroBatcher`: many callers share one scorer, and their texts are scored together."""
 
 import asyncio
 import atexit
 import os
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 
@@ -10,21 +11,23 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs, Reference, collect_pairs
-from bertscore_onnx.serving.queue import RequestQueue
-from bertscore_onnx.serving.request import BatcherLimits, BatchSize, Request, check_seconds
+from bertscore_onnx.scoring.inputs import Pairs, Reference, check_positive, collect_pairs
+from bertscore_onnx.serving.queue import BatchSize, Request, RequestQueue
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.worker import Supervisor, count_warnings, probe, time_batch
 
+BATCH_SHARE = 1 / 120
+"""The share of the deadline that a batch may take: it is how long a small request waits for others."""
+
 
 class MicroBatcher(Closeable):
-    """Scores what many threads or tasks hand in, in batches, on one worker thread.
+    """Scores the texts of many threads or tasks together, in batches, on one worker thread.
 
-    What one call hands in is a request: it is admitted and answered as a whole, by its deadline at the latest. Its
-    texts are tokenised where it is handed in, so that its cost is known; a large one is scored in pieces, between which
-    smaller ones get their turn. Its scores are those it would get alone, within 1e-5, but for bf16 (OpenVINO), where
-    they depend on the batch: see docs/differences.md. Callbacks of futures run on the batcher's own threads and must
-    not block.
+    What one call submits is a request: it is admitted and answered as a whole, by its deadline at the latest. Its
+    texts are tokenised before it is admitted, so that its cost is known; a large request is scored in several
+    sub-batches, between which smaller ones get their turn. Its scores are those it would get alone, within 1e-5, except
+    with bf16 (OpenVINO), where they depend on the batch: see docs/differences.md. Callbacks of futures run on the
+    batcher's own threads and must not block.
     """
 
     def __init__(
@@ -38,38 +41,45 @@ class MicroBatcher(Closeable):
         max_stall: float = 30.0,
         make_scorer: Callable[[], BERTScorer] | None = None,
     ) -> None:
-        """Score a probe in the calling thread, find out how fast the scorer is, and start.
+        """Score a probe in the calling thread, measure the speed of the scorer, and start the threads.
 
         Args:
-            scorer: stays the caller's to close, after the batcher; but where `make_scorer` is given, it is closed when
-                it is replaced and no run uses it any more.
-            max_batch_tokens: the most tokens in a batch; a pair of more makes a batch of its own. On a slow model it
-                is what takes a 120th of `deadline`, by the pace of the batches before, but at least 512.
+            scorer: the caller closes it, after the batcher; but with `make_scorer` the batcher closes it once it is
+                replaced and no run uses it any more.
+            max_batch_tokens: the most tokens in a batch; a larger pair makes a batch of its own. On a slow model a
+                batch has fewer: as many as take a 120th of `deadline`, by the pace of the batches before, but at least
+                512.
             max_delay: how many seconds to wait for more requests. One that comes to an idle batcher does not wait.
             max_queue: the most requests that wait.
-            deadline: how many seconds a request has, from its submission to its scores, unless its caller says else.
-            max_stall: how many seconds a run may take before its worker is given up and replaced; `make_scorer` has
+            deadline: how many seconds a request has, from its submission to its scores, unless its caller sets another
+                deadline.
+            max_stall: how many seconds a run may take before its worker is abandoned and replaced; `make_scorer` has
                 as long.
-            make_scorer: makes a scorer to go on with after a worker broke down, or after two stalled in a row; it must
-                tokenise as the first does. Otherwise a new worker takes the same scorer.
+            make_scorer: makes the next scorer after a worker broke down, or after two stalled in a row; it must
+                tokenise as the first does. Without it a new worker uses the same scorer.
 
         Raises:
             InputError: a limit is out of range, or the scorer takes idf weights from the references of each call, so
-                that scores would depend on who else is in the batch.
-            BertScoreOnnxError: the scorer cannot score; other errors of its runtime come as they are.
+                that scores would depend on the other requests of the batch.
+            BertScoreOnnxError: the scorer cannot score; other errors of its runtime are raised unchanged.
         """
-        self._limits = BatcherLimits(max_batch_tokens, max_delay, max_queue, deadline, max_stall)
+        check_positive("max_batch_tokens", max_batch_tokens)
+        check_positive("max_queue", max_queue)
+        check_seconds("max_delay", max_delay, zero=True)
+        check_seconds("deadline", deadline)
+        check_seconds("max_stall", max_stall)
         if scorer.signature.idf == "references":
             raise InputError(
                 "This scorer takes its idf weights from the references of each call, so that scores would depend on "
                 "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
             )
         probe(scorer)
-        batch_size = BatchSize(self._limits, *time_batch(scorer))
+        batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE, *time_batch(scorer))
         self._pid = os.getpid()
         self._scorer = scorer
-        self._queue = RequestQueue(self._limits, batch_size)
-        self._supervisor = Supervisor(scorer, self._queue, self._limits, make_scorer)
+        self._deadline = deadline
+        self._queue = RequestQueue(max_queue, max_delay, batch_size)
+        self._supervisor = Supervisor(scorer, self._queue, max_stall, make_scorer)
         atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
 
     def submit(
@@ -80,7 +90,7 @@ class MicroBatcher(Closeable):
         deadline: float | None = None,
         client: Hashable = None,
     ) -> "Future[Scores]":
-        """Hand in candidates and references; they are tokenised in the calling thread.
+        """Submit candidates and references; they are tokenised in the calling thread.
 
         Args:
             cands, refs: as `BERTScorer.score` takes them.
@@ -90,32 +100,43 @@ class MicroBatcher(Closeable):
 
         Returns:
             A future of the scores. It can be cancelled until the request is being scored. Its error is one of
-            DeadlineError, WorkerError, ClosedError (the batcher was closed first), or what the scorer raised for this
+            DeadlineError, WorkerError, ClosedError (the batcher was closed first), or the scorer's error for this
             request alone.
 
         Raises:
-            InputError: these cannot be scored.
-            QueueFullError: as many requests as allowed are waiting; its `retry_after` says when to try again.
-            DrainingError, ClosedError: nothing is admitted any more.
+            InputError: the texts cannot be scored.
+            QueueFullError: as many requests as allowed are waiting; its `retry_after` is the estimated time until
+                there is capacity.
+            DrainingError, ClosedError: the batcher admits no more requests.
             ForkError: this process is a fork of the one that made the batcher.
         """
         return self.submit_pairs(collect_pairs(cands, refs), deadline=deadline, client=client)
 
-    def tokenise(self, pairs: Pairs) -> Pairs:
-        """Tokenise pairs that were checked already, for `submit_pairs`; it takes time in proportion to their texts."""
+    def tokenise(self, pairs: Pairs, *, check_capacity: bool = True) -> Pairs:
+        """Tokenise pairs for `submit_pairs`; it takes time in proportion to their texts.
+
+        Args:
+            pairs: pairs that were checked already.
+            check_capacity: first raise the error that `submit_pairs` would raise now, so that no work is thrown away;
+                False for a caller that waits while the queue is full.
+
+        Raises:
+            QueueFullError, DrainingError, ClosedError, ForkError: as for `submit`.
+        """
+        if check_capacity:
+            self.check_capacity()
         tokenised, counts = self._scorer.tokenise(pairs)
         count_warnings(counts, self._scorer, self._queue)
         return tokenised
 
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
-        """Hand in pairs that were checked already, and maybe tokenised by this batcher; otherwise as `submit`."""
+        """Submit pairs that were checked already, and maybe tokenised by this batcher; otherwise as `submit`."""
         self._check_process()
         if pairs.token_ids is None:
-            self.check_room()
             pairs = self.tokenise(pairs)
         if deadline is not None:
             check_seconds("deadline", deadline)
-        request = Request(pairs, self._limits.deadline if deadline is None else deadline, client)
+        request = Request(pairs, self._deadline if deadline is None else deadline, client)
         self._supervisor.timer.set(request.deadline)
         self._queue.admit(request)
         return request.future
@@ -134,22 +155,22 @@ class MicroBatcher(Closeable):
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
         """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
         if pairs.token_ids is None:
-            self.check_room()
-            pairs = await asyncio.to_thread(self.tokenise, pairs)
+            self.check_capacity()
+            pairs = await asyncio.to_thread(self.tokenise, pairs, check_capacity=False)
         return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))
 
-    def check_room(self) -> None:
-        """Refuse a request before it is made, where `submit` would refuse it now; it counts as one that was.
+    def check_capacity(self) -> None:
+        """Raise the error that `submit` would raise for any request now; it counts as a request that was rejected.
 
         Raises:
-            QueueFullError, DrainingError, ClosedError, ForkError: as `submit` does.
+            QueueFullError, DrainingError, ClosedError, ForkError: as for `submit`.
         """
         self._check_process()
-        self._queue.check_room()
+        self._queue.check_capacity()
 
     @property
     def ready(self) -> bool:
-        """Whether a request handed in now would be scored, were there room for it.
+        """Whether a request submitted now would be scored, if the queue is not full.
 
         False while draining, while a run stalls, from a worker's breakdown until its successor has scored a probe, and
         in a forked process.
@@ -158,38 +179,38 @@ class MicroBatcher(Closeable):
 
     @property
     def queue_depth(self) -> int:
-        """How many requests are waiting."""
+        """The number of waiting requests."""
         return self._queue.depth
 
     def stats(self) -> BatcherStats:
-        """Return what has been done so far.
+        """Return the counts so far.
 
         Raises:
-            ForkError: as `submit` does.
+            ForkError: as for `submit`.
         """
         self._check_process()
         return self._queue.stats()
 
     def drain(self, timeout: float = 30.0) -> bool:
-        """Admit nothing more, finish what is there, and fail with a ClosedError what is left after `timeout` seconds.
+        """Admit no more, finish all requests, and fail with a ClosedError those that are left after `timeout` seconds.
 
         It blocks: in asyncio call it with `asyncio.to_thread`.
 
         Returns:
-            Whether nothing was left.
+            Whether all were finished.
 
         Raises:
             InputError: the time is out of range.
-            ForkError: as `submit` does.
+            ForkError: as for `submit`.
         """
         self._check_process()
         check_seconds("timeout", timeout, zero=True)
         return self._queue.drain(timeout)
 
     def close(self) -> None:
-        """Fail what is not answered yet with a ClosedError, and end the threads.
+        """Fail all unanswered requests with a ClosedError, and end the threads.
 
-        A run in progress cannot be stopped; its thread ends after it. Closeable twice, or in a forked process, does
+        A current run cannot be stopped; its thread ends after it. A second call, or one in a forked process, does
         nothing.
         """
         if os.getpid() != self._pid:
@@ -212,3 +233,10 @@ class MicroBatcher(Closeable):
                 f"This MicroBatcher was made in process {self._pid} and its threads run there; this is the forked "
                 f"process {os.getpid()}. Make scorer and batcher after the fork (gunicorn: without preload), or spawn."
             )
+
+
+def check_seconds(name: str, seconds: float, *, zero: bool = False) -> None:
+    """Raise an InputError unless a thread can wait that long; endless waits are refused."""
+    if not (seconds > 0 or (zero and seconds == 0)) or not seconds <= threading.TIMEOUT_MAX:
+        least = "0 or more" if zero else "more than 0"
+        raise InputError(f"{name} is {seconds}; expected {least} seconds, and at most {threading.TIMEOUT_MAX:.0f}.")

@@ -1,22 +1,214 @@
 """The queue of a batcher: every request from its admission to its answer.
 
-The first to claim a request answers it: the worker with its scores, the supervisor at its deadline, or a batcher that
-closes; the others come too late and do nothing. A request waits until a batch takes a piece of it, and runs from then
-on. All of it is behind one lock, and futures are answered outside of it, since that runs their callers' callbacks.
+A request is what one caller submits; a sub-batch is the part of it that one batch scores. The first to claim a request
+answers it: the worker with its scores, the supervisor at its deadline, or a batcher that closes; later answers are
+dropped. A request waits until a batch takes a sub-batch of it, and runs from then on. One lock protects all of it.
+Futures are answered outside of the lock, since that runs the callbacks of their callers.
 """
 
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from enum import Enum
 
-from bertscore_onnx.errors import ClosedError, DrainingError, QueueFullError
-from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.serving.request import BatcherLimits, BatchSize, Piece, Request, next_pieces
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputTypeError, QueueFullError
+from bertscore_onnx.scores import Scores, best_of_references
+from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.serving.stats import BatcherStats, StatsCounter
+
+
+class Request:
+    """Candidates and references that are answered together, though several batches may score them.
+
+    Batches take pairs of a candidate and one reference, so that one candidate with many references does not make a
+    batch too large; the best over the references is found at the end.
+    """
+
+    def __init__(self, pairs: Pairs, seconds: float, client: Hashable = None) -> None:
+        """Create a request of tokenised pairs; without a `client` it is a client of its own."""
+        candidates, references = pairs.candidates, pairs.references
+        if not (isinstance(candidates, Texts) and isinstance(references, Texts) and pairs.token_ids is not None):
+            raise InputTypeError(
+                "A batcher scores the texts of many callers together; submit strings, not encoded texts."
+            )
+        self.seconds = seconds
+        self.client: Hashable = self if client is None else client
+        self.submitted: float = time.monotonic()
+        self.deadline: float = self.submitted + seconds
+        self.future: Future[Scores] = Future()
+        self.has_begun: bool = False
+        self.token_ids: Mapping[str, NDArray[np.int64]] = pairs.token_ids
+        # one candidate for each reference; the references of a candidate are side by side
+        self.candidates: list[str] = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
+        self.references: list[str] = references.texts
+        self._counts = references.counts  # (candidates,)
+        pairs_of_texts = zip(self.candidates, self.references, strict=True)
+        tokens = [len(self.token_ids[candidate]) + len(self.token_ids[text]) for candidate, text in pairs_of_texts]
+        self._ends = np.cumsum([0, *tokens])  # (pairs + 1,)
+        self._num_taken = 0
+        self._scored: list[tuple[int, Scores]] = []
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something that no batch has taken."""
+        return not self.has_begun or self._num_taken < len(self.references)
+
+    @property
+    def tokens_left(self) -> int:
+        """The tokens of the pairs that no batch has taken."""
+        return self.tokens_between(self._num_taken, len(self.references))
+
+    def tokens_between(self, start: int, stop: int) -> int:
+        """Return the tokens of some pairs; those of a candidate count for each of its references."""
+        return int(self._ends[stop] - self._ends[start])
+
+    def next_sub_batch(self, max_cost: int, batch_texts: set[str], *, at_least_one: bool) -> "SubBatch | None":
+        """Take as many of the remaining pairs as cost at most `max_cost`; None if the next pair costs more.
+
+        A pair costs the tokens of its texts that are not in the batch yet, which are encoded, and an eighth of all its
+        tokens, rounded up, for matching. The texts of the sub-batch are added to `batch_texts`. With `at_least_one`
+        the first pair is taken whatever it costs.
+        """
+        start = stop = self._num_taken
+        cost = 0
+        while stop < len(self.references):
+            texts = {self.candidates[stop], self.references[stop]} - batch_texts
+            of_pair = sum(len(self.token_ids[text]) for text in texts) + -(-self.tokens_between(stop, stop + 1) // 8)
+            if cost + of_pair > max_cost and not (at_least_one and stop == start):
+                break
+            batch_texts |= texts
+            cost += of_pair
+            stop += 1
+        if stop == start and self.references:
+            return None
+        self.has_begun, self._num_taken = True, stop
+        return SubBatch(self, start, stop, cost)
+
+    def add_scores(self, sub_batch: "SubBatch", scores: Scores) -> Scores | None:
+        """Add the scores of a sub-batch, and return those of all candidates once they are complete."""
+        self._scored.append((sub_batch.start, scores))
+        if sum(part.F.shape[-1] for _, part in self._scored) < len(self.references):
+            return None
+        parts = [part for _, part in sorted(self._scored, key=lambda scored: scored[0])]
+        precision, recall, f1 = (np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True))
+        if f1.ndim == 2:  # (layers, pairs)
+            return best_of_references(precision, recall, f1, self._counts)
+        return best_of_references(precision[None], recall[None], f1[None], self._counts).of_layer(0)
+
+    def deadline_error(self) -> DeadlineError:
+        """Return the error of a request whose deadline has passed."""
+        return DeadlineError(
+            f"There was no score within {self.seconds:g} s. Allow more time, or submit less at once: the request has "
+            f"{len(self._counts)} candidates."
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubBatch:
+    """Some pairs of one request, from `start` to before `stop`, and what they cost in tokens."""
+
+    request: Request
+    start: int
+    stop: int
+    cost: int
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of its pairs."""
+        return self.request.tokens_between(self.start, self.stop)
+
+    @property
+    def texts(self) -> tuple[list[str], list[str]]:
+        """The candidates and the references of its pairs."""
+        pairs = slice(self.start, self.stop)
+        return self.request.candidates[pairs], self.request.references[pairs]
+
+
+def join_batch(batch: Sequence[SubBatch]) -> Pairs:
+    """Concatenate sub-batches, each pair with a candidate of its own."""
+    candidates: list[str] = []
+    references: list[str] = []
+    token_ids: dict[str, NDArray[np.int64]] = {}
+    for sub_batch in batch:
+        texts = sub_batch.texts
+        candidates += texts[0]
+        references += texts[1]
+        token_ids.update((text, sub_batch.request.token_ids[text]) for side in texts for text in side)
+    return Pairs(singles(candidates), singles(references), token_ids=token_ids)
+
+
+def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
+    """Split the scores of a batch by sub-batch."""
+    parts, end = [], 0
+    for sub_batch in batch:
+        start, end = end, end + sub_batch.stop - sub_batch.start
+        precision, recall, f1 = (part[..., start:end].copy() for part in scores)  # a view would keep the whole batch
+        parts.append(Scores(precision, recall, f1, scores.best_reference[..., start:end].copy()))
+    return parts
+
+
+# The scheduler: how large the next batch may be, and which requests it takes sub-batches from.
+
+MIN_BATCH_TOKENS = 512
+"""The least size limit of a batch, on the slowest of models; smaller batches are not worth their overhead."""
+
+
+class BatchSize:
+    """How many tokens a batch may have to be scored in `batch_seconds`, learnt from the batches before."""
+
+    def __init__(self, max_tokens: int, batch_seconds: float, tokens: int, seconds: float) -> None:
+        """Begin with the tokens of a first small batch and the seconds it took."""
+        self._max_tokens, self._batch_seconds = max_tokens, batch_seconds
+        self.tokens: int = self._tokens_in_time(tokens, seconds)
+
+    def learn(self, tokens: int, seconds: float) -> None:
+        """Adapt to a batch with so many encoded tokens; a small batch that took long proves nothing."""
+        if seconds > self._batch_seconds and tokens >= MIN_BATCH_TOKENS // 2:
+            self.tokens = min(self.tokens, self._tokens_in_time(tokens, seconds))
+        elif seconds < self._batch_seconds / 2 and tokens > self.tokens / 2:
+            self.tokens = min(2 * self.tokens, self._max_tokens)
+
+    def _tokens_in_time(self, tokens: int, seconds: float) -> int:
+        in_time = int(tokens * self._batch_seconds / max(seconds, 1e-6))
+        return min(max(in_time, MIN_BATCH_TOKENS), self._max_tokens)
+
+
+def schedule(requests: Iterable[Request], max_cost: int, *, oldest_first: bool) -> list[SubBatch]:
+    """Take sub-batches of the requests for one batch, which costs at most `max_cost` or has a single pair.
+
+    The client with the fewest tokens waiting comes first, and of its requests the smallest, so that large requests do
+    not hold up small ones. To keep large ones from waiting for ever, every other batch has to begin with the oldest
+    request (`oldest_first`), which gets up to half of it.
+    """
+    waiting = [request for request in requests if request.has_more]
+    backlog: Counter[Hashable] = Counter()
+    for request in waiting:
+        backlog[request.client] += request.tokens_left
+    ordered = sorted(waiting, key=lambda request: (backlog[request.client], request.tokens_left, request.submitted))
+    batch: list[SubBatch] = []
+    texts: set[str] = set()
+    cost_left = max_cost
+    if oldest_first and waiting:
+        oldest = min(waiting, key=lambda request: request.submitted)
+        if sub_batch := oldest.next_sub_batch(max_cost // 2, texts, at_least_one=True):
+            batch.append(sub_batch)
+            cost_left -= sub_batch.cost
+    for request in ordered:
+        if not request.has_more:
+            continue
+        sub_batch = request.next_sub_batch(cost_left, texts, at_least_one=not batch)
+        if sub_batch is None:
+            break
+        batch.append(sub_batch)
+        cost_left -= sub_batch.cost
+    return batch
 
 
 class _Phase(Enum):
@@ -26,13 +218,14 @@ class _Phase(Enum):
 
 
 class RequestQueue:
-    """Admits requests, hands them to the worker in batches, and sees that each is answered once."""
+    """Admits requests, gives them to the worker in batches, and ensures that each is answered once."""
 
-    def __init__(self, limits: BatcherLimits, batch_size: BatchSize) -> None:
+    def __init__(self, max_waiting: int, max_delay: float, batch_size: BatchSize) -> None:
+        """Open the queue; it admits `max_waiting` requests, and waits up to `max_delay` seconds to fill a batch."""
         # A Condition's own lock is reentrant, so that a signal handler may drain while the main thread submits.
         self._changed = threading.Condition()
         self._phase = _Phase.OPEN
-        self._limits = limits
+        self._max_waiting, self._max_delay = max_waiting, max_delay
         self._batch_size = batch_size
         self._waiting: dict[Future[Scores], Request] = {}
         self._tokens_left = 0
@@ -51,22 +244,17 @@ class RequestQueue:
 
     @property
     def depth(self) -> int:
-        """How many requests are waiting."""
+        """The number of waiting requests."""
         return len(self._waiting)
 
-    def check_room(self) -> None:
-        """Refuse one request where it would not be admitted.
-
-        Raises:
-            QueueFullError: as many as allowed are waiting.
-            DrainingError, ClosedError: nothing is admitted any more.
-        """
+    def check_capacity(self) -> None:
+        """Raise the error that a request would get that was submitted now, and count it as rejected."""
         with self._changed:
             if self._phase is _Phase.DRAINING:
-                raise DrainingError("The batcher is draining: it finishes what it has and admits nothing more.")
+                raise DrainingError("The batcher is draining: it finishes its requests and admits no more.")
             if self._phase is _Phase.CLOSED:
                 raise ClosedError("The batcher was closed. Make a new one.")
-            if len(self._waiting) < self._limits.max_queue:
+            if len(self._waiting) < self._max_waiting:
                 return
             self._stats.count("rejected")
             retry_after = self._tokens_left * self._stats.seconds_per_token or 1.0
@@ -77,42 +265,32 @@ class RequestQueue:
             )
 
     def admit(self, request: Request) -> None:
-        """Let a request wait.
-
-        Raises:
-            QueueFullError, DrainingError, ClosedError: as `check_room` says.
-        """
-        request.future.add_done_callback(self._forget_cancelled)
+        """Add a request to the queue, or raise the error of `check_capacity`."""
+        request.future.add_done_callback(self._remove_cancelled)
         with self._changed:
-            self.check_room()
+            self.check_capacity()
             self._stats.count("submitted")
             self._waiting[request.future] = request
             self._tokens_left += request.tokens_left
             self._changed.notify_all()
 
     def assign(self, worker: object) -> None:
-        """Hand batches to this worker and to no other from now on."""
+        """Give batches to this worker and to no other from now on."""
         with self._changed:
             if self._phase is not _Phase.CLOSED:
                 self._worker = worker
                 self._changed.notify_all()
 
     def await_requests(self, worker: object, timeout: float) -> bool:
-        """Wait until there is something to take or the worker is not assigned any more; say whether that came about."""
+        """Wait until there are requests or the worker is dismissed; return whether that happened in time."""
         with self._changed:
             return self._changed.wait_for(lambda: self._has_more() or self._worker is not worker, timeout)
 
-    def take(self, worker: object) -> list[Piece]:
-        """Wait for requests and hand over a batch of their pieces.
+    def next_batch(self, worker: object) -> list[SubBatch]:
+        """Wait for requests and return a batch of them; an empty one once another worker is assigned.
 
-        Where batch-mates are likely, because the last batch had several requests or this first request came while it
-        was being scored, wait up to `max_delay` for more. A request that comes to an idle batcher goes at once.
-
-        Args:
-            worker: who asks.
-
-        Returns:
-            The batch; empty where the worker is not assigned any more.
+        If batch-mates are likely, because the last batch had several requests or this first request came while it was
+        being scored, wait up to `max_delay` for more. A request that comes to an idle batcher is scored at once.
         """
 
         def is_dismissed() -> bool:
@@ -124,35 +302,38 @@ class RequestQueue:
         with self._changed:
             while True:
                 self._changed.wait_for(lambda: self._has_more() or is_dismissed())
-                if self._should_wait():
-                    self._changed.wait_for(is_enough, self._limits.max_delay)
+                if self._are_batch_mates_likely():
+                    self._changed.wait_for(is_enough, self._max_delay)
                 if is_dismissed():
                     return []
-                if batch := self._next_batch():
-                    self._last_size = len({piece.request.future for piece in batch})
+                if batch := self._schedule():
+                    self._last_size = len({sub_batch.request.future for sub_batch in batch})
                     return batch
 
-    def count_batch(self, pieces: Sequence[Piece], pairs: Pairs, started: float) -> None:
-        """Count a call of the scorer that is just over."""
+    def count_batch(self, batch: Sequence[SubBatch], pairs: Pairs, started: float) -> None:
+        """Count a call of the scorer that has just ended."""
+        lengths = np.array([len(ids) for ids in (pairs.token_ids or {}).values()], dtype=np.int64)
+        waits = [started - sub_batch.request.submitted for sub_batch in batch if sub_batch.start == 0]
         with self._changed:
             self._last_scored = time.monotonic()
-            tokens = self._stats.count_batch(pieces, pairs, started, self._last_scored)
-            self._batch_size.learn(tokens, self._last_scored - started)
-
-    def answer_piece(self, piece: Piece, scores: Scores) -> None:
-        """Give a request its scores, where this was the last of it that was to be scored."""
-        with self._changed:
-            complete = piece.request.join(piece, scores)
-        if complete is not None:
-            self.answer(piece.request, complete)
+            seconds = self._last_scored - started
+            self._stats.count_batch(lengths, seconds, waits)
+            self._batch_size.learn(int(lengths.sum()), seconds)
 
     def count(self, name: str) -> None:
         """Count a restart or a warning."""
         with self._changed:
             self._stats.count(name)
 
+    def answer_sub_batch(self, sub_batch: SubBatch, scores: Scores) -> None:
+        """Add scores to their request, and answer it if these were the last."""
+        with self._changed:
+            complete = sub_batch.request.add_scores(sub_batch, scores)
+        if complete is not None:
+            self.answer(sub_batch.request, complete)
+
     def answer(self, request: Request, answer: Scores | BaseException) -> None:
-        """Give a request its scores or its error; do nothing where it has been answered or cancelled."""
+        """Answer a request with its scores or its error, unless it was answered or cancelled before."""
         with self._changed:
             if not self._claim(request.future):
                 return
@@ -169,7 +350,7 @@ class RequestQueue:
                 self._changed.notify_all()
 
     def fail(self, requests: Iterable[Request], make_error: Callable[[Request], Exception]) -> None:
-        """Give every request an error of its own, even where a caller's callback raises; raise that at the end."""
+        """Answer every request with an error of its own, even if a caller's callback raises; raise that at the end."""
         raised = None
         for request in requests:
             try:
@@ -180,22 +361,18 @@ class RequestQueue:
             raise raised
 
     def expire(self, now: float) -> None:
-        """Give every request whose deadline has passed a DeadlineError."""
+        """Answer every request whose deadline has passed with a DeadlineError."""
         with self._changed:
             late = [request for request in self._unanswered() if request.deadline <= now]
         self.fail(late, Request.deadline_error)
 
     def next_deadline(self) -> float:
-        """Return the earliest deadline of all requests, by `time.monotonic()`; infinity where there are none."""
+        """Return the earliest deadline of all requests, by `time.monotonic()`; infinity if there are none."""
         with self._changed:
             return min((request.deadline for request in self._unanswered()), default=math.inf)
 
     def drain(self, timeout: float) -> bool:
-        """Admit nothing more, wait until all is answered, and fail what is not after `timeout` seconds.
-
-        Returns:
-            Whether nothing had to be failed.
-        """
+        """Admit no more, wait for all answers, and fail the rest after `timeout` seconds; return if none was failed."""
         with self._changed:
             if self._phase is _Phase.OPEN:
                 self._phase = _Phase.DRAINING
@@ -206,7 +383,7 @@ class RequestQueue:
         return not left
 
     def close(self) -> None:
-        """Dismiss the worker, for good."""
+        """Dismiss the worker for good."""
         with self._changed:
             self._phase = _Phase.CLOSED
             self._worker = None
@@ -220,27 +397,27 @@ class RequestQueue:
     def _has_more(self) -> bool:
         return bool(self._waiting) or any(request.has_more for request in self._running.values())
 
-    def _should_wait(self) -> bool:
+    def _are_batch_mates_likely(self) -> bool:
         first = next((request for request in self._unanswered() if request.has_more), None)
         return first is not None and (self._last_size > 1 or first.submitted < self._last_scored)
 
-    def _next_batch(self) -> list[Piece]:
+    def _schedule(self) -> list[SubBatch]:
         for future in [future for future in self._waiting if future.cancelled()]:
             self._claim(future)
         self._oldest_first = not self._oldest_first
-        batch = next_pieces(self._unanswered(), self._batch_size.tokens, oldest_first=self._oldest_first)
-        self._tokens_left -= sum(piece.tokens for piece in batch)
-        return [piece for piece in batch if self._begin(piece.request)]
+        batch = schedule(self._unanswered(), self._batch_size.tokens, oldest_first=self._oldest_first)
+        self._tokens_left -= sum(sub_batch.tokens for sub_batch in batch)
+        return [sub_batch for sub_batch in batch if self._begin(sub_batch.request)]
 
     def _begin(self, request: Request) -> bool:
-        """Let a request run of which a batch takes a piece; say whether it was not cancelled."""
+        """Mark a request as running; return False if it was cancelled."""
         if request.future not in self._running and self._claim(request.future):
             self._running[request.future] = request
             self._tokens_left += request.tokens_left
         return request.future in self._running
 
     def _claim(self, future: "Future[Scores]") -> bool:
-        """Take a request out of the queue; say whether it was there and not cancelled."""
+        """Take a request out of the queue; return False if it was not there or was cancelled."""
         is_running = future in self._running
         request = self._running.pop(future, None) or self._waiting.pop(future, None)
         if request is None:
@@ -251,8 +428,8 @@ class RequestQueue:
         self._stats.count("cancelled")
         return False
 
-    def _forget_cancelled(self, future: "Future[Scores]") -> None:
-        """Make room as soon as a waiting request is cancelled."""
+    def _remove_cancelled(self, future: "Future[Scores]") -> None:
+        """Free the place of a waiting request as soon as it is cancelled."""
         if future.cancelled():
             with self._changed:
                 self._claim(future)

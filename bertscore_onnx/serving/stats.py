@@ -1,95 +1,72 @@
-"""What a batcher has done so far, and how it is counted."""
+"""The counts of a batcher."""
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertscore_onnx.encoding.encoder import plan_batches
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.serving.request import Piece
-
-# How long things took, counted in memory that does not grow.
-
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""The longest of each class, in seconds."""
+"""The upper bound of each class of `Durations`, in seconds."""
+
+RUN_TOKENS = 1024
+"""Padded tokens of a run of the model, about; the padding within a run is counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
     """A histogram of durations."""
 
-    counts: tuple[int, ...]
-    """How many were in each class of `BOUNDS`, and how many were longer."""
+    counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
+    """The number of durations in each class of `BOUNDS`, and of longer ones."""
 
-    total: float
+    total: float = 0.0
     """Their sum in seconds."""
 
-
-class DurationCounter:
-    """Makes a histogram; not safe for threads by itself."""
-
-    def __init__(self) -> None:
-        self._counts = [0] * (len(BOUNDS) + 1)
-        self._total = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Count a duration."""
-        self._counts[bisect_left(BOUNDS, seconds)] += 1
-        self._total += seconds
-
-    def durations(self) -> Durations:
-        """Return what was counted so far."""
-        return Durations(tuple(self._counts), self._total)
+    def add(self, seconds: float) -> "Durations":
+        """Return the histogram with one more duration."""
+        counts = list(self.counts)
+        counts[bisect_left(BOUNDS, seconds)] += 1
+        return Durations(tuple(counts), self.total + seconds)
 
 
-RUN_TOKENS = 1024
-"""Padded tokens of a run of the model, about; what is padded within a run counts."""
-
-_COUNTED = (
-    "submitted",
-    "completed",
-    "cancelled",
-    "expired",
-    "rejected",
-    "batches",
-    "batch_tokens",
-    "padded_tokens",
-    "restarts",
-    "warnings",
-)
+def _counter(help_text: str) -> int:
+    """Return a field that counts from 0; the server exports it as a metric with this help text."""
+    counter: int = field(default=0, metadata={"help": help_text})
+    return counter
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatcherStats:
     """Counts since the batcher was made, all of one moment.
 
-    A request is what one call of `submit` hands in. `submitted` is the sum of `completed`, all of `failed`,
+    A request is what one call of `submit` takes. `submitted` is the sum of `completed`, all of `failed`,
     `cancelled`, `expired`, `waiting` and `in_flight`.
     """
 
-    submitted: int
+    submitted: int = _counter("Chunks of requests admitted.")
     """Requests that were admitted."""
 
-    completed: int
+    completed: int = _counter("Chunks scored.")
     """Requests that were scored."""
 
     failed: Mapping[str, int]
     """Requests that got an error other than a `DeadlineError`, by the name of its class."""
 
-    cancelled: int
+    cancelled: int = _counter("Chunks whose client went away.")
     """Requests whose caller cancelled them before they were scored."""
 
-    expired: int
+    expired: int = _counter("Chunks whose deadline passed.")
     """Requests that got a `DeadlineError`."""
 
-    rejected: int
+    rejected: int = _counter("Chunks refused because the queue was full.")
     """Requests that were not admitted because too many were waiting."""
 
     waiting: int
@@ -98,19 +75,19 @@ class BatcherStats:
     in_flight: int
     """Requests being scored."""
 
-    batches: int
+    batches: int = _counter("Batches scored.")
     """Calls of the scorer."""
 
-    batch_tokens: int
+    batch_tokens: int = _counter("Tokens of the different texts in all batches.")
     """Tokens of the different texts in all batches."""
 
-    padded_tokens: int
+    padded_tokens: int = _counter("The same with padding, about.")
     """The same with padding, about."""
 
-    restarts: int
-    """Workers that took the place of one that broke down or stalled."""
+    restarts: int = _counter("Workers replaced because they broke down or stalled.")
+    """Workers that replaced one that broke down or stalled."""
 
-    warnings: int
+    warnings: int = _counter("Warnings about texts, such as empty ones.")
     """Warnings of the scorer, which are logged instead of shown."""
 
     waits: Durations = field(compare=False)
@@ -121,13 +98,13 @@ class BatcherStats:
 
 
 class StatsCounter:
-    """Makes the counts; not safe for threads by itself."""
+    """Counts; the queue calls it under its lock."""
 
     def __init__(self) -> None:
         self._seconds, self._tokens = 0.0, 0.0
         self._counts: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
-        self._waits, self._runs = DurationCounter(), DurationCounter()
+        self._waits, self._runs = Durations(), Durations()
 
     @property
     def seconds_per_token(self) -> float:
@@ -135,7 +112,7 @@ class StatsCounter:
         return self._seconds / max(self._tokens, 1)
 
     def count(self, name: str) -> None:
-        """Add 1 to a field."""
+        """Add 1 to a field of `BatcherStats`."""
         self._counts[name] += 1
 
     def count_answer(self, answer: Scores | BaseException) -> None:
@@ -147,22 +124,18 @@ class StatsCounter:
         else:
             self._counts["completed"] += 1
 
-    def count_batch(self, pieces: Sequence[Piece], pairs: Pairs, started: float, ended: float) -> int:
-        """Count a call of the scorer for some pieces, as the pairs they make; return the tokens of different texts."""
-        seconds = ended - started
-        lengths = np.array([len(ids) for ids in (pairs.token_ids or {}).values()], dtype=np.int64)
+    def count_batch(self, lengths: NDArray[np.int64], seconds: float, waits: Iterable[float]) -> None:
+        """Count a call of the scorer, by the lengths of its different texts, and how long its requests had waited."""
         tokens = int(lengths.sum())
+        runs = plan_batches(lengths, RUN_TOKENS)
         self._counts["batches"] += 1
         self._counts["batch_tokens"] += tokens
-        runs = plan_batches(lengths, RUN_TOKENS)
         self._counts["padded_tokens"] += sum(len(run) * int(lengths[run[0]]) for run in runs)
-        self._runs.add(seconds)
-        for piece in pieces:
-            if piece.start == 0:
-                self._waits.add(started - piece.request.submitted)
+        self._runs = self._runs.add(seconds)
+        for wait in waits:
+            self._waits = self._waits.add(wait)
         self._seconds = 0.8 * self._seconds + seconds
         self._tokens = 0.8 * self._tokens + tokens
-        return tokens
 
     def stats(self, *, waiting: int, in_flight: int) -> BatcherStats:
         """Return all counts as they are at this moment."""
@@ -170,7 +143,7 @@ class StatsCounter:
             failed=MappingProxyType(dict(self._failed)),
             waiting=waiting,
             in_flight=in_flight,
-            waits=self._waits.durations(),
-            runs=self._runs.durations(),
-            **{name: self._counts[name] for name in _COUNTED},
+            waits=self._waits,
+            runs=self._runs,
+            **self._counts,
         )

@@ -1,4 +1,4 @@
-"""Writes the reference of the command line from the command line itself."""
+"""Generates the reference of the commands from the command line itself."""
 
 import re
 
@@ -18,7 +18,7 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
 
 
 def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
-    """Put what the commands say of themselves where a document has the mark."""
+    """Replace the mark in a document by the help of all commands."""
     if MARK in source[0]:
         group = typer.main.get_command(command_line)
         context = typer.Context(group, info_name="bertscore-onnx")
@@ -27,5 +27,5 @@ def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
 
 
 def _with_quoted_options(text: str) -> str:
-    """Put options in prose into backticks, lest their hyphens become a dash."""
+    """Put options in prose into backticks, so that Sphinx does not turn their hyphens into dashes."""
     return re.sub(r"(`[^`]*`)|(--[a-z][\w-]*)", lambda found: found[1] or f"`{found[2]}`", text)

@@ -1,11 +1,11 @@
-"""Prepares docstrings for Sphinx where they are written for those who read the source."""
+"""Prepares for Sphinx the docstrings that are written for readers of the source."""
 
 import re
 
 from sphinx.application import Sphinx
 
 _attributes: dict[str, list[str]] = {}
-"""The docstrings of attributes while napoleon is at work, which takes what stands before a colon for a type."""
+"""The docstrings of attributes while napoleon runs, which would read any text before a colon as a type."""
 
 
 def setup(sphinx: Sphinx) -> dict[str, bool]:
@@ -16,14 +16,14 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
 
 
 def put_aside(sphinx: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Let napoleon pass over an attribute, or a constant."""
+    """Hide the docstring of an attribute or a constant from napoleon."""
     if kind in ("attribute", "data", "property"):
         _attributes[name] = lines[:]
         lines.clear()
 
 
 def prepare(sphinx: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Give each of several errors that stand before one explanation its own, and keep a drawn tree as it is."""
+    """Repeat an explanation for each of the errors that share it, and keep a drawn tree as it is."""
     lines[:] = [_with_bars(one) for line in _attributes.pop(name, lines) for one in _each_error(line)]
     if any("├──" in line for line in lines):
         first = lines.index("") + 1
@@ -31,7 +31,7 @@ def prepare(sphinx: Sphinx, kind: str, name: str, value: object, options: object
 
 
 def _with_bars(line: str) -> str:
-    """Keep bars, such as those of an absolute value, outside of code."""
+    """Escape bars outside of code, such as those of an absolute value."""
     return "".join(part if part.startswith("`") else part.replace("|", r"\|") for part in re.split("(`+[^`]*`+)", line))
 
 

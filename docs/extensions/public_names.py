@@ -1,4 +1,4 @@
-"""Warns of public names that the reference leaves out."""
+"""Warns about public names that are missing from the reference."""
 
 from collections.abc import Iterator
 from inspect import getmembers, getmro, isclass
@@ -14,7 +14,7 @@ from bertscore_onnx.distributed import job, ray, spark
 
 DISTRIBUTED = (distributed, ray, spark, job)
 MODULES = (bertscore_onnx, similarity, evaluation, *DISTRIBUTED, serving, hub, compat, bert_score)
-"""Those that say in `__all__` what is public."""
+"""The modules whose `__all__` lists public names."""
 
 _logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
 
 
 def public_names() -> Iterator[set[str]]:
-    """Yield the full names of each thing that the reference must have, one of which is enough."""
+    """Yield the possible full names of each public object; the reference must have one of them."""
     for module in MODULES:
         for name in module.__all__:
             value = getattr(module, name)
@@ -42,16 +42,16 @@ def public_names() -> Iterator[set[str]]:
 
 
 def _members(value: object) -> set[str]:
-    """Return the public attributes that this library gives a class, or the class of an object."""
+    """Return the public attributes that this library defines on a class, or on the class of an object."""
     classes = getmro(value if isinstance(value, type) else type(value))
     own = [one for one in classes if one.__module__.startswith(f"{bertscore_onnx.__name__}.")]
     return {name for one in own for name in vars(one) if not name.startswith("_")}
 
 
 def warn_of_missing(sphinx: Sphinx, environment: BuildEnvironment) -> None:
-    """Warn of each public name without an entry."""
+    """Warn about each public name without an entry."""
     domain = environment.domains.python_domain
     entries = {*domain.objects, *domain.modules}
     for names in public_names():
         if not names & entries:
-            _logger.warning("%s is public, and has no entry in the reference", min(names))
+            _logger.warning("%s is public, but has no entry in the reference", min(names))

@@ -1,4 +1,4 @@
-"""Leads links to documents at the repository's root, which work on GitHub, to their pages here."""
+"""Redirects links to documents at the repository's root, which work on GitHub, to their pages on the site."""
 
 import re
 
@@ -21,19 +21,19 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
 
 
 def lead_to_pages(sphinx: Sphinx, document: str, source: list[str]) -> None:
-    """Change the links of a document, which leads to the root by `../`."""
+    """Rewrite the links of a document that reach the root by `../`."""
     source[0] = re.sub(r"\]\(\.\./(\w+\.md)", lambda found: f"]({_page(found[1]) or found[0][2:]}", source[0])
 
 
 def lead_from_included(sphinx: Sphinx, path: object, parent: str, source: list[str]) -> None:
-    """Change the links of a document that stands at the root itself, and is included in a page."""
+    """Rewrite the links of a document at the root that is included in a page."""
     source[0] = re.sub(
         r"\]\((?!https:|#)([\w./]+)", lambda found: f"]({_page(found[1]) or '/../' + found[1]}", source[0]
     )
 
 
 def _page(name: str) -> str | None:
-    """Return the page of a document that is named from the root; None for another file."""
+    """Return the page of a document given by its path from the root; None for other files."""
     if name.startswith("docs/"):
         return name.removeprefix("docs")
     return f"/{PAGES[name]}" if name in PAGES else None

@@ -5,8 +5,8 @@
 #   kubectl create rolebinding spark --clusterrole=edit --serviceaccount=default:spark
 #   ./spark_submit.sh k8s://https://ADDRESS-OF-THE-CLUSTER:6443
 #
-# A task has all CPUs of its executor, so that each executor has one scorer, with a thread for each CPU. The memory of
-# Python is no part of the JVM's: it is the overhead.
+# A task has all CPUs of its executor, so that each executor has one scorer, with a thread for each CPU. Python's memory
+# is not part of the JVM's; it counts as overhead.
 set -euo pipefail
 image=registry.example.org/bertscore:spark
 volume=volumes.persistentVolumeClaim.data

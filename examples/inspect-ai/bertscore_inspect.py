@@ -1,4 +1,4 @@
-"""BERTScore as a scorer of inspect_ai: F of each completion against its targets, of which the best counts.
+"""BERTScore as a scorer of inspect_ai: F of each completion against the best of its targets.
 
     pip install 'bertscore-onnx[cpu]' inspect_ai ./examples/inspect-ai
     inspect score LOG.eval --scorer bertscore_inspect/bertscore -S bundle=BUNDLE --action append
@@ -15,7 +15,7 @@ from bertscore_onnx import BERTScorer
 
 @scorer(metrics=[mean(), stderr()])
 def bertscore(bundle: str) -> Scorer:
-    """Score with one bundle, the path of which, or the model's name, is given."""
+    """Return a scorer for one bundle, given its path or the name of its model."""
     bert = BERTScorer(bundle)
 
     async def score(state: TaskState, target: Target) -> Score:

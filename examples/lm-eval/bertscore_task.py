@@ -1,10 +1,10 @@
-"""BERTScore as a metric of a task of lm-evaluation-harness; `bertscore_example.yaml` is the task.
+"""BERTScore as a metric of a task in lm-evaluation-harness; `bertscore_example.yaml` is the task.
 
     pip install lm-eval 'bertscore-onnx[cpu]'
     cd examples/lm-eval
     BERTSCORE_BUNDLE=path/to/bundle lm-eval run --model dummy --tasks bertscore_example --include_path .
 
-In a task of your own, name `process_results` and the metrics in the YAML as the example does.
+In your own task, name `process_results` and the metrics in the YAML as the example does.
 """
 
 import functools
@@ -21,6 +21,6 @@ def load_scorer() -> BERTScorer:
 
 
 def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
-    """Score what the model generated against the document's `reference`, a text or a list of several."""
+    """Score the model's output against the document's `reference`, a text or a list of texts."""
     [scores] = load_scorer().score(results, [doc["reference"]]).each()
     return {"bertscore_p": scores.P, "bertscore_r": scores.R, "bertscore_f": scores.F}

@@ -1,11 +1,11 @@
-"""The fixture `assert_no_drop`: fails a test where a system's texts score lower than they did, by more than chance.
+"""The fixture `assert_no_drop`: fails a test if a system's texts score significantly lower than before.
 
-Copy this file beside your tests. They need pytest, `bertscore-onnx[cpu]` and the path of a bundle in BERTSCORE_BUNDLE.
+Copy this file beside your tests. It needs pytest, `bertscore-onnx[cpu]` and the path of a bundle in BERTSCORE_BUNDLE.
 
-    UPDATE_BASELINE=1 pytest    # stores the scores of now in `baseline/`, a file for each name: commit them
-    pytest                      # fails where the mean F is lower than the stored one by more than is allowed, p < .05
+    UPDATE_BASELINE=1 pytest    # stores the current scores in `baseline/`, one file per name: commit them
+    pytest                      # fails if the mean F dropped by more than `allowed`, with p < .05
 
-The test is a paired permutation test, one-sided, of the same sentences in the same order.
+The test is a one-sided paired permutation test, on the same sentences in the same order.
 """
 
 import json
@@ -20,7 +20,7 @@ from bertscore_onnx import BERTScorer
 
 BASELINE = Path(__file__).parent / "baseline"
 PERMUTATIONS = 9999
-MIN_PAIRS = 5  # fewer cannot give p < .05
+MIN_PAIRS = 5  # fewer pairs cannot reach p < .05
 
 
 @pytest.fixture(scope="session")
@@ -32,10 +32,10 @@ def scorer() -> Iterator[BERTScorer]:
 
 @pytest.fixture
 def assert_no_drop(scorer: BERTScorer) -> Callable[..., None]:
-    """Give the check; `allowed` is how far the mean F may drop: more than 1e-5, by which machines may differ."""
+    """Return the check; `allowed` is the accepted drop of the mean F: more than 1e-5, since machines differ by that."""
 
     def check(name: str, candidates: list[str], references: list[str | list[str]], allowed: float = 0.001) -> None:
-        __tracebackhide__ = True  # a failure points to the test
+        __tracebackhide__ = True  # so that a failure points to the test
         now = {"signature": str(scorer.signature), "F": scorer.score(candidates, references).F.tolist()}
         file = BASELINE / f"{name}.json"
         if os.environ.get("UPDATE_BASELINE"):
@@ -44,7 +44,7 @@ def assert_no_drop(scorer: BERTScorer) -> Callable[..., None]:
             return
         assert file.exists(), f"{file} is missing: store it with UPDATE_BASELINE=1."
         before = json.loads(file.read_text(encoding="utf-8"))
-        assert before["signature"] == now["signature"], "The stored scores are another scorer's: UPDATE_BASELINE=1."
+        assert before["signature"] == now["signature"], "The stored scores come from another scorer: UPDATE_BASELINE=1."
         assert len(before["F"]) == len(now["F"]) >= MIN_PAIRS, f"{len(before['F'])} scores stored, {len(now['F'])} now."
         drops = np.subtract(before["F"], now["F"])
         p = p_of_mean_above_zero(drops - allowed)
@@ -54,7 +54,7 @@ def assert_no_drop(scorer: BERTScorer) -> Callable[..., None]:
 
 
 def p_of_mean_above_zero(differences: np.ndarray) -> float:
-    """Return how often differences of a random sign have a mean as high as these."""
+    """Return the p-value: how often the differences with random signs have a mean at least as high."""
     random = np.random.default_rng(0)
     means = [(random.choice([-1, 1], len(differences)) * differences).mean() for _ in range(PERMUTATIONS)]
     return (1 + np.sum(means >= differences.mean())) / (1 + PERMUTATIONS)

@@ -1,4 +1,4 @@
-"""A test that fails where translations have become worse; `conftest.py` says how it is run."""
+"""A test that fails if translations got worse; `conftest.py` explains how to run it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,5 +10,5 @@ def read_lines(name: str) -> list[str]:
 
 
 def test_translations(assert_no_drop: Callable[..., None]) -> None:
-    """In place of the file of candidates, let your system translate."""
+    """Replace the file of candidates by the output of your system."""
     assert_no_drop("translations", read_lines("candidates.txt"), read_lines("references.txt"), allowed=0.005)

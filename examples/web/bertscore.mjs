@@ -1,27 +1,27 @@
 /**
- * BERTScore of pairs of texts by the scoring graph of a bundle: texts to token ids, ids to P, R and F, and rescaling.
+ * BERTScore of pairs of texts with the scoring graph of a bundle: texts to token ids, ids to P, R and F, and rescaling.
  *
- * It imports nothing, so that Node and browsers share it: the caller brings the tokenizer, the session and the class of
- * tensors of its ONNX Runtime.
+ * It imports nothing, so that Node and browsers share it: the caller passes the tokenizer, the session and the tensor
+ * class of its ONNX Runtime.
  */
 
 const FORMAT_VERSION = 2;
 
-/** The most tokens of a text for a model without a bound of its own. */
+/** The most tokens of a text if the model has no limit of its own. */
 const DEFAULT_MAX_LENGTH = 8192;
 
-/** Padded tokens of both sides in one run; a longer pair is a run by itself. */
+/** The most padded tokens of both sides in one batch; a longer pair is a batch of its own. */
 const MAX_TOKENS = 4096;
 
-/** What Python calls white space; `trim` leaves U+001C to U+001F and U+0085, and takes U+FEFF. */
+/** White space in Python; `trim` keeps U+001C to U+001F and U+0085, and removes U+FEFF. */
 const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
 
-/** Pairs each candidate with the reference of its place; throws where there are more of one than of the other. */
+/** Pairs each candidate with its reference; throws if their numbers differ. */
 export function pairsOf(candidates, references) {
   if (candidates.length !== references.length) {
     throw new Error(
-      `There are ${candidates.length} candidates and ${references.length} references. Give a line to each text, and ` +
-        "as many of the one as of the other.",
+      `There are ${candidates.length} candidates and ${references.length} references. Write one text per line, and ` +
+        "the same number of each.",
     );
   }
   return candidates.map((candidate, place) => [candidate, references[place]]);
@@ -36,7 +36,7 @@ export function strip(text) {
   return text.slice(start, end);
 }
 
-/** Throws an error that says what to export where a bundle, by its `bertscore.json`, cannot be used from here. */
+/** Throws an error with the right export options if a bundle, by its `bertscore.json`, cannot be used here. */
 export function checkManifest(manifest) {
   const refuse = (what) => {
     throw new Error(`The bundle ${what}`);
@@ -50,8 +50,8 @@ export function checkManifest(manifest) {
 }
 
 /**
- * Returns what rescales scores with the bundle's baseline of a language, which moves to 0 and leaves 1 at 1; without a
- * language, what leaves them raw. Throws where there is no such baseline.
+ * Returns a function that rescales scores with the bundle's baseline of a language, which maps the baseline to 0 and
+ * leaves 1 at 1; without a language, one that leaves them raw. Throws if there is no such baseline.
  */
 export function rescaling(manifest, language) {
   if (!language) return (score) => score;
@@ -91,13 +91,13 @@ export class Scorer {
   #Tensor;
 
   /**
-   * Takes a bundle's manifest, a tokenizer of `@huggingface/tokenizers` made of its `tokenizer.json`, the session of its
-   * `scoring.onnx`, and the `Tensor` of the runtime that the session is of.
+   * Takes a bundle's manifest, a tokenizer of `@huggingface/tokenizers` made from its `tokenizer.json`, a session of its
+   * `scoring.onnx`, and the `Tensor` of that session's runtime.
    */
   constructor(manifest, tokenizer, session, Tensor) {
     const [last] = tokenizer.encode("a", { add_special_tokens: false }).ids.slice(-1);
     const { ids } = tokenizer.encode("a");
-    this.#suffix = ids.slice(ids.lastIndexOf(last) + 1); // the special tokens behind a text
+    this.#suffix = ids.slice(ids.lastIndexOf(last) + 1); // the special tokens after a text
     this.#manifest = manifest;
     this.#tokenizer = tokenizer;
     this.#session = session;
@@ -105,8 +105,8 @@ export class Scorer {
   }
 
   /**
-   * Returns the `ids` of a text, special tokens included, and whether it `isCut`: what exceeds the maximum length is cut
-   * off at the right.
+   * Returns the `ids` of a text, special tokens included, truncated at the right to the maximum length, and
+   * `isCut`: whether it was truncated.
    */
   encode(text) {
     const stripped = strip(text).toWellFormed();
@@ -118,8 +118,8 @@ export class Scorer {
   }
 
   /**
-   * Returns `scores`, raw `{ precision, recall, f1 }` for each [candidate, reference], which are 0 where one of them has
-   * no words; and `numCut`, how many of the texts were cut.
+   * Returns `scores`, raw `{ precision, recall, f1 }` for each [candidate, reference], which are 0 if one of them is
+   * empty; and `numCut`, the number of truncated texts.
    */
   async score(pairs) {
     const texts = pairs.map((pair) => pair.map((text) => this.encode(text)));
@@ -140,7 +140,7 @@ export class Scorer {
   }
 }
 
-/** Yields the places of some pairs in batches of bounded size, the shortest pairs first. */
+/** Yields the positions of pairs in batches of bounded size, the shortest pairs first. */
 function* batches(encoded) {
   const width = (place) => Math.max(...encoded[place].map((ids) => ids.length));
   let batch = [];

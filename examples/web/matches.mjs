@@ -1,7 +1,7 @@
-/** Which token of one text is the nearest of each of another: from unit vectors, as BERTScore matches them. */
+/** Finds the nearest token in one text for each token of another, from unit vectors, as BERTScore matches them. */
 
 /**
- * Returns the cosine similarities of all tokens of one text with all of another, a row for each of the first.
+ * Returns the cosine similarities of all tokens of one text with all of another, a row for each token of the first.
  *
  * Both are tensors of unit vectors, (1, tokens, hidden).
  */
@@ -20,10 +20,10 @@ function product(one, other) {
   return sum;
 }
 
-/** Returns, for each row, where its highest similarity is, and how dark to show that, from 0 to 1. */
+/** Returns, for each row, the position of its highest similarity, its value, and a shade from 0 to 1 to show it. */
 export function nearestOf(similarity) {
   const all = similarity.flat();
-  // similarities of a model lie close together: shades go from their mean to 1
+  // similarities of a model lie close together, so shades start at their mean
   const mean = all.reduce((sum, one) => sum + one, 0) / all.length;
   const floor = Math.min(Math.max(mean, 0), 0.99);
   return similarity.map((row) => {

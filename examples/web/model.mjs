@@ -3,13 +3,13 @@
 import { checkManifest, padded, Scorer } from "./bertscore.mjs";
 import { nearestOf, similarityOf, transposed } from "./matches.mjs";
 
-/** Scores pairs, and says which of their tokens match. */
+/** Scores pairs, and finds their matching tokens. */
 export class Model {
   #tokenizer;
   #encoder;
   #Tensor;
 
-  /** Fetches the packages and the bundle; throws an error that names what is missing, or does not fit. */
+  /** Fetches the packages and the bundle; throws an error that names a missing or unsuitable part. */
   static async load() {
     if (typeof WebAssembly === "undefined") throw new Error("The model needs WebAssembly, which this browser lacks.");
     const manifest = await fetchedJson("bundle/bertscore.json");
@@ -18,7 +18,7 @@ export class Model {
       import("./lib/ort.wasm.bundle.min.mjs"),
       import("./lib/tokenizers.min.mjs"),
     ]);
-    ort.env.wasm.proxy = true; // in a worker, so that the page goes on answering
+    ort.env.wasm.proxy = true; // in a worker, so that the page stays responsive
     ort.env.wasm.wasmBinary = await fetchedBytes("lib/ort-wasm-simd-threaded.wasm");
     const [tokenizer, data, scoring, encoder] = await Promise.all([
       fetchedJson("bundle/tokenizer.json"),
@@ -37,7 +37,7 @@ export class Model {
     this.#Tensor = Tensor;
   }
 
-  /** Returns the tokens of both texts of a pair, each with where its `nearest` is among those of the other. */
+  /** Returns the tokens of both texts of a pair, each with the position of its `nearest` token in the other text. */
   async match(pair) {
     const [candidate, reference] = pair.map((text) => this.scorer.encode(text).ids);
     const similarity = similarityOf(await this.#embed(candidate), await this.#embed(reference));
@@ -61,7 +61,7 @@ export class Model {
     }));
   }
 
-  /** Returns a token as a person would write it, or as the vocabulary does where it is a part of a character. */
+  /** Returns a token as text, or as the vocabulary writes it if it is a part of a character. */
   #textOf(id) {
     const text = this.#tokenizer.decode([id], { clean_up_tokenization_spaces: false }).trim();
     return text && !text.includes("\ufffd") ? text : this.#tokenizer.id_to_token(id);
@@ -82,6 +82,6 @@ async function fetchedBytes(path) {
 async function fetchedJson(path) {
   const response = await fetched(path);
   return response.json().catch(() => {
-    throw new Error(`${path} is no JSON.`);
+    throw new Error(`${path} is not JSON.`);
   });
 }

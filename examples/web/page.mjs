@@ -1,4 +1,4 @@
-/** The page: scores what is written in its boxes, shows which tokens match, and tells what goes wrong. */
+/** The page: scores the texts in its boxes, and shows the matching tokens and any errors. */
 
 import { pairsOf, rescaling } from "./bertscore.mjs";
 import { Model } from "./model.mjs";
@@ -6,14 +6,14 @@ import { Model } from "./model.mjs";
 const byId = (id) => document.getElementById(id);
 const shown = (number) => number.toFixed(3).replace("-", "\u2212");
 
-/** Returns the lines of both boxes, up to the last that has a text in one of them. */
+/** Returns the lines of both boxes, up to the last one that is not empty in both. */
 function lines() {
   const sides = ["candidates", "references"].map((id) => byId(id).value.split("\n"));
   const number = Math.max(...sides.map((side) => side.findLastIndex((line) => line) + 1), 1);
   return sides.map((side) => side.slice(0, number));
 }
 
-/** Shows the scores of a pair, and the tokens of both sides, each with its nearest of the other. */
+/** Shows the scores of a pair, and the tokens of both sides, each with its nearest token on the other side. */
 function show(score, sides, title) {
   const section = byId("pair").content.cloneNode(true).firstElementChild;
   const find = (selector) => section.querySelector(selector);
@@ -41,17 +41,17 @@ function show(score, sides, title) {
 function button(token, other) {
   const element = document.createElement("button");
   element.type = "button";
-  element.tabIndex = -1; // the arrow keys lead from one to the next
+  element.tabIndex = -1; // the arrow keys move between tokens
   element.textContent = token.text;
   element.ariaLabel = `${token.text}, nearest ${other.text}, ${shown(token.nearest.similarity)}`;
   element.dataset.match = `${token.text} \u2192 ${other.text}: ${shown(token.nearest.similarity)}`;
   element.classList.toggle("unweighted", !token.weighs);
   if (token.weighs) element.style.setProperty("--shade", token.nearest.shade.toFixed(3));
-  else element.dir = "ltr"; // so that the direction of the list is that of the text
+  else element.dir = "ltr"; // so that the text alone sets the direction of the list
   return element;
 }
 
-/** Marks a token and its nearest one, and says how similar they are. */
+/** Marks a token and its nearest one, and shows their similarity. */
 function mark(section, token, nearest) {
   for (const element of section.querySelectorAll(".nearest")) element.classList.remove("nearest");
   token.classList.add("nearest");
@@ -86,7 +86,7 @@ async function compare(model) {
   }
 }
 
-/** Does what takes a while, says so, and tells what goes wrong. */
+/** Runs a slow action, with a status message meanwhile, and shows its error if it fails. */
 async function attempt(doing, action) {
   byId("go").disabled = true;
   byId("error").hidden = true;

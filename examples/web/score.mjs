@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /**
- * Prints the precision, recall and F1 of each line of a file with the same line of another.
+ * Prints the precision, recall and F1 of each line of a file against the same line of another.
  *
  *     node score.mjs [--rescale LANGUAGE] BUNDLE CANDIDATES REFERENCES
  *
- * The bundle is one that `bertscore-onnx export --tokenizer-mode fast --scoring-graph` wrote.
+ * BUNDLE was written by `bertscore-onnx export --tokenizer-mode fast --scoring-graph`.
  */
 
 import { readFileSync } from "node:fs";
@@ -20,7 +20,7 @@ const read = (path) => new TextDecoder("utf-8", { fatal: true }).decode(readFile
 
 function linesOf(path) {
   const lines = read(path).split(/\r?\n/);
-  if (lines.at(-1) === "") lines.pop(); // what is behind the last end of a line
+  if (lines.at(-1) === "") lines.pop(); // the empty string after the last line end
   return lines;
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /**
- * Lays the page out with a bundle, as a folder of files for any web server.
+ * Copies the page and a bundle into a folder of files for any web server.
  *
  *     node site.mjs BUNDLE [FOLDER]
  *
- * The folder is `site` beside this file, or the one given. To look at it: `python3 -m http.server --directory FOLDER`.
+ * FOLDER is `site` beside this file by default. To view the page: `python3 -m http.server --directory FOLDER`.
  */
 
 import { cpSync, mkdirSync, readFileSync } from "node:fs";

@@ -85,18 +85,18 @@ def test_clear_releases_the_models(loaded, tiny_bundle):
     assert len(loaded) == 2
 
 
-def test_a_bundle_that_was_replaced_is_loaded_again(tiny_bundles, tmp_path):
+def test_a_bundle_that_was_replaced_is_loaded_again(tiny_bundle, all_layers_bundle, tmp_path):
     place = tmp_path / "bundle"
-    shutil.copytree(tiny_bundles / "layer-2", place)
+    shutil.copytree(tiny_bundle, place)
     before = score(["a cat"], ["the dog sat"], place, return_hash=True)
     shutil.rmtree(place)
     with pytest.raises(BertScoreOnnxError):
         score(["a cat"], ["the dog sat"], place)
-    shutil.copytree(tiny_bundles / "all-layers", place)
+    shutil.copytree(all_layers_bundle, place)
     after = score(["a cat"], ["the dog sat"], place, all_layers=True)
     assert after.F.shape == (4, 1)
     shutil.rmtree(place)
-    shutil.copytree(tiny_bundles / "layer-2", place)
+    shutil.copytree(tiny_bundle, place)
     assert score(["a cat"], ["the dog sat"], place, return_hash=True)[1] == before[1]
 
 
@@ -110,10 +110,10 @@ def test_a_bundle_that_was_damaged_is_refused(tiny_bundle, tmp_path):
         score(["a cat"], ["the cat"], place)
 
 
-def test_a_relative_path_is_that_of_the_working_directory(loaded, tiny_bundles, tmp_path, monkeypatch):
+def test_a_relative_path_is_that_of_the_working_directory(loaded, tiny_bundle, tmp_path, monkeypatch):
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
-        shutil.copytree(tiny_bundles / "layer-2", tmp_path / name / "bundle")
+        shutil.copytree(tiny_bundle, tmp_path / name / "bundle")
         monkeypatch.chdir(tmp_path / name)
         score(["a cat"], ["the cat"], "bundle")
     assert len(loaded) == 2

@@ -1,13 +1,34 @@
 """Every link of a document leads somewhere: to a file, to one of its headings, or to an address of the web."""
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from markdown_it import MarkdownIt
 
-from tests.support.links import anchors, links
 from tests.support.snippets import ROOT, documents
+
+_parser = MarkdownIt("commonmark").enable("table")
+
+
+def links(document: Path) -> Iterator[str]:
+    """Yield where the links and pictures of a document lead to."""
+    for block in _parser.parse(document.read_text(encoding="utf-8")):
+        for token in block.children or []:
+            if token.type == "link_open":
+                yield str(token.attrs["href"])
+            elif token.type == "image":
+                yield str(token.attrs["src"])
+
+
+def anchors(document: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a document."""
+    blocks = _parser.parse(document.read_text(encoding="utf-8"))
+    titles = [block.content for before, block in pairwise(blocks) if before.type == "heading_open"]
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def fault(document: Path, link: str) -> str | None:

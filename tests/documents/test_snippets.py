@@ -1,26 +1,31 @@
-"""Every block of Python and every command that the documents show is run, and gives what they show.
+"""Every block of Python and every command that the documents show is run, and prints what they show.
 
-A block starts in a fresh process, in a folder that holds what a reader has after `make demo`: the examples and a bundle
-of MiniLM, and pairs in Parquet files. A block that cannot be run here has a line above it that says why; one that needs
-Ray or Spark is run where they are; one that needs public judgements where METAEVAL names their folder, and WMT16 the
-file of those that bert-score's layers were tuned on.
+Each starts in a folder that holds what a reader has after `make demo`: the examples and a bundle of MiniLM, and pairs
+in Parquet files. Python runs in this process, each block in a namespace of its own, and so does a command of
+bertscore-onnx, or a script, that needs no shell; other commands go to bash. A block that cannot be run here has a line
+above it with the reason; one that needs Ray or Spark is run where they are installed; one that needs public judgements
+where METAEVAL names their folder, and WMT16 the file of those that bert-score's layers were tuned on.
 """
 
 import os
 import re
+import runpy
+import shlex
 import shutil
-import socket
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from typer.testing import CliRunner
 
-from tests.support.java import require_java
+import bertscore_onnx
+from bertscore_onnx.cli import app
+from tests.support.bundles import link_or_copy
+from tests.support.programs import require_java
 from tests.support.snippets import ROOT, Snippet, difference, documents, snippets
 
 OWN_TESTS = {"hub.md", "server.md"}
@@ -28,34 +33,30 @@ OWN_TESTS = {"hub.md", "server.md"}
 
 SNIPPETS = [one for file in documents() if file.name not in OWN_TESTS for one in snippets(file)]
 RUN = [one for one in SNIPPETS if one.reason is None]
-GUARD = 120
-GUARD_OF_ENGINES = 300
+GUARD = {"ray": 300, "spark": 300, None: 120}
 WMT16_TABLE = "wmt16_da_seg.tsv.gz"
 TEXTS = ("candidates.txt", "references.txt")
 ENGINES = ("ray", "spark")
-PORT = "8080"
+SUBSTITUTION = re.compile(r'"\$\((.+)\)"')
+FOR_A_SHELL = re.compile(r"[|<>$;&*{}`]|^\w+=|--isolate")
+"""What only a shell can do; `--isolate` forks, and this process is too large for its bound on memory."""
+
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"].keys()
 
 
 def cases(language: str) -> list[object]:
-    return [pytest.param(one, id=one.place, marks=marks(one)) for one in RUN if one.language == language]
-
-
-def marks(snippet: Snippet) -> list[pytest.MarkDecorator]:
-    if snippet.material in ENGINES:
-        return [getattr(pytest.mark, snippet.material)]
-    return []
-
-
-def guard(snippet: Snippet) -> int:
-    return GUARD_OF_ENGINES if snippet.material in ENGINES else GUARD
+    return [
+        pytest.param(one, id=one.place, marks=[getattr(pytest.mark, one.material)] if one.material in ENGINES else [])
+        for one in RUN
+        if one.language == language
+    ]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, minilm_bundle: Path, minilm_scoring_bundle: Path) -> Path:
-    """What a reader has: the examples, texts, and MiniLM under the names that documents give a bundle."""
+def folder(tmp_path, minilm_bundle, minilm_scoring_bundle, monkeypatch):
+    """Work where a reader does: with the examples, texts, and MiniLM under the names that documents give a bundle."""
     write_pairs(tmp_path / "pairs")
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("node_modules", "site"))
     for file in TEXTS:
@@ -66,8 +67,13 @@ def folder(tmp_path: Path, minilm_bundle: Path, minilm_scoring_bundle: Path) -> 
         "build/minilm-fast": minilm_scoring_bundle,
     }
     for name, bundle in bundles.items():
-        shutil.copytree(bundle, tmp_path / name, copy_function=os.link)
-    return tmp_path
+        shutil.copytree(bundle, tmp_path / name, copy_function=link_or_copy)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "120")
+    yield tmp_path
+    bertscore_onnx.score.clear()
 
 
 def write_pairs(folder: Path) -> None:
@@ -92,85 +98,67 @@ def provide(material: str | None, folder: Path) -> None:
     (folder / material).symlink_to((source if variable == "WMT16" else source / material).resolve(strict=True))
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """The variables of a reader's shell, with this Python's commands and an empty store."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return os.environ | {"PATH": path, "BERTSCORE_ONNX_HOME": str(folder / "home"), "COLUMNS": "120"}
-
-
 @pytest.mark.slow
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("snippet", cases("python"))
-def test_python_gives_what_is_shown(snippet: Snippet, folder: Path) -> None:
-    command = [sys.executable, "-W", "error", "-c", snippet.text]
-    done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=GUARD)
-    assert done.returncode == 0, done.stderr
-    assert difference(snippet.output or "", done.stdout) is None
+def test_python_prints_what_is_shown(snippet: Snippet, capsys) -> None:
+    if "compat.install()" in snippet.text:  # it must come before bert-score, which other tests import
+        done = subprocess.run([sys.executable, "-W", "error", "-c", snippet.text], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert difference(snippet.output or "", done.stdout) is None
+        return
+    exec(compile(snippet.text, snippet.place, "exec"), {"__name__": "__main__"})  # noqa: S102 -- our documents
+    assert difference(snippet.output or "", capsys.readouterr().out) is None
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="commands are shown for a POSIX shell")
 @pytest.mark.parametrize("snippet", cases("console"))
-def test_commands_give_what_is_shown(snippet: Snippet, folder: Path) -> None:
+def test_commands_print_what_is_shown(snippet: Snippet, folder: Path, monkeypatch, capsys) -> None:
     provide(snippet.material, folder)
     if "--output build/minilm" in snippet.text:  # it makes what other blocks find
         shutil.rmtree(folder / "build")
-    port = free_port()
-    servers = []
-    try:
-        for command, shown in snippet.commands():
-            if is_set_up(command):
-                continue
-            if command.startswith("bertscore-onnx serve"):  # a reader goes on in another terminal
-                servers.append(start(f"exec {command} --port {port}", folder))
-                await_port(servers[-1], port)
-                continue
-            process = start(command.replace(PORT, str(port)), folder)
-            came, _ = process.communicate(timeout=guard(snippet))
-            assert process.returncode == 0, f"{command}\n{came}"
-            assert not shown or difference(shown, came) is None, f"{command}\n{difference(shown, came)}"
-    finally:
-        for server in servers:
-            server.terminate()
-            server.communicate(timeout=GUARD)
+    for command, shown in snippet.commands():
+        if is_set_up(command):
+            continue
+        if substitution := SUBSTITUTION.search(command):
+            printed = run(substitution[1], snippet.material, monkeypatch, capsys).strip()
+            command = command.replace(substitution[0], shlex.quote(printed))
+        printed = run(command, snippet.material, monkeypatch, capsys)
+        assert not shown or difference(shown, printed) is None, f"{command}\n{difference(shown, printed)}"
+
+
+def run(command: str, material: str | None, monkeypatch, capsys) -> str:
+    """Run a command, in this process if it is one of ours that needs no shell; return what it prints."""
+    program, *arguments = shlex.split(command.replace("\\\n", ""), comments=True)
+    if material in ENGINES or FOR_A_SHELL.search(re.sub("'[^']*'", "", command)):
+        program = "bash"
+    if program == "bertscore-onnx":
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+        return result.output
+    if program in ("python", "python3") and Path(arguments[0]).exists():
+        monkeypatch.setattr(sys, "argv", arguments)
+        runpy.run_path(arguments[0], run_name="__main__")
+        return capsys.readouterr().out
+    done = subprocess.run(
+        ["/bin/bash", "-c", command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=GUARD.get(material, GUARD[None]),
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout
 
 
 def is_set_up(command: str) -> bool:
-    """Say whether a command makes the environment, which the tests have already; what it names must be there."""
+    """Return whether a command makes the environment, which the tests have already; what it names must be there."""
     if target := re.match(r"make (\S+)", command):
         assert re.search(rf"^{target[1]}:", MAKEFILE, flags=re.MULTILINE), f"no target {target[1]}"
     elif extras := re.match(r"pip install .*\[(.*)\]", command):
         assert {*extras[1].split(",")} <= EXTRAS, f"no such extra: {command}"
     return command.startswith(("make ", "pip install ", "python3 -m venv ", ". .venv/"))
-
-
-def start(command: str, folder: Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        ["/bin/bash", "-c", command],
-        cwd=folder,
-        env=environment(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
-def await_port(server: "subprocess.Popen[str]", port: int) -> None:
-    until = time.monotonic() + GUARD
-    while time.monotonic() < until and server.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-        else:
-            return
-    server.kill()
-    raise AssertionError(f"It does not serve: {server.communicate()[0]}")
 
 
 def test_every_kind_of_block_is_found() -> None:

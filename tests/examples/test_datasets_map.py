@@ -9,7 +9,7 @@ import pytest
 
 from tests.examples.conftest import EXAMPLES, OFFLINE
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 FROM_THE_CACHE = """
 import sys
 from datasets import Dataset
@@ -78,8 +78,6 @@ def test_a_table_is_scored_once(run_python, table, expected, minilm_bundle, tmp_
 
 
 def test_the_cache_tells_settings_and_not_what_is_loaded(run_python, table, minilm_bundle, tmp_path):
-    run_python("-c", FROM_THE_CACHE, minilm_bundle, table)
-    assert caches(tmp_path) == 2
     run_python("-c", FROM_THE_CACHE, minilm_bundle, table)
     assert caches(tmp_path) == 2
 

@@ -4,7 +4,7 @@ import json
 import re
 
 from tests.examples.conftest import EXAMPLES
-from tests.support.node import WEB
+from tests.support.programs import WEB
 
 INDEX = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\|.*\| \[(\S+)\]\((\S+)\) \| (?:(\S+) (\S+) )?\|$", INDEX, re.MULTILINE)

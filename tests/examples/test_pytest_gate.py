@@ -10,7 +10,8 @@ import pytest
 
 from tests.examples.conftest import EXAMPLES
 
-pytestmark = pytest.mark.slow  # it starts pytest
+pytestmark = pytest.mark.full  # it starts pytest
+ALONE = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 TESTS = """
 import json, pathlib, pytest
 CASES = json.loads((pathlib.Path(__file__).parent / "cases.json").read_text())
@@ -39,7 +40,7 @@ def gate(tmp_path, minilm_bundle):
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-rA", "--tb=line", "-p", "no:cacheprovider", tmp_path],
             cwd=tmp_path,
-            env={**os.environ, "BERTSCORE_BUNDLE": str(bundle), "COLUMNS": "400", **variables},
+            env={**ALONE, "BERTSCORE_BUNDLE": str(bundle), "COLUMNS": "400", **variables},
             capture_output=True,
             text=True,
         )
@@ -82,7 +83,7 @@ def test_another_scorer_fails(gate, tiny_bundle):
     cases = {"translations": (lines_of("candidates.txt"), 0.005)}
     gate(cases, UPDATE_BASELINE="1")
     code, outcome = gate(cases, bundle=tiny_bundle)
-    assert (code, "another scorer's" in outcome["translations"]) == (1, True)
+    assert (code, "another scorer" in outcome["translations"]) == (1, True)
 
 
 def test_the_example_of_a_test_runs(minilm_bundle, tmp_path):
@@ -90,6 +91,6 @@ def test_the_example_of_a_test_runs(minilm_bundle, tmp_path):
         shutil.copy(EXAMPLES / name, tmp_path)
     shutil.copytree(EXAMPLES / "pytest-gate", tmp_path / "pytest-gate", ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", tmp_path / "pytest-gate"]
-    environ = {**os.environ, "BERTSCORE_BUNDLE": str(minilm_bundle)}
+    environ = {**ALONE, "BERTSCORE_BUNDLE": str(minilm_bundle)}
     subprocess.run(command, cwd=tmp_path, env={**environ, "UPDATE_BASELINE": "1"}, check=True, capture_output=True)
     subprocess.run(command, cwd=tmp_path, env=environ, check=True, capture_output=True)

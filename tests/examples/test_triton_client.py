@@ -14,6 +14,7 @@ from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
 from tests.examples.conftest import EXAMPLES
+from tests.support.bundles import link_or_copy
 
 pytestmark = pytest.mark.integration
 CLIENT = """
@@ -65,7 +66,7 @@ def changed(bundle, folder, **fields):
     folder.mkdir()
     for file in bundle.iterdir():
         if file.name != "bertscore.json":
-            os.link(file, folder / file.name)
+            link_or_copy(file, folder / file.name)
     write_manifest(folder, msgspec.structs.replace(read_manifest(bundle), **fields))
     return folder
 

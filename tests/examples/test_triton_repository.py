@@ -67,7 +67,7 @@ def test_weights_by_idf_stand_in_the_graph(scoring_bundle, tmp_path):
 def test_a_model_is_not_written_over(scoring_bundle, tmp_path):
     write_repository(str(scoring_bundle), tmp_path, "one")
     write_repository(str(scoring_bundle), tmp_path, "two")
-    with pytest.raises(ValueError, match=r"one is there already\. Remove it"):
+    with pytest.raises(ValueError, match=r"one already exists\. Remove it"):
         write_repository(str(scoring_bundle), tmp_path, "one")
 
 

@@ -1,7 +1,6 @@
 """`examples/web/score.mjs`: Node scores files of texts as the Python package does."""
 
 import json
-import os
 import shutil
 
 import msgspec
@@ -12,10 +11,11 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from tests.support.node import LINE_PAIRS, WEB, needs_node, run_node
-from tests.support.parity_texts import ORDINARY_PAIRS
+from tests.support.bundles import link_or_copy
+from tests.support.parity import ORDINARY_PAIRS
+from tests.support.programs import LINE_PAIRS, WEB, needs_node, run_node
 
-pytestmark = [pytest.mark.slow, needs_node]
+pytestmark = [pytest.mark.full, needs_node]
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def changed(minilm_scoring_bundle, tmp_path):
     """Return the bundle with other fields in its manifest."""
 
     def change(**fields):
-        folder = shutil.copytree(minilm_scoring_bundle, tmp_path / "changed", copy_function=os.link)
+        folder = shutil.copytree(minilm_scoring_bundle, tmp_path / "changed", copy_function=link_or_copy)
         manifest = msgspec.structs.replace(read_manifest(folder), **fields)
         (folder / "bertscore.json").unlink()
         write_manifest(folder, manifest)

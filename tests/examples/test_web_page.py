@@ -1,6 +1,5 @@
 """`examples/web/index.html` in a real browser, from a server that only sends files."""
 
-import os
 import shutil
 import threading
 from contextlib import contextmanager
@@ -16,10 +15,10 @@ from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.similarity import TokenNames, token_similarity
-from tests.support.browser import chromium, contrast, luminance, prefer
-from tests.support.node import LINE_PAIRS, needs_node, run_node
+from tests.support.bundles import link_or_copy
+from tests.support.programs import LINE_PAIRS, chromium, contrast, luminance, needs_node, prefer, run_node
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, needs_node]
+pytestmark = [pytest.mark.browser, needs_node]
 
 CANDIDATE, REFERENCE = "The weather is cold today.", "It is freezing today."
 PAIRS = [pair for pair in LINE_PAIRS[10:] if len("".join(pair)) < 100]  # of every kind, and none that takes seconds
@@ -61,7 +60,7 @@ def site(minilm_scoring_bundle, tmp_path_factory):
 @pytest.fixture
 def changed_site(site, tmp_path):
     """A copy of the page and its files; returns what changes the manifest of its bundle."""
-    folder = shutil.copytree(site, tmp_path / "site", copy_function=os.link)
+    folder = shutil.copytree(site, tmp_path / "site", copy_function=link_or_copy)
 
     def change(**fields):
         manifest = msgspec.structs.replace(read_manifest(site / "bundle"), **fields)

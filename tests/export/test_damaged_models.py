@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.cli import app
 from bertscore_onnx.errors import BertScoreOnnxError, ExportError, VerificationError
-from tests.support.parity_models import save_model_and_tokenizer
+from tests.support.bundles import saved
 
 Damage = Callable[[Path], object]
 
@@ -51,7 +51,7 @@ HARMLESS = {
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Tiny models by name, with the files of their slow tokenizers or of their fast ones too."""
     root = tmp_path_factory.mktemp("whole")
-    models = {name: save_model_and_tokenizer(name, root / name) for name in ("bert", "roberta", "t5")}
+    models = {name: saved(name) for name in ("bert", "roberta", "t5")}
     for name in ("bert", "roberta"):
         models[f"{name}-fast"] = copytree(models[name], root / f"{name}-fast")
         AutoTokenizer.from_pretrained(models[name]).save_pretrained(models[f"{name}-fast"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.shared_folders import write_once
+from tests.support.bundles import write_once
 
 ROOT = Path(__file__).parents[2]
 REPOSITORY = "owner/bertscore-onnx"

@@ -18,8 +18,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "examples" / "Dockerfile"
 PYTHON = Path(os.path.realpath(sys.prefix)) / "bin" / "python"

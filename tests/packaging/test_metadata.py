@@ -1,4 +1,4 @@
-"""The metadata of the packages are what an index and its readers expect."""
+"""The metadata of the packages are what an index and its readers expect, and the workflows are what GitHub expects."""
 
 import email
 import os
@@ -11,10 +11,13 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
+import yaml
 
+from bertscore_onnx import __version__
 from tests.packaging.conftest import REPOSITORY, ROOT
 
-pytestmark = pytest.mark.slow
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+each_workflow = pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +67,37 @@ def test_the_source_holds_what_builds_and_documents_it(packages):
     with tarfile.open(next(packages.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"hatch_build.py", "Makefile", "SECURITY.md", "CITATION.cff", "docs/conf.py", "tests/conftest.py"} <= names
+
+
+def test_the_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(citation["version"]) == __version__
+
+
+def test_the_workflows_have_the_form_of_their_schema():
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@each_workflow
+def test_commands_of_workflows_name_what_is_here(file):
+    text = file.read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert [name for name in re.findall(r"run: make (\S+)", text) if f"\n{name}:" not in makefile] == []
+    assert [name for name in re.findall(r"tests/[\w/.]+", text) if not (ROOT / name).exists()] == []
+
+
+@each_workflow
+def test_jobs_have_few_rights_and_an_end(file):
+    workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+
+
+def test_releases_are_published_without_a_stored_secret():
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    job = yaml.safe_load(text)["jobs"]["publish"]
+    assert job["permissions"] == {"id-token": "write"}
+    assert job["environment"] == "pypi"
+    assert "secrets." not in text

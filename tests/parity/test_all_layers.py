@@ -3,8 +3,7 @@
 import numpy as np
 
 from bertscore_onnx import BERTScorer
-from tests.support.parity import KNOWN_WARNINGS
-from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = KNOWN_WARNINGS
 

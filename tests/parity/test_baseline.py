@@ -7,8 +7,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.evaluation.baselines import compute_baseline
-from tests.support.parity import KNOWN_WARNINGS
-from tests.support.parity_texts import ORDINARY_PAIRS
+from tests.support.parity import KNOWN_WARNINGS, ORDINARY_PAIRS
 
 pytestmark = KNOWN_WARNINGS
 

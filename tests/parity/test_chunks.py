@@ -5,8 +5,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.scoring.pipeline import Chunk
-from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
-from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
+from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, SEVERAL_REFERENCES, assert_same_scores
 
 pytestmark = KNOWN_WARNINGS
 

@@ -6,8 +6,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from bertscore_onnx import count_documents
-from tests.support.parity import KNOWN_WARNINGS
-from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
+from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS
 
 pytestmark = KNOWN_WARNINGS
 

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
-from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
-from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS, SEVERAL_REFERENCES
-from tests.support.shared_folders import export_once
+from tests.support.bundles import exported
+from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, SEVERAL_REFERENCES, assert_same_scores
 
 pytestmark = KNOWN_WARNINGS
 
-LAYERS = range(7)
+LAYERS = [0, 4, 6]
+"""The embeddings alone, one of the layers, and the last one; `test_all_layers.py` compares each of the seven."""
+
 CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS, strict=True))
 MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=True))
 
@@ -22,8 +22,8 @@ def layer(request):
 
 
 @pytest.fixture(scope="module")
-def bundle(layer, minilm, tmp_path_factory):
-    return export_once(tmp_path_factory, f"minilm-{layer}", minilm, num_layers=layer)
+def bundle(layer, minilm):
+    return exported(f"minilm-{layer}", minilm, num_layers=layer, name="all-MiniLM-L6-v2")
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +67,10 @@ def assert_same_rescaled_scores(ours, theirs, baselines):
     assert_same_scores(raw, peer_raw)
 
 
-@pytest.mark.parametrize("idf", [False, True])
-def test_scores_depend_neither_on_the_batch_nor_on_the_order(minilm_bundle, idf):
+def test_scores_depend_neither_on_the_batch_nor_on_the_order(minilm_bundle):
     candidates, references = map(list, zip(*EDGE_CASE_PAIRS, *ORDINARY_PAIRS, strict=True))
     order = np.random.default_rng(0).permutation(len(candidates))
-    with BERTScorer(minilm_bundle, idf=idf) as scorer:
+    with BERTScorer(minilm_bundle) as scorer:
         together = np.stack(scorer.score(candidates, references))
         one_by_one = np.stack(scorer.score(candidates, references, batch_size=1))
         shuffled = np.stack(scorer.score([candidates[i] for i in order], [references[i] for i in order]))
@@ -79,8 +78,8 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_order(minilm_bundle, idf)
     assert np.abs(shuffled - together[:, order]).max() <= 1e-5
 
 
-def test_the_fast_tokenizer(minilm, peer_of, tmp_path):
-    bundle = export_model(str(minilm), num_layers=4, output=tmp_path / "fast", tokenizer_mode="fast")
+def test_the_fast_tokenizer(minilm, minilm_scoring_bundle, peer_of):
+    bundle = minilm_scoring_bundle
     peer = peer_of(minilm, 4, use_fast_tokenizer=True)
     with BERTScorer(bundle) as scorer:
         assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))

@@ -1,8 +1,8 @@
 """On a tiny random model of each family, every score equals bert-score's within 1e-5.
 
-Exported by the command line in the slow mode, or in the fast one where there is no other, on texts that are empty,
-full of special tokens, or too long. Left out are texts of which bert-score gets the emptiness wrong: to it two ids are
-an empty text, whichever they are, and where special tokens weigh something it sets P and R to 0, but leaves F.
+Exported with the slow tokenizer, or with the fast one if there is no other, and scored on texts that are empty, full of
+special tokens, or too long. Texts are left out if bert-score gets their emptiness wrong: it takes any two ids for an
+empty text, and if special tokens have a weight it sets P and R to 0, but leaves F.
 """
 
 import shutil
@@ -15,20 +15,24 @@ from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
 from bertscore_onnx_export.model.load import load_config
 from bertscore_onnx_export.model.source import Source
 from transformers import AutoModel
-from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.store import file_digest
-from bertscore_onnx.cli import app
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.scoring.tokenization import load_tokenizer
-from tests.support.parity import KNOWN_WARNINGS, assert_same_scores
-from tests.support.parity_models import FAST, TINY_MODELS, save_model_and_tokenizer
-from tests.support.parity_texts import EDGE_CASE_PAIRS, ORDINARY_PAIRS
-from tests.support.scoring_graph import PlainSession, idf_of
+from tests.support.bundles import exported, saved
+from tests.support.parity import (
+    EDGE_CASE_PAIRS,
+    KNOWN_WARNINGS,
+    ORDINARY_PAIRS,
+    PlainSession,
+    assert_same_scores,
+    idf_of,
+)
+from tests.support.tiny_models import FAST, TINY_MODELS, each_family
 
 pytestmark = KNOWN_WARNINGS
 
@@ -41,9 +45,9 @@ REDUCED_TOLERANCE = 2e-4
 """In fp16 and int8 a graph rounds otherwise in a batch of another shape; by up to 1e-4 in int8, 7e-5 in fp16."""
 
 
-@pytest.fixture(scope="module", params=TINY_MODELS)
-def model(request, tmp_path_factory):
-    return save_model_and_tokenizer(request.param, tmp_path_factory.mktemp("tiny") / request.param)
+@pytest.fixture(scope="module", params=each_family(TINY_MODELS))
+def model(request):
+    return saved(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +57,8 @@ def num_layers(model):
 
 @pytest.fixture(scope="module")
 def bundle(model, num_layers):
-    folder = model.parent / "bundle"
-    command = ["export", "--model", str(model), "--num-layers", str(num_layers), "--output", str(folder)]
-    command += ["--scoring-graph"]
-    if model.name in FAST:
-        command += ["--tokenizer-mode", "fast"]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.stderr
-    return folder
+    mode = "fast" if model.name in FAST else "slow"
+    return exported("bundle", model, num_layers=num_layers, tokenizer_mode=mode, scoring_graph=True)
 
 
 @pytest.fixture
@@ -143,6 +141,7 @@ def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
     assert_same_scores(ours, theirs.score(*comparable, batch_size=1))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_scores_in_reduced_precision(model, bundle, token_ids, precision, tmp_path, record_property):
     manifest = read_manifest(bundle)

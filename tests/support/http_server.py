@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import httpx
 
-from bertscore_onnx import BERTScorer, count_documents
+from bertscore_onnx import count_documents
 from bertscore_onnx.server.app import create_app
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.run import listen, make_server
@@ -22,8 +22,7 @@ def counted(sentences):
     return lambda bundle: count_documents(sentences, bundle.path)
 
 
-def load_scorer(bundle):
-    return BERTScorer(bundle.path, device="cpu")
+CPU = {"device": "cpu"}
 
 
 @contextmanager
@@ -77,13 +76,15 @@ class FakeBatcher:
         self.ready = True
         self.is_full = False
 
-    def check_room(self):
-        """Admit whatever comes, or raise the error where that is of a full queue."""
+    def check_capacity(self):
+        """Admit everything, or raise the error if that is of a full queue."""
         if self.is_full:
             raise self.error
 
-    def tokenise(self, pairs):
-        return self._real.tokenise(pairs)
+    def tokenise(self, pairs, *, check_capacity=True):
+        if check_capacity:
+            self.check_capacity()
+        return self._real.tokenise(pairs, check_capacity=check_capacity)
 
     async def score_pairs(self, pairs, *, deadline=None, client=None):
         self.calls += 1

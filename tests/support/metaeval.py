@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 
-FOLDER = Path(os.environ.get("METAEVAL", Path(__file__).parents[3] / "shared" / "data" / "metaeval"))
+_DATA = Path(__file__).parents[3] / "shared" / "data"
+FOLDER = Path(os.environ.get("METAEVAL", _DATA / "metaeval"))
 needs_metaeval = pytest.mark.skipif(
     not FOLDER.exists(), reason="needs WMT and TQ-AutoTest judgements: set METAEVAL to their folder"
 )
+WMT16 = Path(os.environ.get("WMT16", _DATA / "wmt16" / "wmt16_da_seg.tsv.gz"))
+needs_wmt16 = pytest.mark.skipif(not WMT16.exists(), reason="needs WMT16 judgements: set WMT16 to their table")
 
 Floats = NDArray[np.float64]
 

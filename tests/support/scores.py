@@ -2,6 +2,9 @@
 
 import numpy as np
 
+WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"
+"""Its vocabulary, beside some punctuation and ends of words."""
+
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
 
 

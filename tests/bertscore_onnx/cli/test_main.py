@@ -1,6 +1,9 @@
 """What all commands have in common: help, version, exit status, and the two standard streams."""
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,29 @@ def test_help_needs_no_extra(run_process, arguments):
     result = run_process(*arguments, blocked=(*EXTRAS, "msgspec", "numpy", "pyarrow", "tokenizers"))
     assert (result.returncode, result.stderr) == (0, b"")
     assert result.stdout.startswith(b"Usage: ")
+
+
+def modules_after(code):
+    """Return the modules that are loaded after some code, in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    code += "; import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    return {*done.stdout.split()}
+
+
+def test_the_command_line_starts_without_what_only_work_needs():
+    loaded = modules_after("import bertscore_onnx.cli")
+    heavy = ("numpy", "tokenizers", "onnxruntime", "msgspec", "pyarrow", "asyncio", "starlette", "uvicorn")
+    ours = ("scorer", "settings", "evaluation", "distributed", "serving", "server.app", "scoring", "encoding", "hub")
+    assert not loaded & {*heavy, *(f"bertscore_onnx.{name}" for name in ours)}
+    assert len(loaded) < 300
+
+
+def test_the_rank_of_a_score_loads_little_of_evaluation():
+    loaded = modules_after("import bertscore_onnx.cli.score as s, numpy; s._rank(0.5, numpy.linspace(0, 1, 101))")
+    evaluation = {name.rpartition(".")[2] for name in loaded if name.startswith("bertscore_onnx.evaluation.")}
+    assert evaluation
+    assert evaluation <= {"baselines", "percentiles", "significance"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -49,7 +75,7 @@ def test_an_interrupt_exits_130_without_a_traceback(run, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bertscore_onnx.cli.inputs.open_pairs", interrupt)
+    monkeypatch.setattr("bertscore_onnx.cli.score.open_pairs", interrupt)
     result = run("score", "-m", "x", "-c", "a", "-r", "b")
     assert (result.exit_code, result.output) == (130, "")
 

@@ -7,7 +7,7 @@ import pytest
 
 import bertscore_onnx
 from bertscore_onnx import compat
-from tests.support.shared_folders import export_once
+from tests.support.bundles import exported
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def stand_in(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def named_bundle(tiny_model, tmp_path_factory):
+def named_bundle(tiny_model):
     """The tiny model with the baselines of roberta-large."""
-    return export_once(tmp_path_factory, "tiny-named", tiny_model, num_layers=2, name="roberta-large")
+    return exported("tiny-named", tiny_model, num_layers=2, name="roberta-large")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from bertscore_onnx.compat import evaluate_metric
 from tests.support.parity import KNOWN_WARNINGS
 
-pytestmark = [pytest.mark.slow, *KNOWN_WARNINGS]
+pytestmark = [pytest.mark.full, *KNOWN_WARNINGS]
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = Path(os.environ.get("EVALUATE_BERTSCORE", ROOT.parent / "shared" / "data" / "callers" / "bertscore"))

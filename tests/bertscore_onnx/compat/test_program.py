@@ -98,6 +98,7 @@ def test_commands_of_bert_score_that_are_not_there_have_one_here(tmp_path, name,
     assert f"'{name}' is neither a file nor a module; use `bertscore-onnx {command}` in its place." in done.stderr
 
 
+@pytest.mark.full
 def test_the_true_command_that_shows_matches_draws_them_with_the_stand_in(tiny_bundle, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("bert_score_cli")

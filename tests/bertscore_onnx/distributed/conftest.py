@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.support.java import require_java
+from tests.support.programs import require_java
 
 
 @pytest.fixture(scope="session")

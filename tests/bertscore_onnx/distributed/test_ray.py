@@ -12,7 +12,7 @@ from bertscore_onnx.distributed import ScoreBatch
 from bertscore_onnx.distributed.ray import count_documents, score_dataset
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
 from bertscore_onnx.scoring.tokenization import count_documents as count_here
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 pytestmark = [
     pytest.mark.ray,

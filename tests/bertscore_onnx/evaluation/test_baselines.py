@@ -17,7 +17,7 @@ from bertscore_onnx.evaluation import baselines as pairs
 from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, draw_pairs, short_texts, write_baseline
 from bertscore_onnx.evaluation.percentiles import percentile
 from bertscore_onnx.hub.source import Origin, add_origin
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 TEXTS = [f"text {number}" for number in range(21)]
 

@@ -14,7 +14,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation import compare
 from bertscore_onnx.evaluation.baselines import compute_baseline, write_baseline
 from bertscore_onnx.evaluation.percentiles import percentile
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 SEGMENTS = 40
 

@@ -12,7 +12,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation import layers as resampling
 from bertscore_onnx.evaluation.layers import _p_values, pairs_into_one_language, resampled_pearson, tune_layers
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 NUM_ROWS = 24
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
-from tests.support.http_server import IDF_SENTENCES, FakeBatcher, counted, load_scorer, serving
+from tests.support.http_server import CPU, IDF_SENTENCES, FakeBatcher, counted, serving
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,7 @@ def rescaled_bundle(tiny_bundle, tmp_path_factory):
 @pytest.fixture(scope="session")
 def models(rescaled_bundle):
     """One model with one idf table."""
-    with Models.load([str(rescaled_bundle)], {"zoo": counted(IDF_SENTENCES)}, Limits(), load_scorer) as models:
+    with Models.load([str(rescaled_bundle)], {"zoo": counted(IDF_SENTENCES)}, Limits(), CPU) as models:
         yield models
 
 
@@ -42,9 +42,9 @@ def fake_batcher(models, monkeypatch):
     """Put a `FakeBatcher` in the place of the model's batcher."""
 
     def put(error=None):
-        slot = models.model(None).slot(None)
-        fake = FakeBatcher(slot.batcher, error)
-        monkeypatch.setattr(slot, "batcher", fake)
+        model = models.select()
+        fake = FakeBatcher(model.batcher, error)
+        monkeypatch.setattr(model, "batcher", fake)
         return fake
 
     return put

@@ -12,12 +12,14 @@ import pytest
 
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.server.answers import ScoreAnswer, score_values
 from bertscore_onnx.server.errors import ApiError
-from bertscore_onnx.server.requests import decode_line, decode_score_body
-from bertscore_onnx.server.schemas import PairBody, ScoreAnswer
-from bertscore_onnx.server.work import cut, score_values, to_pairs
-from bertscore_onnx.serving.request import Request, join_pieces, next_pieces, split_scores
+from bertscore_onnx.server.requests import PairBody, decode_line, decode_score_body, to_pairs
+from bertscore_onnx.server.stream import cut
+from bertscore_onnx.serving.queue import Request, join_batch, schedule, split_scores
 from tests.support.fake_scorer import FakeScorer
+
+pytestmark = pytest.mark.full
 
 MAX_RATIO = 2.5
 ROUNDS, DOUBLINGS = 5, 4
@@ -72,9 +74,9 @@ def all_pieces(number):
         requests = [Request(some, 1.0) for some in pairs[:256]]
         requests.append(Request(tokenised(number), 1.0))
         is_odd = False
-        while batch := next_pieces(requests, 16_384, oldest_first=is_odd):
+        while batch := schedule(requests, 16_384, oldest_first=is_odd):
             is_odd = not is_odd
-            split_scores(FakeScorer().score_pairs(join_pieces(batch))[0], batch)
+            split_scores(FakeScorer().score_pairs(join_batch(batch))[0], batch)
 
     return take
 

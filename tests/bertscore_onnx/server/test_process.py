@@ -86,6 +86,7 @@ def test_a_server_that_is_loading_stops_at_once(minilm_bundle, tmp_path, number)
         assert process.stderr.read() == ""
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_idle_server_stops_at_once(minilm_bundle):
     with server_process("--model", str(minilm_bundle)) as (process, client, lines):
         assert client.get("/health/ready").status_code == 200

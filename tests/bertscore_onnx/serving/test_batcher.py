@@ -184,9 +184,10 @@ def test_an_idle_batcher_gives_memory_back_once(make_batcher, fake, until, monke
 
 
 @pytest.mark.parametrize(("cands", "refs", "error"), [("text", ["x"], InputTypeError), (["a", "b"], ["x"], InputError)])
-def test_wrong_input_is_refused_in_the_caller(make_batcher, cands, refs, error):
+def test_wrong_input_is_refused_in_the_caller(make_batcher, fake, cands, refs, error):
     with pytest.raises(error):
         make_batcher().submit(cands, refs)
+    assert fake.batches == []
 
 
 @pytest.mark.parametrize(
@@ -243,11 +244,11 @@ def test_a_full_queue_admits_nothing_and_says_when_to_try_again(make_batcher, fa
         batcher.submit(["b"], ["x"])
     assert 0 < caught.value.retry_after < GUARD
     with pytest.raises(QueueFullError, match="2 requests are waiting"):
-        batcher.check_room()
+        batcher.check_capacity()
     assert batcher.stats().rejected == 2
     fake.gate.set()
     wait(waiting, GUARD)
-    batcher.check_room()
+    batcher.check_capacity()
     assert batcher.submit(["b"], ["x"]).result(GUARD).P.tolist() == [1]
 
 

@@ -103,7 +103,7 @@ def test_no_tokenizer_shows_marks_or_bytes(tmp_path):
     from bertscore_onnx_export.tokenizer.write import write_tokenizer
 
     from bertscore_onnx.text.tokenizer import TextTokenizer
-    from tests.support.tiny_tokenizers import KINDS
+    from tests.support.tiny_models import KINDS
 
     has_sacremoses = importlib.util.find_spec("sacremoses") is not None
     shown = {}

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bertscore_onnx_export.model.source import Source
-from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
 
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from tests.support.tiny_tokenizers import KINDS
+
+pytestmark = pytest.mark.full
 
 MAX_RATIO = 2.5
 MAX_SECONDS_PER_BYTE = 30e-6
@@ -79,6 +78,11 @@ CASES = [
 
 @pytest.fixture
 def tokenizer_of(tmp_path: Path) -> Callable[[str, str], TextTokenizer]:
+    from bertscore_onnx_export.model.source import Source  # imports PyTorch
+    from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
+
+    from tests.support.tiny_models import KINDS
+
     def make(kind: str, mode: str) -> TextTokenizer:
         (tmp_path / "made").mkdir()
         KINDS[kind](tmp_path / "made").save_pretrained(tmp_path / "saved")

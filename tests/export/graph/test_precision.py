@@ -20,7 +20,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import UnsupportedFamilyError, VerificationError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
-from tests.support.shared_folders import export_once
+from tests.support.bundles import exported
 from tests.support.tiny_models import SETTINGS, save_tiny_model
 
 LOWER = {"fp16": convert_to_fp16, "int8": quantize_to_int8}
@@ -33,9 +33,9 @@ def precision(request):
 
 
 @pytest.fixture(scope="module")
-def lowered(precision, tiny_model, tmp_path_factory):
+def lowered(precision, tiny_model):
     """The bundle of the tiny model at layer 2 in reduced precision."""
-    return export_once(tmp_path_factory, f"tiny-{precision}", tiny_model, num_layers=2, precision=precision)
+    return exported(f"tiny-{precision}", tiny_model, num_layers=2, precision=precision)
 
 
 def test_the_manifest_says_the_precision_and_what_it_costs(lowered, precision):
@@ -65,8 +65,8 @@ def test_all_layers(tiny_model, tmp_path, precision):
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp16", 3e-4), ("int8", 0.015)], indirect=["precision"])
-def test_pretrained_weights(minilm, minilm_bundle, tmp_path, precision, tolerance):
-    bundle = export_model(str(minilm), num_layers=4, output=tmp_path / "bundle", precision=precision)
+def test_pretrained_weights(minilm, minilm_bundle, precision, tolerance):
+    bundle = exported(f"minilm-{precision}", minilm, num_layers=4, precision=precision)
     sizes = [(folder / "model.onnx").stat().st_size for folder in (bundle, minilm_bundle)]
     assert sizes[0] < 0.75 * sizes[1]
     assert open_bundle(bundle).manifest.golden_difference <= tolerance
@@ -145,6 +145,7 @@ def test_no_pair_of_integer_products_passes_16_bits(lowered):
     assert 2 * 255 * WEIGHT_LIMIT < 2**15
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["modernbert", "xlnet"])
 def test_far_positions_are_exact_in_fp16(name, tmp_path):
     save_tiny_model(*SETTINGS[name], tmp_path / name)

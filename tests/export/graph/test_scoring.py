@@ -9,8 +9,8 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, R
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
+from tests.support.parity import PlainSession
 from tests.support.scores import CANDIDATES, REFERENCES
-from tests.support.scoring_graph import PlainSession
 
 CLS, SEP, VOCAB_SIZE = 2, 3, 30
 CANDIDATE, REFERENCE = [CLS, 5, 7, 8, SEP], [CLS, 5, 9, SEP]
@@ -173,7 +173,7 @@ def test_nan_in_the_weights_scores_0(scoring_bundle, tmp_path):
 
 def test_a_loop_over_texts_stands_the_same(tmp_path):
     """ConvBERT's padding would change the vectors of the tokens beside it."""
-    from tests.support.parity_models import save_model_and_tokenizer
+    from tests.support.tiny_models import save_model_and_tokenizer
 
     model = save_model_and_tokenizer("convbert", tmp_path / "convbert")
     bundle = export_model(str(model), all_layers=True, scoring_graph=True, output=tmp_path / "bundle")

@@ -25,7 +25,14 @@ IDS = np.array([[11, 12, 13, 14, 15], [21, 22, 23, 0, 0]])
 MASK = (IDS > 0).astype(np.int64)
 
 
-@pytest.mark.parametrize("name", ["albert", "bert", "deberta-v3", "longformer", "t5", "xlnet"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "albert",
+        "bert",
+        *(pytest.param(name, marks=pytest.mark.full) for name in ("deberta-v3", "longformer", "t5", "xlnet")),
+    ],
+)
 def test_streamed_weights_give_the_same_vectors(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_tiny_model(*SETTINGS[name], tmp_path / name)
     usual, streamed = (tmp_path / kind for kind in ("usual", "streamed"))

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from transformers import AutoConfig, AutoModel
 
 from bertscore_onnx.bundle import catalogue
-from tests.support.tiny_models import FIRST_ORDINARY_ID, LAYERS, POSITIONS, SETTINGS, VOCABULARY, save_tiny_model
+from tests.support.tiny_models import (
+    EVERY_CUT,
+    FIRST_ORDINARY_ID,
+    LAYERS,
+    POSITIONS,
+    SETTINGS,
+    VOCABULARY,
+    each_family,
+    save_tiny_model,
+)
 
 TOLERANCE = 1e-5
 UNBOUNDED_LENGTH = 2 * POSITIONS + 3
@@ -30,16 +39,13 @@ NEEDS_LAYERS = {"deberta-v2", "deberta-v3"}
 """What fails with no layer at all, in bert-score as well."""
 
 CUTS = [
-    (name, num_layers)
+    pytest.param(name, num_layers, marks=() if name in EVERY_CUT and num_layers < LAYERS - 1 else pytest.mark.full)
     for name in SETTINGS
     for num_layers in (0, 1, LAYERS - 1)
     if num_layers or name not in NEEDS_LAYERS
 ]
-BOUNDED = [
-    name
-    for name, (model_type, _) in SETTINGS.items()
-    if model_type not in {"mt5", "t5", "xlnet", "prophetnet", "xlm-prophetnet", "deberta", "deberta-v2", "modernbert"}
-]
+UNBOUNDED = {"mt5", "t5", "xlnet", "prophetnet", "xlm-prophetnet", "deberta", "deberta-v2", "modernbert"}
+BOUNDED = [name for name, (model_type, _) in SETTINGS.items() if model_type not in UNBOUNDED]
 
 Models = Callable[[str], Path]
 
@@ -70,7 +76,7 @@ def test_graph_gives_the_vectors_of_bert_score(name: str, num_layers: int, model
         np.testing.assert_allclose(run(graph, ids, mask)[real], expected[real], rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", each_family(BOUNDED))
 def test_a_text_longer_than_the_longest_fails(name: str, models: Models) -> None:
     longest = family_and_length(models(name))[1]
     ids, mask = token_ids([longest + 1], 0)
@@ -78,7 +84,7 @@ def test_a_text_longer_than_the_longest_fails(name: str, models: Models) -> None
         bert_encode(reference_model(models(name), 1), ids, mask)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", each_family(SETTINGS))
 def test_tiny_models_show_layers_and_positions(name: str, models: Models) -> None:
     ids, mask = token_ids([9], 0)
     shallow, deep = (bert_encode(reference_model(models(name), layers), ids, mask) for layers in (1, LAYERS - 1))

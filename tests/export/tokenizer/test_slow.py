@@ -3,7 +3,7 @@ from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.check import EXAMPLES, compare_with_slow
 from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
 
-from tests.support.parity_models import save_model_and_tokenizer
+from tests.support.bundles import saved
 
 
 @pytest.fixture
@@ -11,7 +11,7 @@ def compare(tmp_path):
     """Return a function that writes the fast tokenizer of a tiny model and compares it with the slow one."""
 
     def compare(name):
-        source = Source(str(save_model_and_tokenizer(name, tmp_path / name)))
+        source = Source(str(saved(name)))
         (tmp_path / "bundle").mkdir()
         facts = write_tokenizer(load_tokenizer(source, "fast"), 48, tmp_path / "bundle")
         return compare_with_slow(source, facts, tmp_path / "bundle")

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import WORDS
+from tests.support.scores import WORDS
 
 WORD = WORDS.split()
 

@@ -51,7 +51,13 @@ def kill_in_the_middle(process, folder, num_parts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [(), ("--idf", "--errors", "null")], ids=["plain", "idf"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param((), id="plain"),
+        pytest.param(("--idf", "--errors", "null"), id="idf", marks=pytest.mark.full),
+    ],
+)
 def test_a_job_that_is_killed_again_and_again_ends_as_one_that_is_not(
     start_job, write_pairs, contents, tmp_path, options
 ):

@@ -244,6 +244,7 @@ def test_files_without_rows_give_empty_parts_with_the_columns(score, write_pairs
         assert pq.read_schema(part).names == [*names, *added]
 
 
+@pytest.mark.full
 def test_a_thousand_files_are_scored(scored, write_pairs, tmp_path):
     for number in range(1000):
         write_pairs(f"in/{number:04}.parquet", 1, id=[number])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.support.browser import chromium, prefer
 from tests.support.comparisons import random_comparison
+from tests.support.programs import chromium, prefer
 
 from .conftest import CASES
 

@@ -1,1 +1,0 @@
-"""Studies behind a default: scripts, each run by itself."""

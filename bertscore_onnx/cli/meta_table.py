@@ -1,0 +1,205 @@
+"""Systems from a table of judgements: a row for each output of a system, or for each system."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.cli.judgements import Table
+from bertscore_onnx.cli.meta_options import MetaOptions
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.metrics import MetricScores
+
+CANDIDATE_COLUMNS = ("candidate",)
+REFERENCE_COLUMNS = ("reference", "references")
+LANGUAGE_PAIR_COLUMNS = ("lang_pair",)
+SYSTEM_COLUMNS = ("system",)
+SEGMENT_COLUMNS = ("segment", "segment_id")
+HUMAN_COLUMNS = ("human", "human_score")
+
+
+def texts_of_rows(options: MetaOptions, table: Table, columns: Sequence[str] = CANDIDATE_COLUMNS) -> list[str]:
+    """Return the candidate of each row."""
+    return table.texts(table.find(options.candidate_column or columns, "--candidate-column"))
+
+
+def references_of_rows(
+    options: MetaOptions, table: Table, columns: Sequence[str] = REFERENCE_COLUMNS
+) -> list[list[str]]:
+    """Return the references of each row, one or more."""
+    wanted = options.reference_column or (columns,)
+    lists = [table.lists(table.find(names, "--reference-column")) for names in wanted]
+    return [[text for texts in row for text in texts] for row in zip(*lists, strict=True)]
+
+
+def systems_of_table(table: Table, options: MetaOptions, *, several_judgements: bool = False) -> list[JudgedSystems]:
+    """Return the systems of each language pair, with the scores of the named columns.
+
+    Without a column of language pairs, all rows have the single --language-pair; without one of segments, each row is
+    a whole system; a column of systems that is empty throughout stands for one system without a name. With
+    `several_judgements` an output may have several rows, whose judgements are averaged.
+    """
+    rows = _Rows.read(table, options)
+    for name in options.language_pair or ():
+        if name not in rows.language_pairs:
+            available = ", ".join(dict.fromkeys(rows.language_pairs))
+            raise InputError(f"{table.title} has no rows of the language pair {name!r}; it has {available}.")
+    pairs = np.array(rows.language_pairs, dtype=object)
+    return [
+        _language_pair(table, rows, name, np.flatnonzero(pairs == name), several_judgements)
+        for name in dict.fromkeys(options.language_pair or rows.language_pairs)
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The columns of the table that are needed."""
+
+    language_pairs: list[str]
+    systems: list[str]
+    segments: list[str] | None
+    human: Floats
+    scores: dict[str, Floats]
+    candidates: list[str] | None
+    references: list[list[str]]
+
+    @classmethod
+    def read(cls, table: Table, options: MetaOptions) -> "_Rows":
+        segment = None
+        if options.segment_column or {*SEGMENT_COLUMNS} & {*table.names}:
+            segment = table.find(options.segment_column or SEGMENT_COLUMNS, "--segment-column")
+        human_column = table.find(options.human_column or HUMAN_COLUMNS, "--human-column")
+        human = table.numbers(human_column)
+        scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
+        for name, values in scores.items():
+            for row in np.flatnonzero(np.isnan(values) & ~np.isnan(human)):
+                raise InputError(
+                    f"{table.place(int(row))}: the column {name!r} holds no score, but {human_column!r} a judgement. "
+                    "Add the score, or leave out the judgement."
+                )
+        if options.metrics and segment is None:
+            raise InputError(
+                f"{table.title} has no column of segments, so that each row is a whole system, which has no text to "
+                "score. Name the column with --segment-column."
+            )
+        system = table.find(options.system_column or SYSTEM_COLUMNS, "--system-column")
+        return cls(
+            _language_pairs(table, options),
+            [""] * len(table) if table.is_blank(system) else table.keys(system),
+            None if segment is None else table.keys(segment),
+            human,
+            scores,
+            texts_of_rows(options, table) if options.metrics else None,
+            references_of_rows(options, table) if options.metrics else [],
+        )
+
+    def output(self, row: int) -> list[object]:
+        """Return the text and the scores of a row, which belong to an output and not to its judgement."""
+        texts = [] if self.candidates is None else [self.candidates[row], self.references[row]]
+        scores = [None if np.isnan(values[row]) else float(values[row]) for values in self.scores.values()]
+        return [*texts, *scores]
+
+
+def _language_pairs(table: Table, options: MetaOptions) -> list[str]:
+    column, named = options.language_pair_column, options.language_pair or ()
+    if not column and len(named) == 1 and not {*LANGUAGE_PAIR_COLUMNS} & {*table.names}:
+        return [*named] * len(table)
+    advice = "" if column else ", or name the one language pair with --language-pair"
+    return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--language-pair-column", advice))
+
+
+def _language_pair(
+    table: Table, rows: _Rows, name: str, chosen: NDArray[np.int64], several_judgements: bool
+) -> JudgedSystems:
+    systems = sorted({rows.systems[row] for row in chosen})
+    segments = _in_order(rows.segments[row] for row in chosen) if rows.segments else [""]
+    cells = _cells(table, rows, chosen, systems, segments, several_judgements)
+    shape = (len(systems), len(segments))
+
+    def arranged(values: Floats) -> Floats:
+        matrix = np.full(shape, np.nan)
+        matrix[tuple(cells.T)] = values[chosen]
+        return matrix  # (systems, segments)
+
+    human = _mean_judgements(rows.human[chosen], cells, shape)
+    scores = {metric: arranged(values) for metric, values in rows.scores.items()}
+    has_segments = rows.segments is not None
+    candidates, references = _texts(rows, chosen, cells, shape)
+    return JudgedSystems(
+        name,
+        tuple(systems),
+        mean_by_system(human),
+        human if has_segments else None,
+        {
+            metric: MetricScores(mean_by_system(values), values if has_segments else None)
+            for metric, values in scores.items()
+        },
+        segments=tuple(segments) if has_segments else (),
+        candidates=candidates,
+        references=references,
+    )
+
+
+def _in_order(segments: Iterable[str]) -> list[str]:
+    """Return each segment once: sorted if all are whole numbers, otherwise as they come."""
+    names = [*dict.fromkeys(segments)]
+    return sorted(names, key=int) if all(re.fullmatch("[0-9]{1,18}", name) for name in names) else names
+
+
+def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, int]) -> Floats:
+    """Return the mean judgement of each output, (systems, segments), NaN without any."""
+    is_judged = ~np.isnan(human)
+    sums, counts = np.zeros(shape), np.zeros(shape)
+    np.add.at(sums, tuple(cells[is_judged].T), human[is_judged])
+    np.add.at(counts, tuple(cells[is_judged].T), 1)
+    means: Floats = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
+    return means
+
+
+def _cells(
+    table: Table,
+    rows: _Rows,
+    chosen: NDArray[np.int64],
+    systems: Sequence[str],
+    segments: Sequence[str],
+    several_judgements: bool,
+) -> NDArray[np.int64]:
+    """Return the system and the segment of each row, (rows, 2)."""
+    system_at = {name: at for at, name in enumerate(systems)}
+    segment_at = {name: at for at, name in enumerate(segments)}
+    cells = [(system_at[rows.systems[row]], segment_at[rows.segments[row] if rows.segments else ""]) for row in chosen]
+    first: dict[tuple[int, int], int] = {}
+    for row, cell in zip(chosen.tolist(), cells, strict=True):
+        earlier = first.setdefault(cell, row)
+        if earlier == row:
+            continue
+        if not several_judgements:
+            where = f"segment {rows.segments[row]!r}" if rows.segments else "it, without a column of segments"
+            raise InputError(
+                f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for {where}; the first "
+                f"is {table.place(earlier)}. Expected one row for each, with the mean of several judgements."
+            )
+        if rows.output(row) != rows.output(earlier):
+            raise InputError(
+                f"{table.place(row)}: this judges the same output as {table.place(earlier)}, but has another text or "
+                "score. Give both rows the same."
+            )
+    return np.array(cells, dtype=np.int64)
+
+
+def _texts(
+    rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64], shape: tuple[int, int]
+) -> tuple[tuple[tuple[str | None, ...], ...] | None, tuple[tuple[tuple[str, ...], ...], ...]]:
+    """Return the outputs, None without texts, and the references of each, by system and segment."""
+    if rows.candidates is None:
+        return None, ()
+    candidates: list[list[str | None]] = [[None] * shape[1] for _ in range(shape[0])]
+    references: list[list[tuple[str, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
+    for row, (system, segment) in zip(chosen.tolist(), cells.tolist(), strict=True):
+        candidates[system][segment] = rows.candidates[row]
+        references[system][segment] = tuple(rows.references[row])
+    return tuple(map(tuple, candidates)), tuple(map(tuple, references))

@@ -1,0 +1,125 @@
+"""The JSON bodies of answers; the OpenAPI document shows their descriptions."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from bertscore_onnx.scores import Scores
+
+_Signature = Annotated[
+    str,
+    Meta(
+        description="How the scores were made: all that can change a digit.",
+        examples=["bertscore-onnx|model:all-MiniLM-L6-v2|layer:4|idf:no|rescale:no|tokenizer:slow|…"],
+    ),
+]
+_UsedModel = Annotated[str, Meta(description="The model's name.", examples=["all-MiniLM-L6-v2"])]
+
+
+class ScoreValue(msgspec.Struct, frozen=True):
+    """The score of one candidate."""
+
+    precision: Annotated[float, Meta(description="How well the candidate's tokens are matched in the reference.")]
+    recall: Annotated[float, Meta(description="How well the reference's tokens are matched in the candidate.")]
+    f1: Annotated[float, Meta(description="Their harmonic mean; with `rescale` each of the three is rescaled.")]
+    best_reference: Annotated[
+        int, Meta(description="The position from 0 of the reference with the best F1; the first of equals.")
+    ]
+
+
+def score_values(scores: Scores) -> list[ScoreValue]:
+    """Return the answer for each candidate."""
+    columns = [column.tolist() for column in (*scores, scores.best_reference)]
+    return [ScoreValue(*row) for row in zip(*columns, strict=True)]
+
+
+class ScoreAnswer(msgspec.Struct, frozen=True):
+    """The scores of all pairs."""
+
+    signature: _Signature
+    model: _UsedModel
+    scores: Annotated[list[ScoreValue], Meta(description="One for each pair, in their order.")]
+
+
+class StreamEnd(msgspec.Struct, frozen=True):
+    """The last line of a stream that was scored to its end."""
+
+    done: Annotated[bool, Meta(description="Always true; a stream that does not end with it is not complete.")]
+    pairs: Annotated[int, Meta(description="How many lines were scored.")]
+    errors: Annotated[int, Meta(description="How many lines were answered with an error.")]
+    model: _UsedModel
+    signature: _Signature
+
+
+class MatchAnswer(msgspec.Struct, frozen=True):
+    """The score of a pair, and the similarity of every token with every other of the best reference."""
+
+    signature: _Signature
+    model: _UsedModel
+    score: Annotated[ScoreValue, Meta(description="The score of the pair.")]
+    candidate: Annotated[
+        list[str],
+        Meta(
+            description="The candidate's tokens as text, special tokens included. A token that is a part of a "
+            "character shows it, and which part it is.",
+            examples=[["[CLS]", "the", "cat", "東(1/2)", "東(2/2)", "[SEP]"]],
+        ),
+    ]
+    reference: Annotated[list[str], Meta(description="The same of the reference with the best F1.")]
+    similarity: Annotated[
+        list[list[float]],
+        Meta(
+            description="Cosine similarities: a row for each token of the candidate, a column for one of the reference."
+        ),
+    ]
+    candidate_weights: Annotated[
+        list[float],
+        Meta(description="What each token of the candidate weighs in the precision; without idf 1, special tokens 0."),
+    ]
+    reference_weights: Annotated[list[float], Meta(description="The same for the reference, in the recall.")]
+    candidate_special: Annotated[
+        list[bool], Meta(description="Which tokens of the candidate are special, none of its text.")
+    ]
+    reference_special: Annotated[list[bool], Meta(description="The same for the reference.")]
+    candidate_matches: Annotated[
+        list[int],
+        Meta(description="The position of the best match of each of the candidate's tokens."),
+    ]
+    reference_matches: Annotated[
+        list[int],
+        Meta(description="The position of the best match of each of the reference's tokens."),
+    ]
+
+
+class ModelInfo(msgspec.Struct, frozen=True):
+    """One served model."""
+
+    id: Annotated[str, Meta(description="What requests call it.", examples=["all-MiniLM-L6-v2"])]
+    layer: Annotated[int, Meta(description="The layer that token embeddings are taken from.")]
+    precision: Annotated[str, Meta(description="The compute precision.", examples=["fp32"])]
+    provider: Annotated[str, Meta(description="What runs it.", examples=["CPUExecutionProvider"])]
+    signature: _Signature
+    max_length: Annotated[
+        int,
+        Meta(
+            description="The most tokens of a text; the signature says whether longer ones are truncated, or encoded "
+            "in windows of that length.",
+            examples=[512],
+        ),
+    ]
+    rescale: Annotated[list[str], Meta(description="The languages to rescale for.", examples=[["en"]])]
+    idf: Annotated[list[str], Meta(description="The names of the idf tables.", examples=[["news"]])]
+
+
+class ModelList(msgspec.Struct, frozen=True):
+    """All served models."""
+
+    models: Annotated[list[ModelInfo], Meta(description="In the order in which they were named at the start.")]
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How the server is."""
+
+    status: Annotated[str, Meta(description="`live`, `ready` or `not ready`.", examples=["ready"])]
+    reasons: Annotated[list[str], Meta(description="Why it is not ready; else none.")] = []

@@ -1,1 +1,0 @@
-"""Attacks on a server, each from a process of its own."""

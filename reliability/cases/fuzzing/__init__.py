@@ -1,1 +1,0 @@
-"""Strings of all kinds for a scorer, and requests of a grammar for a server."""

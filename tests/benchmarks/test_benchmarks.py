@@ -1,0 +1,138 @@
+"""The benchmarks on a tiny model: contestants in processes of their own, the sums over rounds, and reports."""
+
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.cases import p_of_ours, p_of_peer
+from benchmarks.contest.contest import Contest, Contestant
+from benchmarks.contest.engines import InOneProcess, ModelAlone, compare_systems, score_files, score_singly
+from benchmarks.contest.stages import OTHER, profile, stage_shares
+from benchmarks.flops import encode_flops
+from benchmarks.report import DOCUMENT, as_markdown, case_as_markdown
+from benchmarks.run import run_cases
+from benchmarks.settings import Settings
+from benchmarks.throughput import OURS, PEER, Comparison, Entry, compare_throughput, ours, ours_on_openvino, peer
+from bertscore_onnx import BERTScorer
+from harness.models import Model
+from harness.processes import ChildError
+from harness.results import BEGIN, END, Case, Curve, Goal, Skipped, Timing, figure, percentile, ratio, read_report
+from harness.texts import altered, synthetic_pairs
+
+CANDIDATES = ["the cat sat", "a dog ran", "a red house", "it was not a tree", "is it", "the mat"]
+REFERENCES = ["the cat sat on the mat", "dogs run", "the blue house", "it is a tree", "it is", "the mat"]
+PAIRS = {"candidates": CANDIDATES, "references": REFERENCES}
+
+
+def test_ours_and_bert_score_are_compared(tiny_model, tiny_bundle, tmp_path):
+    def fail() -> Contestant:
+        raise ChildError("Traceback:\nno such precision")
+
+    model = Model("tiny-bert", tiny_model, 2, tmp_path, {"fp32": tiny_bundle})
+    entries = [ours(model), peer(model), Entry("int8", "ours, int8", fail), ours_on_openvino(model, None)]
+    entries.append(Entry("bert-score-bf16", "bert-score in bf16", fail))
+    settings = Settings(rounds=2, left_out=["bert-score-bf16"])
+    comparisons = [Comparison(OURS, PEER, 1000.0), Comparison("int8", PEER)]
+    case = compare_throughput(Case("a", "tiny"), model, entries, (CANDIDATES, REFERENCES), settings, comparisons, 5)
+    mine, theirs = case.timings
+    assert (len(mine.seconds), len(theirs.seconds)) == (2, 2)
+    assert mine.score_difference <= 1e-5
+    assert 20 < mine.peak_memory_mb < theirs.peak_memory_mb
+    faster, outside = case.figures
+    assert not faster.met
+    assert 0 < outside.median < 100
+    assert case.encode_rate > 0
+    reasons = ["no such precision", "no --openvino-python was given", "left out by --skip"]
+    assert [skipped.reason for skipped in case.skipped] == reasons
+
+
+def test_a_contestant_that_fails_leaves_and_the_others_go_on(tiny_bundle):
+    contestants = {
+        "broken": Contestant("broken", OURS, "no/such/bundle", {"device": "cpu"}),
+        "nowhere": Contestant("nowhere", OURS, "any", python="no/such/python"),
+        OURS: Contestant("ours", OURS, str(tiny_bundle), {"device": "cpu"}),
+    }
+    results, failed = Contest(contestants, "singly", dict.fromkeys(contestants, PAIRS)).run(1)
+    assert [len(calls) for calls in results[OURS].rounds] == [6]
+    assert "BundleNotFoundError: There is no folder 'no/such/bundle'" in failed["broken"]
+    assert failed["nowhere"].startswith("no/such/python cannot be started")
+
+
+def test_the_model_alone_repeats_its_runs_and_does_nothing_else(tiny_bundle):
+    alone = ModelAlone(str(tiny_bundle))
+    with alone._scorer as scorer:
+        _, recorded = score_singly(alone, CANDIDATES, REFERENCES)
+        assert recorded == score_singly(scorer, CANDIDATES, REFERENCES)[1]
+        alone._scorer = None
+        assert score_singly(alone, CANDIDATES, REFERENCES)[1] == recorded
+
+
+def test_the_clocks_see_every_stage_and_threads_share_moments(tiny_bundle):
+    with BERTScorer(tiny_bundle) as scorer:
+        _, shares = profile(lambda: scorer.score(["the cat sat"], ["a cat sat on the mat"]))
+    assert all(share > 0 for share in shares.values()), shares
+    shares = stage_shares([(0, 8, "encode"), (0, 4, "encode"), (6, 9, "match")], 0.0, 10.0)
+    assert {stage: share for stage, share in shares.items() if share} == pytest.approx(
+        {"encode": 0.7, "match": 0.2, OTHER: 0.1}
+    )
+
+
+def test_both_sides_of_a_case_do_the_same_work(tiny_bundle, tmp_path):
+    candidates, references = synthetic_pairs(60)
+    draw = random.Random(1)  # noqa: S311 -- made-up texts
+    systems = [[altered(text, draw) for text in candidates] for _ in range(3)]
+    assert p_of_ours(systems, references) == p_of_peer(systems, references)
+    files = [str(tmp_path / f"{number}.parquet") for number in range(3)]
+    for number, file in enumerate(files):
+        rows = slice(2 * number, 2 * number + 2)
+        pq.write_table(
+            pa.table({"id": range(6)[rows], "candidate": CANDIDATES[rows], "reference": REFERENCES[rows]}), file
+        )
+    seconds, in_files = score_files(InOneProcess(str(tiny_bundle)), files, 1, str(tmp_path / "output"))
+    assert len(seconds) == 2
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        assert in_files == scorer.score(CANDIDATES, REFERENCES).F.tolist()
+        _, compared = compare_systems(scorer, [CANDIDATES, REFERENCES], REFERENCES, test=True)
+        _, scored = compare_systems(scorer, [CANDIDATES, REFERENCES], REFERENCES, test=False)
+    assert compared == pytest.approx(scored, abs=1e-6)
+
+
+def test_operations_are_counted_as_by_hand():
+    # a token: 2·(4·2² + 2·2·3) = 56 for the products, and 4·2 = 8 for the attention to each token of its text
+    assert encode_flops([1], layers=1, hidden=2, intermediate=3) == 64
+    assert encode_flops([10, 2], layers=3, hidden=2, intermediate=3) == 3 * (560 + 800 + 112 + 32)
+
+
+def test_figures_are_medians_of_ratios_within_rounds_and_percentiles_are_values():
+    faster = ratio("faster", [1.0, 2.0, 4.0], [2.0, 6.0, 20.0], Goal(3.0))
+    assert (faster.median, faster.low, faster.high, faster.met) == (3.0, 2.0, 5.0, True)
+    goals = (Goal(3.1), Goal(3, at_most=True), Goal(2.9, at_most=True), None)
+    assert [figure("any", "", [3.0], goal).met for goal in goals] == [False, True, False, None]
+    assert [percentile(range(1, 11), percent) for percent in (0, 50, 90, 91, 99)] == [1, 5, 9, 10, 10]
+
+
+def measured_case(settings):
+    """Measure nothing."""
+    timings = [Timing("ours", [1.0, 2.0], 10.0, 100.0, 1e-6), Timing("bert-score", [2.0])]
+    skipped, curves = [Skipped("other", "missing")], [Curve("pairs", [(1.0, 2.0)])]
+    return Case("z", "nothing", timings=timings, skipped=skipped, encode_rate=3e9, curves=curves)
+
+
+def test_a_run_writes_and_shows_what_was_measured(tmp_path, capsys):
+    rates = iter([8e9, 6e9, 12e9])
+    run_cases([measured_case, measured_case], Settings(output=tmp_path), "name", lambda: next(rates), share_goal=35)
+    report = read_report(tmp_path / "name.json")
+    shares = [case.figures[-1] for case in report.cases]
+    assert [(share.median, share.met) for share in shares] == [(37.5, True), (25.0, False)]  # of the better rate
+    assert {"processor", "cores usable", "features", "onnxruntime"} <= report.machine.keys()
+    assert (tmp_path / "name.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / "name.md").read_text(encoding="utf-8")
+    assert text == as_markdown(report)
+    assert case_as_markdown(report.cases[0]) in text
+    assert case_as_markdown(report.cases[0]) in capsys.readouterr().out
+    row = [cell.strip() for cell in next(line for line in text.split("\n") if line.startswith("| ours")).split("|")]
+    assert row[1:-1] == ["ours", "1.50 s", "1.00 s to 2.00 s", "10", "100 MB", "1.0e-06"]
+    document = DOCUMENT.read_text(encoding="utf-8")
+    assert (document.count(BEGIN), document.count(END)) == (1, 1)

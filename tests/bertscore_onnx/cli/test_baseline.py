@@ -1,0 +1,153 @@
+"""`bertscore-onnx baseline`."""
+
+import gzip
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.evaluation.baselines import compute_baseline
+from tests.support.scores import WORDS
+
+RNG = np.random.default_rng(2)
+TEXTS = [" ".join(RNG.choice(WORDS.split(), size=6)) for _ in range(80)]
+CORPUS = "\n".join([*TEXTS[:40], "", *TEXTS[40:], "the " * 40]) + "\n"
+
+
+@pytest.fixture
+def corpus(write):
+    return write("corpus.txt", CORPUS)
+
+
+@pytest.fixture
+def bundle(tiny_bundle, tmp_path):
+    return shutil.copytree(tiny_bundle, tmp_path / "bundle")
+
+
+@pytest.fixture
+def measure(run, bundle, corpus):
+    """Run the command, with the bundle and the corpus above where none is given."""
+
+    def measure(*options, corpus=corpus, model=bundle):
+        return run("baseline", "--model", model, "--corpus", corpus, *options)
+
+    return measure
+
+
+@pytest.fixture
+def expected(bundle):
+    with BERTScorer(bundle, device="cpu") as scorer:
+        return compute_baseline(scorer, TEXTS)
+
+
+def test_standard_output_is_the_baseline_file_and_standard_error_says_how_certain_it_is(measure, expected):
+    result = measure()
+    assert result.stdout == expected.to_csv()
+    error = expected.largest_standard_error
+    assert result.stderr == (
+        f"40 pairs; the largest standard error of a mean is {error:.1e}; more pairs would bring it below 0.0001.\n"
+    )
+    assert measure("-q").stderr == ""
+
+
+def test_it_goes_to_a_file_that_scoring_rescales_with(measure, run, bundle, write, tmp_path, expected):
+    file = tmp_path / "baseline.csv"
+    assert measure("-o", file).stdout == ""
+    assert file.read_text() == expected.to_csv()
+    files = "-c", write("c.txt", "the cat\n"), "-r", write("r.txt", "a cat\n")
+    rescaling = "--rescale-with-baseline", "--baseline-path", file
+    raw, rescaled = (
+        json.loads(run("score", "-m", bundle, *files, *some, "--json").stdout)["f1"] for some in ((), rescaling)
+    )
+    mean = expected.layers[0].mean.f1
+    assert rescaled == pytest.approx((raw - mean) / (1 - mean), abs=1e-5)
+
+
+def test_json_is_the_librarys(measure, expected):
+    assert json.loads(measure("--json").stdout) == json.loads(expected.to_json())
+
+
+def test_every_layer_of_a_bundle_of_all_is_measured(measure, all_layers_bundle):
+    lines = measure(model=all_layers_bundle).stdout.splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["LAYER", "0", "1", "2", "3"]
+
+
+def test_pairs_seed_and_words_are_options(measure, bundle):
+    content = json.loads(measure("--pairs", "10", "--seed", "3", "--max-words", "50", "--json").stdout)
+    with BERTScorer(bundle, device="cpu") as scorer:
+        expected = compute_baseline(scorer, CORPUS.splitlines(), num_pairs=10, seed=3, max_words=50)
+    assert content == json.loads(expected.to_json())
+
+
+def test_the_corpus_may_be_packed(measure, write, expected):
+    packed = write("corpus.txt.gz", gzip.compress(CORPUS.encode()))
+    assert measure(corpus=packed).stdout == expected.to_csv()
+
+
+def test_into_the_bundle_it_rescales_and_tells_where_scores_stand(measure, run, bundle, write, expected):
+    before = read_manifest(bundle).digest
+    result = measure("--into-bundle", "en")
+    after = read_manifest(bundle)
+    assert result.stdout == expected.to_csv()
+    assert after.digest != before
+    assert f"now has the baseline of en; its digest is {after.digest[:12]}" in result.stderr
+    files = "-c", write("c.txt", "the cat\n"), "-r", write("r.txt", "a cat\n")
+    content = json.loads(run("score", "-m", bundle, *files, "--json").stdout)
+    assert 0 <= content["f1_percentile"] <= 100
+    options = "--rescale-with-baseline", "--lang", "en"
+    rescaled = json.loads(run("score", "-m", bundle, *files, "--json", *options).stdout)
+    assert "|rescale:en|" in rescaled["signature"]
+    assert rescaled["f1_percentile"] == pytest.approx(content["f1_percentile"], abs=0.01)
+    assert "replacing the previous one" in measure("--into-bundle", "en").stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty; expected texts"),
+        ("a\nb\nc\n", "3 of the texts are short enough and not blank; expected 4 or more"),
+        ("\n\n\n\n", "0 of the texts are short enough and not blank"),
+        ("the cat\n" * 10, "All pairs score 1"),
+        (b"a\nb\xff\nc\nd\n", "is not UTF-8: line 2"),
+    ],
+)
+def test_a_corpus_that_cannot_be_used_says_why_and_changes_nothing(measure, bundle, write, tmp_path, content, message):
+    before = (bundle / "bertscore.json").read_bytes()
+    result = measure("--into-bundle", "en", "-o", tmp_path / "out.csv", corpus=write("bad.txt", content))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr
+    assert not (tmp_path / "out.csv").exists()
+    assert (bundle / "bertscore.json").read_bytes() == before
+
+
+def test_more_pairs_than_the_corpus_has_are_refused(measure):
+    result = measure("--pairs", "100")
+    assert result.exit_code == 1
+    assert "100 pairs were asked for, and 80 texts make 40 at most" in result.stderr
+
+
+def test_a_language_that_is_none_is_told_before_the_work(measure):
+    result = measure("--into-bundle", "english")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "expected a language code" in result.stderr
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_work(measure, tmp_path, corpus):
+    assert "Cannot write" in measure("-o", tmp_path / "none" / "out.csv").stderr
+    assert "is one of the files to read" in measure("-o", corpus).stderr
+    assert corpus.read_text() == CORPUS
+
+
+def test_a_file_of_the_bundle_is_not_written_over(measure, bundle):
+    before = (bundle / "bertscore.json").read_bytes()
+    assert "is in the folder of a bundle" in measure("-o", bundle / "bertscore.json").stderr
+    assert (bundle / "bertscore.json").read_bytes() == before
+
+
+def test_a_corpus_that_is_not_there_is_told(measure, tmp_path):
+    result = measure(corpus=tmp_path / "none.txt")
+    assert result.exit_code == 1
+    assert "none.txt" in result.stderr

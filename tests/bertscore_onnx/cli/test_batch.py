@@ -1,0 +1,101 @@
+"""`bertscore-onnx batch`: what it prints, and what it takes."""
+
+import json
+
+import pytest
+
+from bertscore_onnx.scoring.tokenization import count_documents
+
+TABLE = "id,candidate,reference\n1,the cat sat,a cat sat\n2,a house,the red house\n3,it,a\n"
+
+
+@pytest.fixture
+def batch(run, write, tmp_path, tiny_bundle):
+    """Score a table into a folder."""
+    path = write("pairs.csv", TABLE)
+
+    def batch(*options, inputs=(path,), model=tiny_bundle):
+        return run("batch", "-m", model, "--device", "cpu", "-i", *inputs, "-o", tmp_path / "scores", *options)
+
+    return batch
+
+
+def test_it_prints_rows_failures_and_means_with_the_signature(batch, scorer, tmp_path):
+    result = batch()
+    f1 = scorer.score(["the cat sat", "a house", "it"], ["a cat sat", "the red house", "a"]).F.mean()
+    first, second = result.stdout.splitlines()
+    assert first == f"{tmp_path / 'scores'}: 3 rows in 1 part; 0 without scores"
+    assert second.startswith(f"{scorer.hash} P: 0.")
+    assert second.endswith(f" F1: {f1:.6f}")
+
+
+def test_started_again_it_tells_what_was_complete(batch):
+    batch()
+    assert (
+        batch().stdout.splitlines()[0].endswith("3 rows in 1 part, of which 1 were complete before; 0 without scores")
+    )
+
+
+def test_as_json_the_summary_is_one_object(batch, scorer, tmp_path):
+    summary = json.loads(batch("--json").stdout)
+    assert summary["signature"] == scorer.hash
+    assert (summary["rows"], summary["failures"], summary["parts"], summary["parts_before"]) == (3, 0, 1, 0)
+    assert summary["output"] == str(tmp_path / "scores")
+    assert set(summary) > {"precision", "recall", "f1"}
+
+
+def test_several_inputs_and_columns_follow_one_option(batch, write, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    batch("--columns", "id", "reference", inputs=[write("a.csv", TABLE), write("b.csv", TABLE)])
+    parts = sorted((tmp_path / "scores").glob("part-*"))
+    assert [pq.read_schema(part).names[:3] for part in parts] == [["id", "reference", "precision"]] * 2
+
+
+def test_idf_counts_of_a_file_are_those_of_the_inputs(batch, write, tmp_path, tiny_bundle):
+    count_documents(["a cat sat", "the red house", "a"], tiny_bundle).save(tmp_path / "counts.json")
+    by_file = json.loads(batch("--idf-counts", tmp_path / "counts.json", "--json").stdout)
+    for part in (tmp_path / "scores").iterdir():
+        part.unlink()
+    counted = json.loads(batch("--idf", "--json").stdout)
+    assert counted == by_file
+
+
+def test_an_error_is_one_line_in_the_words_of_the_command(batch):
+    result = batch("--candidate-column", "mt")
+    assert result.exit_code == 1
+    assert "there is no column 'mt', only 'id', 'candidate', 'reference'" in result.stderr
+    assert "Name one with `--candidate-column`" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--errors", "skip"], "'skip'"),
+        (["--part-rows", "0"], "--part-rows"),
+    ],
+)
+def test_options_that_do_not_fit_are_wrong_usage(batch, options, told):
+    result = batch(*options)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "options"),
+    [
+        ("pyarrow", "parquet,cpu", []),
+        ("ray", "ray,cpu", ["--engine", "ray"]),
+        ("pyspark", "spark,cpu", ["--engine", "spark"]),
+    ],
+)
+def test_a_missing_package_is_told_with_what_to_install(
+    run_process, write, tmp_path, tiny_bundle, package, extra, options
+):
+    path = write("pairs.csv", TABLE)
+    arguments = ["batch", "-m", tiny_bundle, "-i", path, "-o", tmp_path / "scores", *options]
+    result = run_process(*arguments, blocked=(package,))
+    assert result.returncode == 1
+    assert f"needs {package}, which is not installed" in result.stderr.decode()
+    assert f"pip install 'bertscore-onnx[{extra}]'" in result.stderr.decode()
+    assert not (tmp_path / "scores").exists()

@@ -1,0 +1,152 @@
+"""`bertscore-onnx count-documents`, and `--idf-counts` of the commands that take its file."""
+
+import gzip
+import json
+
+import pytest
+
+from bertscore_onnx import DocumentCounts, count_documents
+
+REFERENCES = ["the cat sat", "a dog ran", "the red house", "it is on", "the cat sat"]
+CANDIDATES = ["a cat sat", "the dog ran", "a red house", "it is", "the cat"]
+
+
+@pytest.fixture
+def files(write):
+    """Options for a file of candidates and one of references."""
+    return ["-c", write("c.txt", "\n".join(CANDIDATES) + "\n"), "-r", write("r.txt", "\n".join(REFERENCES) + "\n")]
+
+
+@pytest.fixture
+def count(run, tiny_bundle, tmp_path):
+    """Count documents with further arguments; return the counts and the result of the command."""
+
+    def count(*arguments, **options):
+        file = tmp_path / "counts.json"
+        result = run("count-documents", "-m", tiny_bundle, "-o", file, *arguments, **options)
+        return DocumentCounts.load(file) if file.exists() else None, result
+
+    return count
+
+
+@pytest.fixture
+def counts_file(tiny_bundle, tmp_path):
+    count_documents(REFERENCES, tiny_bundle).save(tmp_path / "saved.json")
+    return tmp_path / "saved.json"
+
+
+def test_every_line_is_a_document(count, files, tiny_bundle):
+    counts, result = count(*files[2:])
+    assert counts == count_documents(REFERENCES, tiny_bundle)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.endswith(f"counts.json: {len(counts.tokens)} different tokens in 5 references\n")
+
+
+def test_counts_of_several_files_of_any_format_add_up(count, write, tiny_bundle):
+    names = [
+        write("a.txt", "the cat sat\na dog ran\n"),
+        write("b.jsonl.gz", gzip.compress(json.dumps({"references": ["the red house", "it is on"]}).encode())),
+        write("c.csv", "candidate,reference\nit is,the cat sat\n"),
+    ]
+    counts, _ = count("-r", *names, "-q")
+    assert counts == count_documents(REFERENCES, tiny_bundle)
+
+
+def test_columns_are_chosen_as_for_score(count, write, tiny_bundle):
+    table = write("refs.txt", "1,the cat sat,a dog ran\n2,the red house,it is\n")
+    arguments = ["--input-format", "csv", "--no-header", "--reference-column", "2", "3"]
+    counts, result = count("-r", table, *arguments, "-q")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert counts == count_documents(["the cat sat", "a dog ran", "the red house", "it is"], tiny_bundle)
+
+
+def test_standard_input_is_one_of_the_files(count, write, tiny_bundle):
+    counts, _ = count("-r", write("a.txt", "\n".join(REFERENCES[1:]) + "\n"), "-", stdin=REFERENCES[0] + "\n")
+    assert counts == count_documents(REFERENCES, tiny_bundle)
+
+
+def test_what_cannot_be_read_leaves_the_file_as_it_was(run, files, tiny_bundle, tmp_path):
+    (tmp_path / "other.txt").write_bytes(b"a\n\xff\n")
+    (tmp_path / "counts.json").write_text("kept")
+    result = run(
+        "count-documents", "-m", tiny_bundle, *files[2:], tmp_path / "other.txt", "-o", tmp_path / "counts.json"
+    )
+    assert (result.exit_code, (tmp_path / "counts.json").read_text()) == (1, "kept")
+    assert "other.txt is not UTF-8: line 2" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "told"),
+    [
+        (["-r", "none.txt"], 1, "Cannot read 'none.txt'"),
+        (["-r", "-", "-"], 2, "can be only one of the files"),
+        (["-r", "a.txt", "--reference-column", "ref"], 2, "--reference-column: it has no effect"),
+        (["-r", "a.txt", "--no-quotes"], 2, "--no-quotes: it has no effect"),
+        (["-r", "-", "--max-length", "99"], 1, "--max-length is 99; tiny-bert takes"),
+    ],
+)
+def test_wrong_usage_is_told(count, arguments, exit_code, told):
+    counts, result = count(*arguments)
+    assert (counts, result.exit_code, result.stdout) == (None, exit_code, "")
+    assert told in " ".join(result.stderr.split())
+
+
+def test_neither_the_model_nor_onnx_runtime_is_needed(run_process, tiny_bundle, files, tmp_path):
+    arguments = ["-m", tiny_bundle, *files[2:], "-o", tmp_path / "counts.json"]
+    done = run_process("count-documents", *arguments, blocked=("onnxruntime", "pyarrow"))
+    assert (done.returncode, DocumentCounts.load(tmp_path / "counts.json").num_documents) == (0, 5)
+
+
+def test_scores_by_counts_are_those_by_idf(run, files, tiny_bundle, counts_file):
+    by_idf = run("score", "-m", tiny_bundle, *files, "--idf", "-s", "-q")
+    by_counts = run("score", "-m", tiny_bundle, *files, "--idf-counts", counts_file, "-s", "-q")
+    assert by_counts.exit_code == 0
+    assert by_counts.stdout == by_idf.stdout
+    assert by_counts.stdout != run("score", "-m", tiny_bundle, *files, "-s", "-q").stdout
+
+
+def test_pipes_are_scored_by_counts_as_they_come(run, tiny_bundle, counts_file, files):
+    result = run("score", "-m", tiny_bundle, "-c", "-", *files[2:], "--idf-counts", counts_file, stdin="a\n" * 5)
+    assert result.exit_code == 0
+    assert "|idf:references|" not in result.stdout
+
+
+def test_systems_are_compared_by_counts(run, files, tiny_bundle, counts_file):
+    arguments = ["-m", tiny_bundle, *files[:2], files[3], *files[2:], "--tsv"]
+    by_idf, by_counts, uniform = (
+        run("compare", *arguments, *idf).stdout.splitlines()[1].split("\t")[1:4]
+        for idf in (["--idf"], ["--idf-counts", counts_file], [])
+    )
+    assert by_counts == by_idf
+    assert by_counts != uniform
+
+
+def test_a_match_is_shown_by_counts(run, tiny_bundle, counts_file, files):
+    pair = ["show", "-m", tiny_bundle, "-c", "the cat sat", "-r", "a cat sat"]
+    assert run(*pair, "--idf-counts", counts_file).stdout == run(*pair, "--idf-sents", files[3]).stdout
+
+
+def test_a_match_has_idf_weights_of_one_file(run, files, tiny_bundle, counts_file):
+    result = run("show", "-m", tiny_bundle, *files, "--idf-sents", files[3], "--idf-counts", counts_file)
+    assert result.exit_code == 2
+    assert "Invalid value for --idf-sents: it has no effect with --idf-counts; leave out one." in result.stderr
+
+
+def test_counts_of_another_tokenizer_are_refused(run, files, fast_bundle, counts_file):
+    result = run("score", "-m", fast_bundle, *files, "--idf-counts", counts_file)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "The document counts are of the tokenization" in result.stderr
+    assert "Count the documents with this bundle, and the same --long-text and --max-length." in result.stderr
+
+
+def test_a_file_of_sentences_is_no_file_of_counts(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, *files, "--idf-counts", files[3])
+    assert result.exit_code == 1
+    assert "r.txt does not hold document counts" in result.stderr
+    assert "Write it with `bertscore-onnx count-documents`" in result.stderr
+
+
+def test_scores_are_not_written_over_the_counts(run, files, tiny_bundle, counts_file):
+    result = run("score", "-m", tiny_bundle, *files, "--idf-counts", counts_file, "-o", counts_file)
+    assert (result.exit_code, DocumentCounts.load(counts_file).num_documents) == (1, 5)
+    assert "is one of the files to read" in result.stderr

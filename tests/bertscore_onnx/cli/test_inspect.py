@@ -1,0 +1,211 @@
+"""`bertscore-onnx inspect`."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import msgspec
+import numpy as np
+import onnx
+import pytest
+
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.store import file_digest
+
+
+def test_shows_the_manifest(run, tiny_bundle):
+    lines = run("inspect", tiny_bundle).stdout.splitlines()
+    shown = dict(line.split("  ", 1) for line in lines if "  " in line)
+    assert {name: shown[name].strip() for name in ("path", "model", "layer", "family", "max length", "baselines")} == {
+        "path": str(tiny_bundle),
+        "model": "tiny-bert",
+        "layer": "2",
+        "family": "bert",
+        "max length": "32 tokens",
+        "baselines": "-",
+    }
+
+
+def test_shows_the_cost_of_the_precision(run, tiny_bundle):
+    manifest = read_manifest(tiny_bundle)
+    shown = f"precision       fp32; exported within {manifest.golden_difference:.1e} of PyTorch's scores\n"
+    assert shown in run("inspect", tiny_bundle).stdout
+
+
+def test_shows_the_digests(run, tiny_bundle):
+    digest = read_manifest(tiny_bundle).files["model.onnx"]
+    assert f"sha256 {digest}, as exported" in run("inspect", tiny_bundle).stdout
+
+
+def test_recomputes_the_golden_scores(run, tiny_bundle):
+    result = run("inspect", tiny_bundle, "--device", "cpu")
+    assert result.exit_code == 0
+    assert "\n8 golden pairs on CPUExecutionProvider: the largest difference is " in result.stdout
+
+
+def test_checks_the_scoring_graph(run, scoring_bundle):
+    manifest = read_manifest(scoring_bundle)
+    result = run("inspect", scoring_bundle, "--device", "cpu")
+    shown = f"precision, recall, f1; exported within {manifest.scoring_difference:.1e} of its scores\n"
+    assert (result.exit_code, shown in result.stdout) == (0, True)
+    assert f"gives other ids for {manifest.slow_differences.num_different} of 61 texts\n" in result.stdout
+    assert "\nThe scores of the scoring graph differ from these by " in result.stdout
+    golden = json.loads(run("inspect", scoring_bundle, "--json", "--device", "cpu").stdout)["golden"]
+    assert 0 <= golden["scoring_graph_difference"] <= 1e-6
+
+
+def test_a_scoring_graph_of_other_scores_exits_1(run, scoring_bundle, tmp_path):
+    bundle = shutil.copytree(scoring_bundle, tmp_path / "bundle")
+    graph = onnx.load(bundle / "scoring.onnx", load_external_data=False)
+    outputs = {node.output[0]: node for node in graph.graph.node}
+    outputs["precision"].output[0], outputs["recall"].output[0] = "recall", "precision"
+    onnx.save(graph, bundle / "scoring.onnx")
+    manifest = read_manifest(bundle)
+    files = {**manifest.files, "scoring.onnx": file_digest(bundle / "scoring.onnx")}
+    write_manifest(bundle, msgspec.structs.replace(manifest, files=files))
+    result = run("inspect", bundle, "--device", "cpu")
+    assert result.exit_code == 1
+    assert f"The scores of the scoring graph of {bundle} differ by " in result.stderr
+
+
+def test_takes_a_model_by_its_name(run, installed_bundle):
+    assert f"path            {installed_bundle}\n" in run("inspect", "tiny-bert").stdout
+
+
+def test_json_holds_the_manifest_and_the_difference(run, tiny_bundle):
+    result = json.loads(run("inspect", tiny_bundle, "--json", "--device", "cpu").stdout)
+    assert result["path"] == str(tiny_bundle)
+    assert result["manifest"] == json.loads((tiny_bundle / "bertscore.json").read_bytes())
+    assert 0 <= result["golden"].pop("largest_difference") <= 1e-5
+    assert result["golden"] == {"tolerance": 1e-5, "provider": "CPUExecutionProvider"}
+
+
+def test_a_changed_file_exits_1(run, installed_bundle):
+    with (installed_bundle / "tokenizer.json").open("a") as file:
+        file.write("\n")
+    result = run("inspect", installed_bundle)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {installed_bundle / 'tokenizer.json'} is not the file that was exported")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_other_golden_scores_exit_1_after_the_report(run, installed_bundle, options):
+    manifest = read_manifest(installed_bundle)
+    first = msgspec.structs.replace(manifest.golden[0], f1=[manifest.golden[0].f1[0] - 0.25])
+    write_manifest(installed_bundle, msgspec.structs.replace(manifest, golden=[first, *manifest.golden[1:]]))
+    result = run("inspect", installed_bundle, "--device", "cpu", *options)
+    assert result.exit_code == 1
+    assert "tiny-bert" in result.stdout
+    assert result.stderr == (
+        f"Error: The golden scores of {installed_bundle} differ by 2.5e-01 on CPUExecutionProvider; at most 1e-05 is "
+        "expected. Export the model again, or try another device with --device.\n"
+    )
+
+
+def test_a_bundle_without_golden_scores_exits_1_after_the_report(run, installed_bundle):
+    manifest = read_manifest(installed_bundle)
+    write_manifest(installed_bundle, msgspec.structs.replace(manifest, golden=[]))
+    result = run("inspect", installed_bundle)
+    assert result.exit_code == 1
+    assert "tiny-bert" in result.stdout
+    assert result.stderr == "Error: The bundle has no golden scores to be verified by. Export the model again.\n"
+
+
+def test_a_folder_that_is_no_bundle_exits_1(run, tmp_path):
+    result = run("inspect", tmp_path)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {tmp_path} is no bundle: it has no bertscore.json.\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit the memory of a process")
+class TestInAProcessOfItsOwn:
+    @pytest.fixture
+    def inspect(self):
+        """Check a bundle within limits, so that no bundle takes long."""
+
+        def inspect(bundle, *options, seconds=3, memory=2_000_000_000):
+            code = f"import bertscore_onnx.cli.inspect as i; i.CPU_SECONDS = {seconds}; i.MEMORY_BYTES = {memory}; "
+            code += "from bertscore_onnx.cli import main; main()"
+            command = [sys.executable, "-c", code, "inspect", str(bundle), "--isolate", *options]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+
+        return inspect
+
+    @pytest.fixture
+    def with_graph(self, installed_bundle):
+        """Return a function that gives the bundle another graph, which adds a number to its vectors."""
+
+        def build(*nodes, initializers=()):
+            ones = onnx.numpy_helper.from_array(np.ones((1, 32), np.float32), "ones")
+            axis = onnx.numpy_helper.from_array(np.array([-1]), "axis")
+            value = onnx.helper.make_tensor_value_info
+            graph = onnx.helper.make_graph(
+                [
+                    onnx.helper.make_node("Mul", ["input_ids", "attention_mask"], ["ids"]),
+                    onnx.helper.make_node("Cast", ["ids"], ["numbers"], to=1),
+                    onnx.helper.make_node("Unsqueeze", ["numbers", "axis"], ["column"]),
+                    onnx.helper.make_node("MatMul", ["column", "ones"], ["vectors"]),
+                    *nodes,
+                    onnx.helper.make_node("Add", ["vectors", "number"], ["token_embeddings"]),
+                ],
+                "graph",
+                [value(name, 7, ["batch", "tokens"]) for name in ("input_ids", "attention_mask")],
+                [value("token_embeddings", 1, ["batch", "tokens", 32])],
+                [ones, axis, *initializers],
+            )
+            model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+            (installed_bundle / "model.onnx").write_bytes(model.SerializeToString())
+            manifest = read_manifest(installed_bundle)
+            files = {**manifest.files, "model.onnx": file_digest(installed_bundle / "model.onnx")}
+            write_manifest(installed_bundle, msgspec.structs.replace(manifest, files=files))
+            return installed_bundle
+
+        return build
+
+    def test_a_sound_bundle_is_shown_as_ever(self, inspect, run, tiny_bundle):
+        result = inspect(tiny_bundle)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout == run("inspect", tiny_bundle, "--device", "cpu").stdout
+
+    def test_a_bundle_that_is_refused_exits_1(self, inspect, installed_bundle):
+        (installed_bundle / "model.onnx").write_bytes(b"")
+        result = inspect(installed_bundle)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"Error: {installed_bundle / 'model.onnx'} is not the file that was exported")
+
+    def test_a_loop_without_end_is_ended(self, inspect, with_graph):
+        value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+        body = onnx.helper.make_graph(
+            [node("Identity", ["condition"], ["again"]), node("Add", ["before", "before"], ["after"])],
+            "body",
+            [value("step", 7, []), value("condition", 9, []), value("before", 1, [])],
+            [value("again", 9, []), value("after", 1, [])],
+        )
+        start = node("ReduceSum", ["vectors"], ["start"], keepdims=0)
+        times = onnx.numpy_helper.from_array(np.array(2**62), "times")
+        bundle = with_graph(start, node("Loop", ["times", "", "start"], ["number"], body=body), initializers=[times])
+        result = inspect(bundle, "--json")
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == (
+            f"Error: The process that checked {bundle} was killed by SIGXCPU: it used more than 3 s of CPU time. "
+            "Do not use this bundle.\n"
+        )
+
+    def test_a_tensor_that_takes_more_memory_than_allowed_is_refused(self, inspect, with_graph):
+        node = onnx.helper.make_node
+        shape = onnx.numpy_helper.from_array(np.array([500_000_000]), "shape")
+        large = node("ConstantOfShape", ["shape"], ["large"])
+        bundle = with_graph(large, node("ReduceMax", ["large"], ["number"], keepdims=0), initializers=[shape])
+        result = inspect(bundle, "--json", memory=500_000_000)
+        assert (result.returncode, result.stdout) == (1, "")
+        # another thread may tell of its batch after that
+        assert "\nError: CPUExecutionProvider has too little memory" in "\n" + result.stderr
+
+    @pytest.mark.parametrize("arguments", [["--device", "cuda"], []])
+    def test_other_devices_and_names_are_wrong_usage(self, run, tiny_bundle, arguments):
+        result = run("inspect", tiny_bundle if arguments else "roberta-large", "--isolate", *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")

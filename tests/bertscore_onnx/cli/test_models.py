@@ -1,0 +1,127 @@
+"""`bertscore-onnx models`."""
+
+import json
+
+import pytest
+
+from bertscore_onnx.bundle.catalogue import Parity, entries
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch):
+    """Let lines be as long as they need to be."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def parity(monkeypatch):
+    """Only RoBERTa has been measured."""
+    parity = Parity("roberta", "bert-score 0.3.13", 2.4e-7, 0, {"fp16": 2.1e-4})
+    monkeypatch.setattr("bertscore_onnx.bundle.catalogue.parity", lambda: {"roberta": parity})
+
+
+def test_lists_the_catalogue_under_a_header(run, home):
+    lines = run("models").stdout.splitlines()
+    assert lines[0].split("  ")[0] == "MODEL"
+    assert [line.split()[0] for line in lines[1:]] == list(entries())
+
+
+def test_columns_are_aligned(run, home):
+    assert run("models", "ROBERTA-large-MNLI").stdout == (
+        "MODEL               LAYER  LENGTH  MB    BASELINES  HERE\n"
+        "roberta-large-mnli  19     512     1165  en         -\n"
+    )
+
+
+def test_what_is_unbounded_or_absent_is_a_dash(run, home):
+    line = run("models", "mt5-xl").stdout.splitlines()[1]
+    assert line.split() == ["google/mt5-xl", "24", "-", "6680", "-", "-"]
+
+
+def test_bundles_outside_the_catalogue_are_listed(run, installed_bundle):
+    line = run("models", "tiny-bert").stdout.splitlines()[1]
+    assert line.split() == ["tiny-bert", "-", "32", "-", "-", "1"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_lines_fit_the_terminal(run, home, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run("models").stdout.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "".join(line.split()[0] for line in lines if "multilingual" in line).startswith(
+        "bert-base-multilingual-cased"
+    )
+
+
+def test_lines_of_a_pipe_are_as_long_as_they_need_to_be(run, home):
+    assert len(run("models").stdout.splitlines()) == 1 + len(entries())
+
+
+def test_here_lists_the_bundles_with_their_paths(run, installed_bundle):
+    header, *lines = run("models", "--here").stdout.splitlines()
+    assert header.split() == ["MODEL", "LAYER", "TOKENIZER", "PRECISION", "PATH"]
+    assert [line.split() for line in lines] == [["tiny-bert", "2", "slow", "fp32", str(installed_bundle)]]
+
+
+def test_here_lists_what_the_text_matches_alone(run, installed_bundle):
+    result = run("models", "roberta", "--here")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("No such bundle is installed. Make one with `bertscore-onnx export`")
+    assert json.loads(run("models", "roberta", "--here", "--json").stdout) == []
+
+
+def test_here_in_json_has_the_models_of_the_bundles(run, installed_bundle):
+    [model] = json.loads(run("models", "--here", "--json").stdout)
+    assert (model["name"], model["bundles"]) == ("tiny-bert", [str(installed_bundle)])
+
+
+def test_json_has_the_same_facts(run, installed_bundle):
+    assert json.loads(run("models", "xlm-roberta-base", "--json").stdout) == [
+        {
+            "name": "xlm-roberta-base",
+            "family": "xlm-roberta",
+            "num_layers": 9,
+            "max_length": 512,
+            "size_mb": 1025,
+            "baseline_languages": ["cs", "de", "en", "es", "et", "fi", "fr", "it", "lv", "pt", "zh"],
+            "largest_difference": None,
+            "bundles": [],
+        }
+    ]
+
+
+def test_json_has_the_bundles(run, installed_bundle):
+    assert json.loads(run("models", "tiny-bert", "--json").stdout) == [
+        {
+            "name": "tiny-bert",
+            "family": "bert",
+            "num_layers": None,
+            "max_length": 32,
+            "size_mb": None,
+            "baseline_languages": [],
+            "largest_difference": None,
+            "bundles": [str(installed_bundle)],
+        }
+    ]
+
+
+def test_a_broken_bundle_is_warned_of(run, installed_bundle):
+    (installed_bundle / "bertscore.json").write_text("{}")
+    result = run("models", "roberta-base", "--json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"Warning: {installed_bundle / 'bertscore.json'} is not a manifest")
+    assert result.stderr.count("\n") == 1
+
+
+def test_nothing_found_exits_1_with_the_nearest_names(run, home):
+    result = run("models", "roberta-lagre")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(
+        "Error: No model's name contains 'roberta-lagre'. The nearest names are roberta-large,"
+    )
+
+
+def test_names_that_are_not_near_are_not_told(run, home):
+    result = run("models", "no-such-thing")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: No model's name contains 'no-such-thing'. `bertscore-onnx models` lists all.\n"

@@ -1,0 +1,187 @@
+"""Options: shared ones, options with several values, completion and the examples of the help."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+
+from bertscore_onnx.cli import app
+from bertscore_onnx.cli.options import EXAMPLES, complete_model, given_settings
+
+
+@pytest.fixture
+def files(write, tiny_bundle):
+    candidates = write("candidates.txt", "the cat\na red house\n")
+    return candidates, write("first.txt", "a dog\nthe blue house\n"), write("second.txt", "the cat\na tree\n")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-r", "FIRST", "SECOND", "-c", "CANDIDATES"],
+        ["-c", "CANDIDATES", "-r", "FIRST", "SECOND"],
+        ["--ref=FIRST", "SECOND", "--cand=CANDIDATES"],
+        ["-c", "CANDIDATES", "--ref", "FIRST", "-r", "SECOND"],
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["-q"]])
+def test_references_follow_one_option_or_several(run, files, tiny_bundle, options, more):
+    names = dict(zip(("CANDIDATES", "FIRST", "SECOND"), map(str, files), strict=True))
+    arguments = ["".join(names.get(part, part) for part in _parts(one)) for one in options]
+    expected = run("score", "-m", tiny_bundle, "-c", files[0], "-r", files[1], "-r", files[2])
+    result = run("score", *arguments, *more, "-m", tiny_bundle)
+    assert (result.exit_code, result.stdout) == (0, expected.stdout)
+
+
+def _parts(argument):
+    name, equals, value = argument.partition("=")
+    return [name, equals, value]
+
+
+def test_a_hyphen_may_be_a_later_value(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, "-r", files[1], "-", "-c", files[0], stdin="the cat\na red house\n")
+    assert result.stdout.endswith(" P: 1.000000 R: 1.000000 F1: 1.000000\n")
+
+
+def test_columns_follow_one_option(run, write, tiny_bundle):
+    table = write("pairs.csv", "candidate,first,second\nthe cat,a dog,the cat\n")
+    arguments = ["score", "-m", tiny_bundle, "-c", table]
+    assert " F1: 1.000000" in run(*arguments, "--reference_column", "first", "second").stdout
+    assert " F1: 1.000000" not in run(*arguments, "--reference_column", "first").stdout
+
+
+def test_other_options_take_one_value(run, files, tiny_bundle):
+    result = run("score", "-m", tiny_bundle, "-r", files[1], "-c", files[0], "--lang", "en", "de")
+    assert result.exit_code == 2
+    assert "unexpected extra argument" in result.stderr
+
+
+@pytest.mark.parametrize("options", [["-c", "a", "-c", "b"], ["-c", "a", "b"]])
+def test_several_files_of_candidates_are_refused(run, options):
+    result = run("score", "-m", "x", *options, "-r", "c")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert (
+        "--cand: there are 2 files of candidates, a, b; expected one. `bertscore-onnx compare` compares several"
+        in result.stderr
+    )
+
+
+@pytest.mark.parametrize(("command", "usage"), [("inspect", "[OPTIONS] BUNDLE\n"), ("models", "[OPTIONS] [TEXT]\n")])
+def test_usage_has_plain_names(run, command, usage):
+    assert run(command, "--help").stdout.splitlines(keepends=True)[0].endswith(usage)
+
+
+@pytest.mark.parametrize("arguments", [["-m", "a", "--model", "b"], ["-m", "a", "-b", "1", "--batch_size=2"]])
+def test_an_option_of_one_value_is_given_once(run, files, arguments):
+    result = run("score", *arguments, "-c", files[0], "-r", files[1])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "it is given 2 times; expected once" in result.stderr
+
+
+BOTH_IDF, BOTH_LAYERS = ["--idf", "--idf-counts", "FILE"], ["--num-layers", "2", "--all-layers"]
+UNSCALED = "it has no effect without --rescale-with-baseline"
+INPUTS = {
+    "batch": ["-i", "a.csv", "-o", "out"],
+    "count-documents": ["-r", "a", "-o", "b"],
+    "tune-layers": ["--judgements", "a"],
+    "baseline": ["--corpus", "a"],
+}
+
+
+@pytest.mark.parametrize(
+    ("commands", "options", "told"),
+    [
+        (["score", "batch", "compare"], BOTH_IDF, "--idf: it has no effect with --idf-counts"),
+        (["score", "batch", "compare", "show"], ["--baseline-path", "FILE"], f"--baseline-path: {UNSCALED}"),
+        (["score", "batch", "compare", "show"], ["--allow-fp32-baseline"], f"--allow-fp32-baseline: {UNSCALED}"),
+        (["score", "batch", "compare", *INPUTS], ["-q", "-v"], "--verbose: it has no effect with --quiet"),
+        (["score"], BOTH_LAYERS, "--num-layers: it has no effect with --all-layers"),
+        (["score", "batch", "show", "count-documents"], ["--model", ""], "name a model, or a language"),
+    ],
+)
+def test_shared_options_are_checked_in_every_command(run, commands, options, told):
+    for command in commands:
+        inputs = INPUTS.get(command, ["-c", "a", "-r", "b"])
+        model = [] if "--model" in options else ["-m", "x"]
+        result = run(command, *model, *inputs, *options)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert told in result.stderr
+
+
+def test_settings_that_differ_from_their_defaults_are_given():
+    defaults = {"model_type": None, "idf": False, "long_text": "truncate", "use_fast_tokenizer": None, "nthreads": None}
+    assert given_settings(defaults) == []
+    assert given_settings({**defaults, "model_type": "x", "nthreads": 1}) == ["--model", "--nthreads"]
+
+
+def test_a_flag_may_be_repeated(run, files, tiny_bundle):
+    assert run("score", "-m", tiny_bundle, "-c", files[0], "-r", files[1], "-q", "-q").exit_code == 0
+
+
+def test_names_of_the_catalogue_are_completed(home):
+    assert complete_model("RoBERTa-large") == ["roberta-large", "roberta-large-mnli", "roberta-large-openai-detector"]
+
+
+def test_bundles_here_come_first(installed_bundle):
+    assert complete_model("")[0] == "tiny-bert"
+
+
+def test_paths_are_left_to_the_shell(home):
+    assert complete_model("./bundles/") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("inspect roberta-large-m", "roberta-large-mnli"),
+        ("export --model roberta-large-m", "roberta-large-mnli"),
+        ("sc", "score"),
+    ],
+)
+def test_a_shell_gets_completions(home, words, expected):
+    completion = {
+        "_BERTSCORE_ONNX_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"bertscore-onnx {words}",
+        "COMP_CWORD": str(len(words.split())),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    code = "import sys; sys.argv[0] = 'bertscore-onnx'; from bertscore_onnx.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **completion}, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [expected]
+
+
+def test_the_script_can_be_shown(run):
+    assert "--show-completion" in run("--help").stdout
+    assert "--install-completion" in run("--help").stdout
+
+
+COMMANDS = get_command(app).commands
+LINES = [line.strip() for examples in EXAMPLES.values() for line in examples.strip().splitlines()]
+
+
+def test_every_command_has_examples():
+    assert EXAMPLES.keys() == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_an_example_is_a_command_that_can_be_given(line):
+    program, command, *arguments = shlex.split(line.partition(" > ")[0].partition(" < ")[0])
+    assert program == "bertscore-onnx"
+    assert COMMANDS[command].make_context(command, arguments)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_ends_with_them_as_they_are(run, command):
+    lines = [f"    {line.strip()}" for line in EXAMPLES[command].strip().splitlines()]
+    assert run(command, "--help").stdout.endswith("\n".join(["  Examples:", *lines, ""]))
+
+
+def test_the_help_says_which_model_to_take_and_what_is_a_good_score(run):
+    text = " ".join(run("score", "--help").stdout.split())
+    assert "Which model?" in text
+    assert "What is a good score?" in text

@@ -1,0 +1,186 @@
+"""`bertscore-onnx score`: what is printed when, and what is left when it ends early."""
+
+import io
+import json
+import re
+import signal
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer
+
+pytestmark = pytest.mark.slow  # it starts processes
+
+TEXTS = ["the cat sat on the mat", "a red house", "a dog ran", "the tree is blue"] * 5
+OTHERS = ["a dog sits on the mat", "the blue house is red", "it ran", "the tree"] * 5
+
+
+def lines(texts):
+    return "".join(f"{text}\n" for text in texts)
+
+
+@pytest.fixture
+def references(write):
+    return write("references.txt", lines(OTHERS))
+
+
+@pytest.fixture
+def printed(tiny_bundle):
+    """The library's scores of the same pairs, as lines under a header."""
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        scores = scorer.score(TEXTS, OTHERS)
+    rows = ["{:.6f}\t{:.6f}\t{:.6f}\n".format(*values).encode() for values in zip(*scores, strict=True)]
+    return [b"precision\trecall\tf1\n", *rows]
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 3)
+    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
+
+
+def test_scores_of_a_pipe_are_printed_before_its_end(start_scoring, references, printed):
+    process = start_scoring("-r", references, "-s")
+    process.stdin.write(lines(TEXTS[:12]).encode())
+    assert [process.stdout.readline() for _ in range(12)] == printed[:12]  # one chunk is always read ahead
+    process.stdin.write(lines(TEXTS[12:]).encode())
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (0, b"".join(printed[12:]))
+    assert stderr.startswith(b"bertscore-onnx|model:tiny-bert|")
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize(
+    ("number", "status", "told"),
+    [(signal.SIGINT, 130, b"Interrupted; 11 pairs were scored.\n"), (signal.SIGTERM, -signal.SIGTERM, b"")],
+)
+def test_a_signal_leaves_the_lines_of_what_was_scored_and_no_means(
+    start_scoring, references, printed, number, status, told
+):
+    process = start_scoring("-r", references, "-s")
+    process.stdin.write(lines(TEXTS[:12]).encode())
+    first = [process.stdout.readline() for _ in range(12)]
+    process.send_signal(number)
+    assert process.communicate(timeout=60) == (b"", told)
+    assert (process.returncode, first) == (status, printed[:12])
+
+
+def test_pairs_are_scored_before_a_pipe_that_ends_early(run_process, references, tiny_bundle, printed):
+    result = run_process("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=lines(TEXTS[:7]).encode())
+    assert (result.returncode, result.stdout) == (1, b"".join(printed[:8]))
+    told = rb"Error: Standard input has 7 lines and .*references\.txt has more; expected as many in each file.*\n"
+    assert re.fullmatch(told, result.stderr)
+
+
+def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run_process, references, tiny_bundle, printed):
+    damaged = lines(TEXTS[:7]).encode() + b"Z\xfcrich\n"
+    result = run_process("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=damaged)
+    assert (result.returncode, result.stdout) == (1, b"".join(printed[:8]))
+    assert result.stderr.startswith(b"Error: Standard input is not UTF-8: line 8 has the byte 0xFC at offset ")
+
+
+def test_unequal_files_are_refused_before_the_model_is_looked_for(run, references, write):
+    result = run("score", "-m", "no-such-model", "-c", write("candidates.txt", lines(TEXTS[:7])), "-r", references)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert re.fullmatch(r"Error: .*candidates\.txt has 7 lines and .*references\.txt has 20 lines; .*\n", result.stderr)
+
+
+def test_chunks_change_nothing(run, references, write, tiny_bundle, small_chunks):
+    files = (
+        "-c",
+        write("candidates.txt", lines(TEXTS)),
+        "-r",
+        references,
+        "-r",
+        write("others.txt", lines(TEXTS[::-1])),
+    )
+    result = json.loads(run("score", "-m", tiny_bundle, *files, "-s", "--json").stdout)
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        scores, signature = scorer.score(TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True)
+    columns = (*scores, scores.best_reference)
+    assert [list(segment.values()) for segment in result["segments"]] == [
+        [column[number].item() for column in columns] for number in range(len(TEXTS))
+    ]
+    means = [values.mean(dtype=np.float64) for values in scores]
+    assert [result[name] for name in ("precision", "recall", "f1")] == pytest.approx(means, rel=1e-15)
+    assert (result["signature"], result["pairs"]) == (signature, len(TEXTS))
+
+
+@pytest.mark.parametrize("piped", ["-c", "-r", None])
+def test_idf_weights_and_signature_are_those_of_all_references(run_process, references, write, tiny_bundle, piped):
+    candidates = write("candidates.txt", lines(TEXTS))
+    files = {"-c": candidates, "-r": references}
+    stdin = files[piped].read_bytes() if piped else b""
+    files.update({piped: "-"} if piped else {})
+    others = ("-r", write("others.txt", lines(TEXTS[::-1])))
+    arguments = [argument for option in files.items() for argument in option]
+    result = run_process("score", "-m", tiny_bundle, *arguments, *others, "--idf", "-s", stdin=stdin)
+    with BERTScorer(tiny_bundle, device="cpu", idf=True) as scorer:
+        scores, signature = scorer.score(TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True)
+    header, *segments = result.stdout.decode().splitlines()
+    assert header == "precision\trecall\tf1"
+    assert segments == ["{:.6f}\t{:.6f}\t{:.6f}".format(*values) for values in zip(*scores, strict=True)]
+    assert result.stderr.decode().startswith(signature)
+    assert "|idf:references|" in signature
+
+
+@pytest.fixture
+def means_of_layers(all_layers_bundle):
+    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
+        return np.stack(scorer.score(TEXTS, OTHERS)).mean(axis=2, dtype=np.float64).T  # (layers, 3)
+
+
+def test_all_layers_are_a_table_of_means(run, references, write, all_layers_bundle, means_of_layers):
+    files = ("-c", write("candidates.txt", lines(TEXTS)), "-r", references)
+    first, head, *rows = run("score", "-m", all_layers_bundle, *files, "--all-layers").stdout.splitlines()
+    assert first.startswith("bertscore-onnx|model:tiny-bert|layer:all|")
+    assert head.split() == ["layer", "P", "R", "F1"]
+    assert [row.split() for row in rows] == [
+        [str(layer), *(f"{mean:.6f}" for mean in means)] for layer, means in enumerate(means_of_layers)
+    ]
+    assert len(rows) == 4
+
+
+def test_all_layers_are_an_array_in_json(run, references, write, all_layers_bundle, means_of_layers):
+    files = ("-c", write("candidates.txt", lines(TEXTS)), "-r", references)
+    result = json.loads(run("score", "-m", all_layers_bundle, *files, "--all-layers", "--json").stdout)
+    assert list(result) == ["signature", "layers", "pairs"]
+    assert [layer["layer"] for layer in result["layers"]] == [0, 1, 2, 3]
+    assert [layer["f1"] for layer in result["layers"]] == pytest.approx(means_of_layers[:, 2], rel=1e-15)
+
+
+def test_a_bundle_of_all_layers_is_scored_on_request_only(run, references, all_layers_bundle):
+    result = run("score", "-m", all_layers_bundle, "-c", references, "-r", references)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Pass --all-layers, or run" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "terminal", "verbose"),
+    [
+        ([], False, None),
+        (["-v"], False, True),
+        (["-s"], False, None),
+        (["-s"], True, False),
+        (["-s", "-v"], True, True),
+    ],
+)
+def test_no_bar_comes_unasked_among_scores_on_a_terminal(
+    run, references, tiny_bundle, monkeypatch, options, terminal, verbose
+):
+    asked = []
+    original = BERTScorer.stream
+
+    def stream(self, pairs, *, verbose):
+        asked.append(verbose)
+        return original(self, pairs)
+
+    stdout = io.StringIO()
+    stdout = io.StringIO()
+    stdout.isatty = lambda: terminal
+    monkeypatch.setattr("bertscore_onnx.cli.score.sys", SimpleNamespace(stdout=stdout, stderr=stdout))
+    monkeypatch.setattr(BERTScorer, "stream", stream)
+    assert run("score", "-m", tiny_bundle, "-c", references, "-r", references, *options).exit_code == 0
+    assert asked == [verbose]

@@ -1,0 +1,153 @@
+"""What commands print: tables, messages, and standard streams that are closed or lack characters."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+
+from bertscore_onnx.cli import app
+from bertscore_onnx.cli.terminal import print_table, with_option_names
+
+ROWS = [("NAME", "N", "LANGUAGES"), ("one-long-name", "12", "cs de en"), ("b", "3", "-")]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (None, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
+        (28, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
+        (24, ["NAME       N   LANGUAGES", "one-long-  12  cs de en", "name", "b          3   -"]),
+    ],
+)
+def test_cells_take_more_lines_where_there_is_little_room(capsys, width, lines):
+    print_table(ROWS, width=width)
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_words_are_never_broken(capsys):
+    print_table(ROWS, width=1)
+    assert capsys.readouterr().out.splitlines()[1:4] == ["one-   12  cs de en", "long-", "name"]
+
+
+def test_cells_are_printed_as_they_are_without_a_width(capsys):
+    print_table([("a  b", "c"), ("d", "e\tf")])
+    assert capsys.readouterr().out == "a  b  c\nd     e\tf\n"
+
+
+@pytest.fixture
+def score():
+    return get_command(app).commands["score"]
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("num_layers is -1; expected 0 or more.", "--num-layers is -1; expected 0 or more."),
+        ("Choose one with num_layers: a, b.", "Choose one with --num-layers: a, b."),
+        ("Leave num_layers out, or run `x --num-layers 3`.", "Leave --num-layers out, or run `x --num-layers 3`."),
+        ("Leave precision out, or score in fp32.", "Leave --precision out, or score in fp32."),
+        ("Name it with `lang` or `baseline_path`.", "Name it with `--lang` or `--baseline-path`."),
+        ("Name a model with `model_type`.", "Name a model with `--model`."),
+        ("Pass all_layers=True (--all-layers), or not.", "Pass --all-layers, or not."),
+        ('Use device="cpu", or not.', "Use --device cpu, or not."),
+        ("device is 'tpu'; expected cpu.", "--device is 'tpu'; expected cpu."),
+        ("idf weights have no effect without idf=True.", "idf weights have no effect without --idf."),
+    ],
+)
+def test_arguments_become_options(score, message, told):
+    assert with_option_names(message, score) == told
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The bundle is in fp16, a precision of its own; the model runs on a device.",
+        "Cannot read '/data/num_layers/batch_size.csv'.",
+        "Run `bertscore-onnx export --model x --num-layers 3 --all-layers`.",
+    ],
+)
+def test_words_paths_and_options_stay(score, message):
+    assert with_option_names(message, score) == message
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX closes the streams")
+
+
+@pytest.fixture
+def run_in_shell():
+    """Run a command as a line of a shell, followed by redirections."""
+
+    def run(*arguments, redirections="", **environment):
+        command = shlex.join([sys.executable, "-m", "bertscore_onnx", *map(str, arguments)])
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
+        shell = ["/bin/sh", "-c", f"{command} {redirections}"]
+        return subprocess.run(shell, capture_output=True, env=environment, timeout=120, check=False)
+
+    return run
+
+
+@posix
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", [pytest.param("inspect", marks=pytest.mark.full), "score"])
+def test_closed_streams_do_not_matter_to_what_is_done(run_in_shell, tiny_bundle, write, command, closed):
+    texts = write("texts.txt", "the cat\n")
+    arguments = {"inspect": ["inspect", tiny_bundle], "score": ["score", "-m", tiny_bundle, "-c", texts, "-r", texts]}
+    result = run_in_shell(*arguments[command], redirections=closed)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert bool(result.stdout) == (">&-" not in closed.replace("2>&-", ""))
+
+
+@posix
+def test_errors_are_not_told_on_standard_output_instead(run_in_shell):
+    result = run_in_shell("inspect", "no-such-bundle", redirections="2>&-")
+    assert (result.returncode, result.stdout) == (1, b"")
+
+
+@posix
+def test_a_closed_standard_input_is_empty(run_in_shell, tiny_bundle, write):
+    arguments = ["score", "-m", tiny_bundle, "-c", "-", "-r", write("references.txt", "the cat\n")]
+    result = run_in_shell(*arguments, redirections="<&-")
+    assert (result.returncode, result.stdout) == (1, b"")
+    assert result.stderr == b"Error: Standard input is empty; expected texts, one a line.\n"
+
+
+@posix
+@pytest.mark.parametrize("encoding", [pytest.param("cp1252", marks=pytest.mark.full), "ascii"])
+@pytest.mark.parametrize(
+    "arguments", [["inspect", "BUNDLE"], ["models"], ["doctor"], ["--help"], ["score", "--help"], ["serve", "--help"]]
+)
+def test_any_encoding_carries_what_is_printed(run_in_shell, tiny_bundle, home, arguments, encoding):
+    arguments = [tiny_bundle if argument == "BUNDLE" else argument for argument in arguments]
+    result = run_in_shell(*arguments, PYTHONIOENCODING=encoding)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert b"\\" not in result.stdout
+    assert result.stdout
+
+
+@posix
+def test_what_the_encoding_lacks_is_escaped_in_messages(run_in_shell):
+    result = run_in_shell("inspect", "über-model", PYTHONIOENCODING="ascii")
+    assert result.returncode == 1
+    assert rb"'\xfcber-model'" in result.stderr
+
+
+@posix
+@pytest.mark.parametrize("options", [["--output-format", "jsonl"], ["-s"]])
+def test_texts_are_written_in_utf_8_whatever_the_encoding(run_in_shell, tiny_bundle, write, options):
+    texts = write("texts.txt", "中文 café\n")
+    arguments = ["score", "-m", tiny_bundle, "-c", texts, "-r", texts, "--with-texts", *options]
+    result = run_in_shell(*arguments, PYTHONIOENCODING="ascii")
+    assert result.returncode == 0
+    assert "中文 café" in result.stdout.decode()
+
+
+def test_messages_of_several_threads_are_whole_lines():
+    program = (
+        "from concurrent.futures import ThreadPoolExecutor; from bertscore_onnx.cli.terminal import echo\n"
+        "with ThreadPoolExecutor(4) as pool: list(pool.map(echo, ['abc'] * 20_000))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert result.stderr == "abc\n" * 20_000

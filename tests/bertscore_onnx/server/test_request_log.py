@@ -1,0 +1,40 @@
+"""The log has one line for each request, without bodies and keys."""
+
+import json
+import logging
+import re
+
+from bertscore_onnx.server.request_log import JsonLines
+from tests.support.http_server import access_lines, serving
+
+BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}, {"candidate": "a", "reference": "b"}]}
+
+
+def test_one_access_line_a_request(models, caplog):
+    caplog.set_level(logging.INFO, "bertscore_onnx")
+    with serving(models) as client:
+        answer = client.post("/v1/score", json=BODY)
+        missed = client.get("/a%0Ab?key=secret")
+        scored, lost = access_lines(caplog, answer, missed)
+    assert scored.pop("seconds") >= 0
+    assert scored == {
+        "request": answer.headers["X-Request-Id"],
+        "client": "127.0.0.1",
+        "method": "POST",
+        "path": "/v1/score",
+        "status": 200,
+        "model": "tiny-bert",
+        "pairs": 2,
+    }
+    assert (lost["path"], lost["status"], lost["reason"]) == ("/a%0Ab", 404, "not_found")
+    assert " path=/a%0Ab status=404 " in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_log_lines_as_json():
+    record = logging.LogRecord("x.y", logging.WARNING, "", 0, "A line\nand %d more", (1,), None)
+    line = json.loads(JsonLines().format(record))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", line.pop("time"))
+    assert line == {"level": "warning", "logger": "x.y", "message": "A line\nand 1 more"}
+    record.fields = {"status": 200}
+    assert json.loads(JsonLines().format(record))["status"] == 200

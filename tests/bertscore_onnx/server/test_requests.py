@@ -1,0 +1,151 @@
+"""Bodies that no honest client sends: each gets an answer of the 4xx, within the time of any other."""
+
+import json
+import random
+
+import pytest
+
+from tests.support.http_server import error_of
+
+GOOD = {
+    "/v1/score": {"pairs": [{"candidate": "a cat", "references": ["the cat"]}], "model": "tiny-bert"},
+    "/v1/match": {"candidate": "a cat", "reference": "the cat", "model": "tiny-bert"},
+}
+NOT_JSON = [
+    b"",
+    b"\xef\xbb\xbf{}",
+    b"\xff\xfe{\x00}\x00",
+    b"{",
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b'{"candidate": NaN}',
+    b'{"candidate": Infinity}',
+    b'{"candidate": -Infinity}',
+    b'{"candidate": "\\ud800"}',
+    b'{"candidate": "\\udc00\\ud800"}',
+    b'{"candidate": "\xed\xa0\x80"}',
+    b'{"candidate": "a\nb"}',
+    b'{"candidate": "a",}',
+    b'{"candidate": "a"} {}',
+    b"{'candidate': 'a'}",
+    b"[1}",
+    b'{"unknown": 1',
+]
+VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**300,
+    1e308,
+    [],
+    {},
+    [[[]]],
+    ["a", 1],
+    {"a": {}},
+    "\x00",
+    "\u202e" * 10,
+    [None] * 10,
+    [["a"]],
+    {"candidate": "a"},
+]
+
+
+def paths_of(value, path=()):
+    """Yield the path of every place in a value."""
+    yield path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in entries:
+        yield from paths_of(inner, (*path, key))
+
+
+def replaced(value, path, new):
+    """Return the value with something else at one place."""
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+def mutations(good, count):
+    """Yield bodies that differ from a good one in one place by type, or in one byte."""
+    dice = random.Random(7)  # noqa: S311 -- chance that repeats is wanted
+    for path in paths_of(good):
+        for value in VALUES:
+            yield json.dumps(replaced(good, path, value)).encode()
+    text = json.dumps(good).encode()
+    for _ in range(count):
+        place = dice.randrange(len(text))
+        yield text[:place] + bytes([dice.randrange(256)]) + text[place + dice.randrange(3) :]
+
+
+@pytest.mark.parametrize("path", GOOD)
+def test_malformed_bodies_get_an_answer_that_says_so(client, path):
+    bodies = [*NOT_JSON, *mutations(GOOD[path], 250)]
+    statuses = []
+    for body in bodies:
+        response = client.post(path, content=body, headers={"Content-Type": "application/json"})
+        statuses.append(response.status_code)
+        answer = json.loads(response.content, parse_constant=pytest.fail)
+        if response.status_code != 200:  # some changes leave a body as good as it was
+            assert response.status_code in (400, 422), body
+            assert {*error_of(response)} <= {"code", "message", "pair"}
+            assert "Traceback" not in answer["error"]["message"]
+    assert len(bodies) > 300
+    assert statuses[: len(NOT_JSON)] == [400] * len(NOT_JSON)
+    assert statuses.count(400) > 100
+    assert statuses.count(422) > 40
+
+
+def test_malformed_lines_of_a_stream_are_answered_each(client):
+    bodies = [body.replace(b"\n", b" ") for body in [*NOT_JSON[3:14], *mutations(GOOD["/v1/match"], 250)]]
+    response = client.post("/v1/score", content=b"\n".join(bodies), headers={"Content-Type": "application/x-ndjson"})
+    *answers, end = [json.loads(line, parse_constant=pytest.fail) for line in response.text.splitlines()]
+    assert response.status_code == 200
+    assert len(answers) == end["pairs"] + end["errors"] == len(bodies) > 300
+    assert [answer["error"]["line"] for answer in answers if "error" in answer][:11] == [*range(1, 12)]
+    assert {answer["error"]["code"] for answer in answers if "error" in answer} == {"malformed_json", "invalid"}
+
+
+def test_a_message_repeats_little_of_the_body(client):
+    response = client.post("/v1/score", json={"pairs": [], "x" * 100_000: 1})
+    assert response.status_code == 422
+    assert len(error_of(response)["message"]) == 500
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"pairs": tru}', "JSON is malformed: invalid character (byte 11)."),
+        (b'{"pairs": [{"candidate": "\xff"}]}', "The byte at offset 26 is not UTF-8."),
+        (b'{"pairs": NaN}', "JSON is malformed: invalid character (byte 10)."),
+        (b"[" * 99_999, "It is nested too deeply."),
+        (b'{"pairs": ["\\uD83D, half a pair"]}', "JSON is malformed: unexpected end of hex escape (byte 18)."),
+    ],
+)
+def test_a_message_says_what_is_not_json(client, content, told):
+    response = client.post("/v1/score", content=content, headers={"Content-Type": "application/json"})
+    assert error_of(response) == {"code": "malformed_json", "message": f"The body is not JSON. {told}"}
+
+
+@pytest.mark.parametrize("number", [b"9" * 5000, b"1e999"])
+def test_a_number_beyond_reason_is_of_the_wrong_type(client, number):
+    body = b'{"pairs": [{"candidate": "a", "reference": %s}]}' % number
+    response = client.post("/v1/score", content=body, headers={"Content-Type": "application/json"})
+    assert (response.status_code, error_of(response)["code"], error_of(response)["pair"]) == (422, "invalid", 0)
+
+
+def test_of_a_key_that_stands_twice_the_last_value_counts(client):
+    body = b'{"pairs": [], "pairs": [{"candidate": "a", "reference": "x", "reference": "\\ud83d\\ude00"}]}'
+    twice = client.post("/v1/score", content=body, headers={"Content-Type": "application/json"})
+    once = client.post("/v1/score", json={"pairs": [{"candidate": "a", "reference": "😀"}]})
+    assert twice.json() == once.json()
+
+
+def test_a_key_that_stands_twice_among_many_takes_no_time(client):
+    keys = [*range(60_000), 59_999]
+    body = b"{%s}" % b",".join(b'"%d":0' % key for key in keys)
+    response = client.post("/v1/score", content=body, headers={"Content-Type": "application/json"}, timeout=5)
+    assert (response.status_code, error_of(response)["code"]) == (422, "invalid")

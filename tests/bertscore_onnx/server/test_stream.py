@@ -1,0 +1,234 @@
+"""Streams of lines, and how they are cut into chunks that are scored in order."""
+
+import asyncio
+import json
+import threading
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.server.errors import ApiError
+from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.stream import MAX_WRONG_LINES, cut, in_order
+from tests.support.http_server import error_of, serving, wait_until
+from tests.support.raw_http import connected, head, received
+
+KIND = "application/x-ndjson"
+TYPE = {"Content-Type": KIND}
+
+PAIR = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
+
+
+def stream(client, content, query=""):
+    """Send lines; return the lines that come back, parsed."""
+    response = client.post(f"/v1/score{query}", content=content, headers=TYPE)
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "application/x-ndjson"
+    return [json.loads(line) for line in response.text.splitlines()]
+
+
+def texts(count):
+    words = ["the", "a", "cat", "dog", "sat", "mat", "on", "sits", "ran", "red"]
+    return [" ".join(words[(i * k) % 10] for k in range(1, 2 + i % 5)) for i in range(count)]
+
+
+def test_scores_come_in_order_and_are_those_of_a_scorer(models, rescaled_bundle):
+    candidates, references = texts(300), texts(301)[1:]
+    lines = [
+        json.dumps({"candidate": one, "references": [other, "a mat"]}).encode() + b"\n"
+        for one, other in zip(candidates, references, strict=True)
+    ]
+    with (
+        serving(models, Limits(max_batch_tokens=100)) as client,
+        BERTScorer(rescaled_bundle, lang="en", rescale_with_baseline=True, device="cpu") as scorer,
+    ):
+        *answers, end = stream(client, b"".join(lines), "?model=tiny-bert&rescale=en")
+        expected, signature = scorer.score(candidates, [[one, "a mat"] for one in references], return_hash=True)
+    assert [answer["f1"] for answer in answers] == pytest.approx(expected.F.tolist(), abs=1e-5)
+    assert [answer["best_reference"] for answer in answers] == expected.best_reference.tolist()
+    assert end == {"done": True, "pairs": 300, "errors": 0, "model": "tiny-bert", "signature": signature}
+
+
+def test_a_wrong_line_is_answered_in_its_place(client):
+    wrong = [b"nonsense\n", b'{"candidate": "a"}\n', b'{"candidate": NaN, "reference": ""}\n', b"[1]\n", b"\xff\n"]
+    *answers, end = stream(client, b"".join([PAIR, *wrong, b"\n", PAIR.rstrip()]))
+    assert [answer.get("error", {}).get("code") for answer in answers] == [
+        None,
+        "malformed_json",
+        "invalid",
+        "malformed_json",
+        "invalid",
+        "malformed_json",
+        None,
+    ]
+    assert [answer["error"]["line"] for answer in answers if "error" in answer] == [2, 3, 4, 5, 6]
+    assert answers[0] == answers[-1]
+    assert (end["pairs"], end["errors"]) == (2, 5)
+
+
+def test_an_empty_stream_has_an_end(client):
+    assert [line["pairs"] for line in stream(client, b"")] == [0]
+
+
+def test_an_answer_does_not_wait_for_the_next_line(client):
+    with connected(client, head(KIND, "Transfer-Encoding: chunked", length=None)) as connection:
+        for _ in range(3):
+            connection.sendall(b"%x\r\n%s\r\n" % (len(PAIR), PAIR))
+            answer = received(connection, until=b"best_reference")
+        connection.sendall(b"0\r\n\r\n")
+        assert b'"done":true' in answer or received(connection, until=b'"done":true')
+
+
+def test_no_more_is_read_than_can_be_scored(models, fake_batcher):
+    batcher = fake_batcher()
+    sent = 0
+
+    def lines():
+        nonlocal sent
+        for _ in range(2000):
+            sent += 1
+            yield PAIR * 1000
+
+    def read():
+        with client.stream("POST", "/v1/score", content=lines(), headers=TYPE) as response:
+            answers.extend(response.iter_bytes())
+
+    answers = []
+    with serving(models, Limits(max_batch_tokens=1000, max_body=100_000)) as client:
+        thread = threading.Thread(target=read)
+        thread.start()
+        wait_until(lambda: batcher.calls == 3)
+        before = -1
+        while sent > before:  # the buffers of the system fill up
+            before = sent
+            threading.Event().wait(0.3)
+        assert sent < 1000
+        assert batcher.calls == 3
+        client.app.state.admission.is_draining = True
+        batcher.error = RuntimeError("enough")
+        batcher.released.set()
+        thread.join(20)
+    assert b'"internal"' in answers[-1]
+
+
+def test_a_line_without_end_ends_the_stream(models):
+    with serving(models, Limits(max_body=1000)) as client:
+        *answers, end = stream(client, PAIR + b"x" * 5000)
+    assert "f1" in answers[0]
+    assert end["error"]["code"] == "too_large"
+    assert "line" not in end["error"]
+
+
+def test_what_goes_wrong_before_the_first_answer_has_its_own_status(models):
+    with serving(models, Limits(max_body=1000)) as client:
+        response = client.post("/v1/score", content=b"x" * 5000, headers=TYPE)
+    assert (response.status_code, error_of(response)["code"]) == (413, "too_large")
+
+
+def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(client):
+    with connected(client, head(KIND, "Expect: 100-continue", length=len(PAIR))) as connection:
+        assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(PAIR)
+        assert b'"done":true' in received(connection, until=b'"done":true')
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("?model=huge", "unknown_model"),
+        ("?rescale=de", "unknown_baseline"),
+        ("?idf=sea", "unknown_idf"),
+        ("?lang=en", "invalid"),
+        ("?idf=zoo&idf=zoo", "invalid"),
+    ],
+)
+def test_wrong_settings_are_refused_before_the_body_is_read(client, query, code):
+    response = client.post(f"/v1/score{query}", content=PAIR, headers=TYPE)
+    assert (response.status_code, error_of(response)["code"]) == (422, code)
+
+
+def test_an_idf_table_can_be_chosen(client):
+    assert "idf:no|" not in stream(client, PAIR, "?idf=zoo")[-1]["signature"]
+
+
+@given(st.lists(st.integers(0, 12)), st.integers(1, 10))
+def test_cuts_are_consecutive_and_as_long_as_may_be(sizes, max_size):
+    slices = list(cut(sizes, max_size))
+    assert [size for chunk in slices for size in sizes[chunk]] == sizes
+    assert all(sum(sizes[chunk]) <= max_size or chunk.stop - chunk.start == 1 for chunk in slices)
+    assert all(sum(sizes[one.start : other.start + 1]) > max_size for one, other in pairwise(slices))
+
+
+async def numbers(count, taken, error=None):
+    for number in range(count):
+        taken.append(number)
+        yield number
+    if error:
+        raise error
+
+
+def run_in_order(count, work, error=None):
+    taken, emitted, ahead = [], [], []
+
+    async def emit(result):
+        await asyncio.sleep(0)
+        emitted.append(result)
+        ahead.append(len(taken) - len(emitted))
+
+    async def run():
+        await in_order(numbers(count, taken, error), work, emit)
+
+    try:
+        asyncio.run(run())
+    except Exception as raised:
+        return emitted, max(ahead, default=0), raised
+    return emitted, max(ahead, default=0), None
+
+
+async def slow_at_first(number):
+    await asyncio.sleep(0.01 if number % 3 == 0 else 0)
+    return number
+
+
+def test_results_come_in_order_and_little_is_taken_ahead():
+    emitted, ahead, error = run_in_order(50, slow_at_first)
+    assert emitted == [*range(50)]
+    assert ahead <= 3
+    assert error is None
+
+
+def test_an_error_of_work_comes_at_its_place():
+    async def work(number):
+        if number == 5:
+            raise ValueError(number)
+        return await slow_at_first(number)
+
+    emitted, _, error = run_in_order(50, work)
+    assert len(emitted) <= 5
+    assert isinstance(error, ValueError)
+
+
+def test_an_api_error_of_the_chunks_comes_after_their_results():
+    emitted, _, error = run_in_order(7, slow_at_first, ApiError(408, "read_timeout", "Late."))
+    assert emitted == [*range(7)]
+    assert error.status == 408
+
+
+def test_a_stream_of_wrong_lines_ends(client):
+    response = client.post("/v1/score", content=PAIR + b"{\n" * 100_000, headers=TYPE)
+    *answers, end = [json.loads(line) for line in response.text.splitlines()]
+    assert "f1" in answers[0]
+    assert len(answers) == 1 + MAX_WRONG_LINES + 1
+    assert (end["error"]["code"], "line" in end["error"]) == ("too_many_errors", False)
+
+
+def test_a_stream_whose_client_goes_away_is_cancelled_while_it_is_scored(models, fake_batcher):
+    batcher = fake_batcher()
+    with serving(models) as client:
+        with connected(client, head(KIND, length=10_000) + PAIR):
+            wait_until(lambda: batcher.calls)
+        assert batcher.cancelled.wait(10)
+        wait_until(lambda: not client.app.state.admission.active)

@@ -1,0 +1,253 @@
+"""The reliability suite can fail: broken bounds, crashes and hangs are figures, and each check notices its fault."""
+
+import asyncio
+import contextlib
+import json
+import math
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+
+import h11
+import numpy as np
+import pytest
+
+from bertscore_onnx.errors import DigestError
+from bertscore_onnx.serving import MicroBatcher
+from harness.processes import Child, ChildError
+from harness.results import BEGIN, END, read_report
+from reliability import __main__ as command
+from reliability import adversary, damage, faults, jobs, load
+from reliability.adversary import Attack
+from reliability.fuzzing import exchanges
+from reliability.report import DOCUMENT, at_least, at_most, none_of
+from reliability.run import CASES, run_cases
+from reliability.scorers import late_spread
+from reliability.server import HEALTH_SECONDS, Server, Watch
+from reliability.settings import Settings, Sizes
+from reliability.traffic import (
+    INTERNAL,
+    NEVER,
+    Ending,
+    Exchange,
+    pairs_body,
+    play,
+    repeat_requests,
+    request_of,
+    statuses_in,
+)
+
+TINY = Sizes(
+    case_seconds=60,
+    requests=20,
+    clients=4,
+    faults=6,
+    sharing_threads=4,
+    calls_per_thread=2,
+    openings_per_thread=1,
+    fuzzed_strings=400,
+    mutated_bundles=60,
+    fuzzed_requests=60,
+    attack_seconds=0.3,
+    starved_seconds=0.3,
+)
+
+
+@pytest.fixture
+def settings(tiny_bundle):
+    return Settings(TINY, tiny=tiny_bundle, minilm=tiny_bundle)
+
+
+def hold(settings):
+    return [none_of("lost", 0), at_least("found", 3, "MB", 2.5)]
+
+
+def be_slow(settings):
+    return [at_most("waited", 2.0, "s", 1, of_speed=True)]
+
+
+def last_for_ever(settings):
+    return [at_most("waited", math.inf, "s", 1)]
+
+
+def break_down(settings):
+    raise RuntimeError("no more")
+
+
+@pytest.mark.parametrize(
+    ("case", "options", "is_held", "shown"),
+    [
+        (hold, {}, True, "found    | 3 MB   | at least 2.5 MB | yes"),
+        (be_slow, {}, False, "waited   | 2 s    | at most 1 s     | NO"),
+        (be_slow, {"ignore_speed": True, "tries": 2}, True, "waited   | 2 s    | at most 1 s     | NO"),
+        (last_for_ever, {"ignore_speed": True, "tries": 2}, False, "0 a case: Run 2 times"),
+        (break_down, {}, False, "no more"),
+    ],
+)
+def test_bounds_that_count_decide_the_run_and_the_exit_status(
+    monkeypatch, settings, tmp_path, capsys, case, options, is_held, shown
+):
+    monkeypatch.setattr("reliability.run.CASES", {"0": ("a case", case), "1": ("a case", hold)})
+    assert run_cases(["0", "1"], settings, {"form": "tiny"}, tmp_path, **options) is is_held
+    assert shown in capsys.readouterr().out
+    report = read_report(tmp_path / "reliability.json")
+    assert all(figure.met for figure in report.cases[1].figures)
+    assert "Settings: form: tiny." in (tmp_path / "reliability.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(command, "CASES", ["0"])
+    monkeypatch.setattr(command, "run_cases", lambda *arguments, **options: is_held)
+    with contextlib.nullcontext() if is_held else pytest.raises(SystemExit, match="1"):
+        command.main(["--case", "0", "--tiny", str(settings.tiny), "--minilm", str(settings.tiny)])
+
+
+def test_the_document_has_its_marks_and_every_case():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert (text.count(BEGIN), text.count(END)) == (1, 1)
+    assert all(f"| {number} {title} |" in text for number, (title, _) in CASES.items())
+
+
+def test_a_crash_a_hang_and_an_error_in_a_process_are_told_apart():
+    with Child() as child:
+        with pytest.raises(ChildError, match="invalid literal"):
+            child.do(int, "x", limit=60)
+        assert child.do(os.getenv, "HF_HUB_OFFLINE", limit=60) == "1"
+        with pytest.raises(ChildError, match="ended with status 7"):
+            child.do(os._exit, 7, limit=60)
+    with Child() as child, pytest.raises(ChildError, match="hangs"):
+        child.do(time.sleep, 60, limit=0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", ["1", "3", "5", "8", "9", "13"])
+def test_a_case_keeps_its_bounds(settings, tmp_path, capsys, number):
+    assert run_cases([number], settings, {}, tmp_path, ignore_speed=True), capsys.readouterr()
+
+
+def met(figures):
+    return [figure.met for figure in figures]
+
+
+def test_lost_swapped_and_wrong_answers_are_counted():
+    alone = [np.full((3, 1), value, dtype=np.float32) for value in (0.1, 0.5)]
+    assert load.swapped([0, 0, 1], [alone[0], alone[1], None], alone) == 1
+    assert load.largest_difference([0, 1], [alone[0] + np.float32(0.25), None], alone) == pytest.approx(0.25)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_not_replaced_breaks_the_bounds_of_faults(settings, monkeypatch):
+    without = lambda scorer, **options: MicroBatcher(scorer, **{**options, "make_scorer": None})  # noqa: E731
+    monkeypatch.setattr(faults, "MicroBatcher", without)
+    monkeypatch.setattr(faults, "READY_SECONDS", 1.0)
+    assert not all(met(faults.measure(replace(settings, sizes=replace(TINY, faults=1)))))
+
+
+def test_a_leak_spreads_the_second_half_and_a_start_does_not():
+    assert late_spread([0, 50, 90, 90, 91, 90]) == 1
+    assert late_spread([0, 10, 20, 30, 40, 50]) == 20
+
+
+def crash(bundle, verify):
+    os.abort()
+
+
+@pytest.mark.slow
+def test_a_damage_that_is_accepted_refused_otherwise_or_fatal_breaks_its_bound(settings, monkeypatch):
+    no_damage = damage.Damage("none", lambda bundle: None, (DigestError,))
+    missing = damage.Damage("missing", lambda bundle: (bundle / "model.onnx").unlink(), (DigestError,))
+    monkeypatch.setattr(damage, "DAMAGES", [no_damage, missing])
+    assert met(damage.measure(settings)) == [False, True, False, True]
+    monkeypatch.setattr(damage, "outcome", crash)
+    assert met(damage.measure(settings)) == [True, False, True, False]
+
+
+def whole_requests(content: bytes) -> int:
+    """Count the requests on a connection; fail if one is not valid HTTP, or not whole."""
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 20)
+    connection.receive_data(content)
+    whole = 0
+    while (event := connection.next_event()) is not h11.NEED_DATA:
+        if isinstance(event, h11.EndOfMessage):
+            whole += 1
+            connection.send(h11.Response(status_code=200, headers=[("Content-Length", "0")]))
+            connection.send(h11.EndOfMessage())
+            connection.start_next_cycle()
+    assert connection.trailing_data == (b"", False)
+    return whole
+
+
+def test_fuzzed_exchanges_are_the_same_each_time_and_whole_if_they_await_answers():
+    made = list(exchanges(300))
+    assert made == list(exchanges(300))
+    assert {exchange.ending for exchange in made} == set(Ending)
+    for exchange in made:
+        if exchange.answers:
+            assert whole_requests(b"".join(exchange.parts)) == exchange.answers
+
+
+def test_connections_without_an_answer_are_told_apart():
+    async def outcome(*, waits: bool) -> list[int]:
+        async def serve(reader, writer):
+            if waits:
+                await reader.read()
+            writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            return await play(Exchange([b"GET / HTTP/1.1\r\n\r\n"]), server.sockets[0].getsockname()[1], 0.2)
+
+    assert asyncio.run(outcome(waits=False)) == []
+    assert asyncio.run(outcome(waits=True)) == [NEVER]
+    assert statuses_in(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n{}HTTP/1.1 422 X\r\n\r\n") == [200, 422]
+    assert statuses_in(b'HTTP/1.1 200 OK\r\n\r\n{"error":{"code":"internal"}}') == [INTERNAL]
+
+
+@pytest.mark.parametrize("make", ["duplicate_keys", "combining_marks", "dots", "token_bombs", "long_matches"])
+def test_an_attack_is_json_that_a_server_accepts(make):
+    for request in getattr(adversary, make)():
+        head, _, body = request.partition(b"\r\n\r\n")
+        assert f"Content-Length: {len(body)}\r\n".encode() in head
+        assert len(body) <= 2_000_000
+        json.loads(body)
+
+
+def honest_requests():
+    return [request_of(pairs_body([("a text", "another")])), request_of(b"{}")]
+
+
+@pytest.mark.slow
+def test_an_attack_by_an_honest_client_keeps_every_bound(settings, monkeypatch):
+    monkeypatch.setattr(adversary, "ATTACKS", {"none": Attack(partial(repeat_requests, honest_requests, 2))})
+    figures = adversary.measure(settings)
+    assert [figure.name for figure in figures if not figure.met and not figure.goal.of_speed] == []
+    assert figures[0].name == "slowest /health/live (none)"
+
+
+@pytest.mark.slow
+def test_a_server_that_stands_still_or_ends_is_seen(tiny_bundle):
+    with Server(tiny_bundle) as server, Watch(server) as watch:
+        os.kill(server.process.pid, signal.SIGSTOP)
+        threading.Event().wait(HEALTH_SECONDS + 0.3)
+        os.kill(server.process.pid, signal.SIGCONT)
+        threading.Event().wait(0.5)
+        assert watch.slowest > HEALTH_SECONDS
+        assert watch.unanswered == 0
+        server.process.kill()
+        threading.Event().wait(0.5)
+    assert watch.unanswered > 0
+
+
+def test_a_polite_client_that_waits_or_gets_nothing_breaks_its_bound():
+    greedy, ordinary = load.Polite([0.4] * 100), load.Polite([0.1] * 100)
+    assert met([load._starved("any", greedy, ordinary), load._starved("any", ordinary, greedy)]) == [False, True]
+    assert not load._starved("any", load.Polite(), ordinary).met
+
+
+def test_parts_that_are_written_again_or_lost_are_counted(tmp_path):
+    for number in range(3):
+        (tmp_path / f"part-{number}.parquet").write_bytes(b"scores")
+    before = jobs._stamps(tmp_path)
+    assert jobs._changed(before, tmp_path) == 0
+    (tmp_path / "part-0.parquet").unlink()
+    os.utime(tmp_path / "part-1.parquet", (0, 0))
+    assert jobs._changed(before, tmp_path) == 2
