@@ -136,7 +136,7 @@ class Comparison(Result):
     that differ most under the first metric, are counted from 1.
     """
 
-    FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
 
     test: Test
     num_resamples: int
