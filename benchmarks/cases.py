@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
 from bertscore_onnx.evaluation.correlation import tie_calibrated_accuracy
 from bertscore_onnx.evaluation.metric_tests import perm_both
 from bertscore_onnx.evaluation.metrics import corpus_metric
-from bertscore_onnx.evaluation.significance import CorpusScores, paired_bootstrap
+from bertscore_onnx.evaluation.significance import paired_bootstrap
 from harness.processes import Child, environment
 from harness.results import Case, Curve, Goal, Skipped, Timing, figure, percentile, ratio
 from harness.texts import altered, of_lengths, repeated
@@ -229,7 +229,8 @@ def judging(settings: Settings) -> Case:
 
 def p_of_ours(systems: list[list[str]], references: list[str]) -> list[float]:
     """Compare all systems with the first by the paired bootstrap of BLEU."""
-    corpus = cast("CorpusScores", corpus_metric("bleu", systems, references).corpus)
+    corpus = corpus_metric("bleu", systems, references).corpus
+    assert corpus is not None
     p: list[float] = paired_bootstrap(corpus).p.tolist()
     return p
 

@@ -1,37 +1,37 @@
-"""Every error the library raises on purpose, in one tree.
+"""All errors that the library raises on purpose, in one tree.
 
 BertScoreOnnxError
 ├── InputError (ValueError)             texts, files or options that cannot be scored
 │   ├── InputTypeError (TypeError)      … because they are of the wrong type
-│   └── IdfError                        … because they leave every idf weight at zero, or undefined
+│   └── IdfError                        … because all idf weights would be zero, or undefined
 ├── UnknownModelError (LookupError)     no such model in the catalogue or among the bundles
-├── UnknownLayerError (LookupError)     the model has no such layer, or no layer was chosen
+├── UnknownLayerError (LookupError)     the model has no such layer, or none was chosen
 ├── BaselineError (LookupError)         no baseline to rescale with
-├── BundleError (ValueError)            a bundle that cannot be trusted
+├── BundleError (ValueError)            a bundle that cannot be used
 │   ├── BundleNotFoundError (FileNotFoundError)
 │   ├── ManifestError                   bertscore.json is not JSON, or not a manifest
-│   ├── FormatVersionError              written by another generation of this library
+│   ├── FormatVersionError              written in another version of the format
 │   ├── UnsafePathError                 names a file outside its own folder
-│   ├── DigestError                     a file is not the one that was exported
+│   ├── DigestError                     a file differs from the exported one
 │   ├── TokenizerError                  tokenizer.json is not a tokenizer
-│   ├── GraphError                      the graph is not the one the manifest describes
-│   └── GoldenScoreError                the bundle no longer gives the scores it was exported with
+│   ├── GraphError                      the graph does not match the manifest
+│   └── GoldenScoreError                the golden pairs get other scores than at the export
 ├── HubError (OSError)                  a bundle cannot be pulled or pushed
-│   └── HubUnreachableError             … because the other side does not answer
+│   └── HubUnreachableError             … because the server does not answer
 ├── MissingExtraError (ModuleNotFoundError)  an optional dependency is not installed
-├── StandInError (ImportError)          bert-score is imported already, so nothing can take its place
-├── DeviceError (RuntimeError)          the device asked for cannot run the model
-├── EncodingError (RuntimeError)        the model gave something that is not a token vector
-│   └── OutOfMemoryError (MemoryError)  … because not even a single text fits into memory
+├── StandInError (ImportError)          bert-score is already imported, so it cannot be replaced
+├── DeviceError (RuntimeError)          the requested device cannot run the model
+├── EncodingError (RuntimeError)        the model returned something else than token vectors
+│   └── OutOfMemoryError (MemoryError)  … because even a single text does not fit into memory
 ├── ClosedError (RuntimeError)          the scorer, or the batcher, was closed
-│   └── DrainingError                   … or finishes what it has and takes no more
-├── QueueFullError (RuntimeError)       more is waiting to be scored than was allowed
-├── DeadlineError (TimeoutError)        no score in the time that was given
-├── WorkerError (RuntimeError)          the thread that scored broke down
-├── ForkError (RuntimeError)            a batcher was used in a process forked from its own
+│   └── DrainingError                   … or it finishes its requests and accepts no more
+├── QueueFullError (RuntimeError)       more requests are waiting than allowed
+├── DeadlineError (TimeoutError)        no score before the deadline
+├── WorkerError (RuntimeError)          the scoring thread failed
+├── ForkError (RuntimeError)            a batcher was used in a forked process
 └── ExportError (RuntimeError)          a model cannot be exported
     ├── UnsupportedFamilyError          … because its architecture cannot be cut or traced
-    └── VerificationError               the exported bundle does not give the model's own scores
+    └── VerificationError               the exported bundle does not reproduce the model's scores
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,17 +40,17 @@ from importlib import import_module
 
 
 def one_line(message: object) -> str:
-    """Return a message as one line without control characters, whatever a bundle or a library put into it."""
+    """Return a message as one line without control characters, which bundles and libraries may put into it."""
     line = " ".join(str(message).splitlines())
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
 
 
 class BertScoreOnnxError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Base of all errors that the library raises on purpose."""
 
 
 class InputError(BertScoreOnnxError, ValueError):
-    """Texts, files or options cannot be scored as given."""
+    """Texts, files or options that cannot be scored."""
 
 
 class InputTypeError(InputError, TypeError):
@@ -58,7 +58,7 @@ class InputTypeError(InputError, TypeError):
 
 
 class IdfError(InputError):
-    """The idf table would leave weights undefined, or all at zero."""
+    """All idf weights would be zero, or undefined."""
 
 
 class UnknownModelError(BertScoreOnnxError, LookupError):
@@ -66,7 +66,7 @@ class UnknownModelError(BertScoreOnnxError, LookupError):
 
 
 class UnknownLayerError(BertScoreOnnxError, LookupError):
-    """The model has no such layer, or nothing says which layer to take."""
+    """The model has no such layer, or a layer has to be chosen."""
 
 
 class BaselineError(BertScoreOnnxError, LookupError):
@@ -78,11 +78,11 @@ class BundleError(BertScoreOnnxError, ValueError):
 
 
 class BundleNotFoundError(BundleError, FileNotFoundError):
-    """No bundle lies where one was expected, or one of its files is missing."""
+    """There is no bundle at the expected place, or one of its files is missing."""
 
 
 class ManifestError(BundleError):
-    """The manifest is not JSON, or lacks or misstates a field."""
+    """The manifest is not JSON, or a field is missing or wrong."""
 
 
 class FormatVersionError(BundleError):
@@ -102,19 +102,19 @@ class TokenizerError(BundleError):
 
 
 class GraphError(BundleError):
-    """The graph cannot be loaded, or its inputs or output are not those the manifest describes."""
+    """The graph cannot be loaded, or its inputs or output do not match the manifest."""
 
 
 class GoldenScoreError(BundleError):
-    """The golden sentences no longer get the scores they had at export."""
+    """The golden pairs get other scores than at the export."""
 
 
 class HubError(BertScoreOnnxError, OSError):
-    """A bundle cannot be pulled or pushed as things are: it is refused, does not fit, or something stands there."""
+    """A bundle cannot be pulled or pushed: it is refused, does not fit on the disk, or would replace something."""
 
 
 class HubUnreachableError(HubError):
-    """The hub, or the store, cannot be reached or broke down; the same may work later."""
+    """The hub or the object store cannot be reached, or failed; a retry may succeed."""
 
 
 class MissingExtraError(BertScoreOnnxError, ModuleNotFoundError):
@@ -122,15 +122,15 @@ class MissingExtraError(BertScoreOnnxError, ModuleNotFoundError):
 
 
 class StandInError(BertScoreOnnxError, ImportError):
-    """The true bert-score was imported before its stand-in was installed."""
+    """The original bert-score was imported before its drop-in replacement."""
 
 
 class DeviceError(BertScoreOnnxError, RuntimeError):
-    """The device asked for cannot run the model."""
+    """The requested device cannot run the model."""
 
 
 class EncodingError(BertScoreOnnxError, RuntimeError):
-    """The model gave something other than finite token vectors."""
+    """The model returned something else than finite token vectors."""
 
 
 class OutOfMemoryError(EncodingError, MemoryError):
@@ -138,32 +138,32 @@ class OutOfMemoryError(EncodingError, MemoryError):
 
 
 class ClosedError(BertScoreOnnxError, RuntimeError):
-    """The scorer or the batcher was used after it was closed, or closed before it had answered."""
+    """The scorer or the batcher was used after it was closed, or was closed before the result was ready."""
 
 
 class DrainingError(ClosedError):
-    """The batcher finishes what it has and takes nothing more."""
+    """The batcher finishes its requests and accepts no more."""
 
 
 class QueueFullError(BertScoreOnnxError, RuntimeError):
-    """As many items are waiting as the batcher allows."""
+    """The batcher's queue is full."""
 
     def __init__(self, message: str, *, retry_after: float) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """In how many seconds there is likely to be room, an estimate."""
+        """An estimate of the seconds until there is room."""
 
 
 class DeadlineError(BertScoreOnnxError, TimeoutError):
-    """An item was not scored in the time it was given."""
+    """An item was not scored before its deadline."""
 
 
 class WorkerError(BertScoreOnnxError, RuntimeError):
-    """The thread that scored the item broke down; another takes its place."""
+    """The thread that scored the item failed; another one replaces it."""
 
 
 class ForkError(BertScoreOnnxError, RuntimeError):
-    """A batcher was used in a process forked from the one that made it; its threads are not there."""
+    """A batcher was used in a process forked from its own, where its threads do not exist."""
 
 
 class ExportError(BertScoreOnnxError, RuntimeError):
@@ -175,23 +175,15 @@ class UnsupportedFamilyError(ExportError):
 
 
 class VerificationError(ExportError):
-    """The exported bundle does not give the scores of the model it came from."""
+    """The exported bundle does not reproduce the scores of its model."""
 
 
-# Packages that only some need: those of the extras, imported where they are used.
+# Optional packages, which are imported where they are used.
 
 
 @contextmanager
 def needs_extra(extra: str, purpose: str) -> Iterator[None]:
-    """Say what to install where a package that is imported in the block is missing, or one that it needs itself.
-
-    Args:
-        extra: the extra that has it, such as `hub`, or several as pip takes them.
-        purpose: what needs it, for the message.
-
-    Raises:
-        MissingExtraError: a package is not installed.
-    """
+    """Raise a MissingExtraError with the command to install, if an import in the block fails."""
     try:
         yield
     except MissingExtraError:
@@ -208,15 +200,7 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
 
 
 def check_installed(packages: Iterable[str], extra: str, purpose: str) -> None:
-    """Import packages that are needed later, so that a missing one is told before any work is done.
-
-    Args:
-        packages: their names.
-        extra, purpose: as `needs_extra` has them.
-
-    Raises:
-        MissingExtraError: a package is not installed.
-    """
+    """Import packages that are needed later, so that a missing one is reported before any work is done."""
     with needs_extra(extra, purpose):
         for package in packages:
             import_module(package)

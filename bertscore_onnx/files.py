@@ -1,4 +1,4 @@
-"""Writes files at once and whole, so that no reader finds a part of one, and a failure leaves the old one."""
+"""Writes files atomically: readers never see a part of one, and a failure leaves the old one."""
 
 import os
 import shutil
@@ -9,15 +9,7 @@ from bertscore_onnx.errors import InputError
 
 
 def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
-    """Write a file in one step, in place of the one that may be there.
-
-    Args:
-        file: its name. A link is followed; what is no ordinary file, such as a pipe, is written to as it is.
-        content: all of it; text is written in UTF-8, a lone surrogate as an escape.
-
-    Raises:
-        InputError: it cannot be written; what was there is as it was.
-    """
+    """Write a file in one step, replacing an existing one; raise an InputError if it cannot be written."""
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     path = Path(os.path.realpath(file))
     try:
@@ -30,7 +22,7 @@ def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
 
 
 def replace_whole(path: Path, data: bytes) -> None:
-    """Put a file in place of the one that may be there, whose permissions it keeps; raises OSError where it cannot."""
+    """Write a file in one step, with the permissions of the file that it replaces, if any; raise OSError on failure."""
     part = path.with_name(f".{path.name[:50]}-{os.getpid()}")
     try:
         part.write_bytes(data)
@@ -42,7 +34,7 @@ def replace_whole(path: Path, data: bytes) -> None:
 
 
 def unwritable(file: str | PathLike[str], error: OSError) -> InputError:
-    """Return the error that says that a file cannot be written, and why."""
+    """Return the InputError for a file that cannot be written, with the reason."""
     return InputError(
         f"Cannot write {os.fspath(file)!r} ({error.strerror}). Check the name, its folder and its permissions."
     )

@@ -1,4 +1,4 @@
-"""Checks the built site: every link leads to a page and an anchor that exist, and nothing is loaded from elsewhere.
+"""Checks the built site: all links lead to existing pages and anchors, and no resource is loaded from elsewhere.
 
 Run it with the folder of the site: `python scripts/check_site.py build/site`.
 """
@@ -39,15 +39,15 @@ class Page(HTMLParser):
 def faults(site: Path) -> list[str]:
     """Return the faults of a site: dead links, and resources loaded from elsewhere."""
     pages = {file.resolve(): read_page(file) for file in site.rglob("*.html")}
-    found = []
+    problems = []
     for file, page in pages.items():
         wrong = [fault for link in [*page.links, *page.loaded] if (fault := _fault(file, link, pages))]
         wrong += [f"{address} is loaded from elsewhere" for address in page.loaded if urlsplit(address).netloc]
-        found += [f"{file.relative_to(site.resolve())}: {fault}" for fault in wrong]
+        problems += [f"{file.relative_to(site.resolve())}: {fault}" for fault in wrong]
     for file in site.rglob("*.css"):
         outside = re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)\"']+", file.read_text(encoding="utf-8"))
-        found += [f"{file.relative_to(site)}: {address}" for address in outside]
-    return found
+        problems += [f"{file.relative_to(site)}: {address}" for address in outside]
+    return problems
 
 
 def read_page(file: Path) -> Page:
@@ -75,6 +75,6 @@ def _fault(file: Path, link: str, pages: dict[Path, Page]) -> str | None:
 
 if __name__ == "__main__":
     site = Path(sys.argv[1])
-    found = faults(site)
-    print("\n".join(found) or f"All links of {len([*site.rglob('*.html')])} pages lead somewhere.")
-    sys.exit(bool(found))
+    problems = faults(site)
+    print("\n".join(problems) or f"All links of {len([*site.rglob('*.html')])} pages lead somewhere.")
+    sys.exit(bool(problems))

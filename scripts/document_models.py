@@ -68,25 +68,25 @@ shapes before it is accepted.
 
 
 def main() -> None:
-    """Write the figures, if there are new ones, and the document."""
+    """Write the figures, if results are given, and the document."""
     if len(sys.argv) > 1:
         write_parity(Path(sys.argv[1]))
     DOCUMENT.write_text(document(), encoding="utf-8")
 
 
 def write_parity(results: Path) -> None:
-    """Copy the largest figure of each family from the results of the tests."""
-    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    """Write the largest figure of each family in the test results to `parity.csv`."""
+    largest: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for case in ElementTree.parse(results).iter("testcase"):  # noqa: S314 -- our own file
         match = re.search(r"\[([^\]]+?)(?:-(?:True|False|fp16|int8))?\]$", case.get("name", ""))
         for figure in case.iter("property"):
             family = VARIANTS.get(match[1], match[1]) if match else ""
             name = figure.get("name", "")
-            found[family][name] = max(found[family][name], float(figure.get("value", "nan")))
+            largest[family][name] = max(largest[family][name], float(figure.get("value", "nan")))
     with PARITY.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["family", "reference", "largest_difference", "tokenizer_differences", *PRECISIONS])
-        for family, figures in sorted(found.items()):
+        for family, figures in sorted(largest.items()):
             reference = REFERENCES.get(family, "bert-score 0.3.13")
             difference, ids = figures["largest_difference"], figures["tokenizer_differences"]
             costs = [f"{figures[precision]:.1e}" if precision in figures else "" for precision in PRECISIONS]

@@ -43,11 +43,11 @@ def draw(matches: TokenSimilarity, score: Score) -> str:
     upper, lower = _middles(matches.candidate), _middles(matches.reference)
     best_below, best_above = matches.similarity.argmax(axis=1), matches.similarity.argmax(axis=0)
     lines = [
-        _curve(upper[one] - SHIFT, lower[other] - SHIFT, matches.similarity[one, other], PRECISION)
-        for one, other in enumerate(best_below)
+        _curve(upper[row] - SHIFT, lower[column] - SHIFT, matches.similarity[row, column], PRECISION)
+        for row, column in enumerate(best_below)
     ] + [
-        _curve(upper[one] + SHIFT, lower[other] + SHIFT, matches.similarity[one, other], RECALL)
-        for other, one in enumerate(best_above)
+        _curve(upper[row] + SHIFT, lower[column] + SHIFT, matches.similarity[row, column], RECALL)
+        for column, row in enumerate(best_above)
     ]
     tokens = [
         *_row(matches.candidate, upper, TOP, matches.similarity.max(axis=1), TOP - 10, PRECISION),

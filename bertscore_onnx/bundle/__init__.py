@@ -1,1 +1,1 @@
-"""What the export hands over: bundles, where they are and what is known of models before they are exported."""
+"""Bundles, which the export hands over to the runtime; where they are stored; and the facts about known models."""

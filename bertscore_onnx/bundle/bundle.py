@@ -1,8 +1,8 @@
-"""Opens a bundle: one folder that holds all it takes to score with one model at one layer, checked by its manifest.
+"""Opens a bundle: one folder with everything that scoring by one model at one layer takes, checked by its manifest.
 
-The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `scoring.onnx` where that was asked
-for, `tokenizer.json` (with `spiece.model` beside it for SentencePiece) and the manifest `bertscore.json`. It is the
-only thing that passes from the export to the runtime.
+The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `scoring.onnx` if it was requested,
+`tokenizer.json` (with `spiece.model` beside it for SentencePiece) and the manifest `bertscore.json`. It is the only
+thing that the export hands over to the runtime.
 """
 
 import errno
@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -31,49 +31,158 @@ from bertscore_onnx.errors import (
 )
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 
-# Which files an ONNX graph takes its weights from, read from its bytes without the onnx package. A graph may keep a
-# tensor's values in a file beside it (`external_data`). ONNX Runtime opens whatever is named there; what the manifest
-# does not name has no digest. The numbers are those of the fields in `onnx.proto3`, and the encoding is that of
-# protocol buffers.
+GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}
+
+MAX_MANIFEST_BYTES = 16_000_000
+"""Far more than any manifest has: 20 kB for most models, 250 bytes for each layer and language of baselines, and 2 kB
+for each layer and language with measured baselines."""
+
+T = TypeVar("T")
+
+_EXPORT_AGAIN = "Export the model again, or copy the bundle again."
 
 
-_NESTED = {
-    "model": {7: "graph", 20: "training", 25: "function"},
-    "training": {1: "graph", 2: "graph"},
-    "function": {7: "node", 11: "attribute"},
-    "graph": {1: "node", 5: "tensor", 15: "sparse"},
-    "node": {5: "attribute"},
-    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
-    "sparse": {1: "tensor", 2: "tensor"},
-    "tensor": {13: "entry"},
-}
-"""For each message the fields that may lead to a tensor, and the message in them."""
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """An opened and checked bundle."""
 
-_KEY, _VALUE = 1, 2
-_OP_TYPE = 4
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+    path: Path
+    manifest: Manifest
+
+    stamps: Mapping[str, FileStamp] = field(default_factory=dict)
+    """By name, the stamps of the files, taken just before their digests were checked."""
+
+    weights: frozenset[str] = frozenset()
+    """The names of the files with weights of the graphs, apart from the graphs themselves."""
+
+    @property
+    def graph_path(self) -> Path:
+        """The ONNX graph."""
+        return self.path / GRAPH_FILE
+
+    @property
+    def scoring_path(self) -> Path:
+        """The scoring graph; it exists if `manifest.has_scoring_graph`."""
+        return self.path / SCORING_FILE
+
+    @property
+    def tokenizer_path(self) -> Path:
+        """The tokenizer of the `tokenizers` package."""
+        return self.path / TOKENIZER_FILE
+
+    def check_unchanged(self) -> None:
+        """Raise a DigestError if a file was replaced or removed after its digest was checked."""
+        for name, stamp in self.stamps.items():
+            file = os.path.join(self.path, name)
+            try:
+                is_same = file_stamp(file) == stamp or cached_digest(Path(file)) == self.manifest.files[name]
+            except OSError:
+                is_same = False
+            if not is_same:
+                raise DigestError(
+                    f"{file} was replaced or removed after the bundle was opened. Load the bundle again: make a new "
+                    "scorer, or start again."
+                )
 
 
-def external_files(path: Path) -> set[str]:
-    """Return the files that the tensors of a graph name, as they are written there.
+def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
+    """Open the bundle in a folder; raise a BundleError unless all its files are as they were exported.
 
-    Raises:
-        GraphError: the file is not a graph, or has a node that takes a file by another way.
+    With `verify`, every file is read for its digest, even if its size and times have not changed since the last time.
     """
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    stamps = {}
+    for name, expected in manifest.files.items():
+        file = bundle_file(folder, name)
+        if not os.path.isfile(file):  # unlike Path, it accepts any name
+            raise BundleNotFoundError(f"The bundle {folder} lacks its file {name}. {_EXPORT_AGAIN}")
+        stamps[name] = file_stamp(file)
+        digest = cached_digest(file, read_again=verify)
+        if digest != expected:
+            raise DigestError(
+                f"{file} is not the file that was exported: its SHA-256 is {digest}, but the manifest has {expected}. "
+                + _EXPORT_AGAIN
+            )
+    weights = set[str]().union(*(external_files(folder / name) for name in GRAPH_FILES & manifest.files.keys()))
+    if unnamed := sorted(weights - manifest.files.keys()):
+        raise UnsafePathError(
+            f"A graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not name. Do not use "
+            "this bundle."
+        )
+    return Bundle(folder, manifest, stamps, frozenset(weights))
+
+
+def read_manifest(path: str | PathLike[str]) -> Manifest:
+    """Read and check the manifest alone; raise a BundleError if it cannot be used."""
+    folder = Path(path)
+    file = folder / MANIFEST
+    content = _read(folder, file)
+    _check_format_version(file, content)
+    manifest = _decode(file, content, Manifest)
+    required = {GRAPH_FILE, TOKENIZER_FILE}
+    if manifest.tokenizer_spec is not None and manifest.tokenizer_spec.sentencepiece is not None:
+        required.add(SENTENCEPIECE_FILE)
+    missing = required - manifest.files.keys()
+    if missing:
+        raise ManifestError(f"{file} has no digest for {', '.join(sorted(missing))}. {_EXPORT_AGAIN}")
+    if manifest.computed_digest() != manifest.digest:
+        raise DigestError(f"{file} was changed after it was exported: its own digest does not match. {_EXPORT_AGAIN}")
+    return manifest
+
+
+def bundle_file(folder: Path, name: str) -> Path:
+    """Return the path of a file that the manifest names; raise an UnsafePathError if it would be outside the folder.
+
+    The file may be a link, as in the caches of a hub, of DVC or of git-annex: wherever it leads, the target must have
+    the digest of the manifest.
+    """
+    if not name.isprintable() or name in {"", ".", ".."} or Path(name).name != name:
+        raise UnsafePathError(
+            f"The manifest of {folder} names {name!r}, which is not a file of that folder. Do not use this bundle."
+        )
+    return folder / name
+
+
+def _read(folder: Path, file: Path) -> bytes:
+    """Read the manifest: a regular file of reasonable size, which can neither block the reader nor fill the memory."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return set(_locations(content, 0, len(content), "model"))
-    except GraphError:
-        raise
-    except (IndexError, ValueError, RecursionError) as error:  # an empty file cannot be mapped
-        raise GraphError(f"{path} is not an ONNX graph. Export the model again, or copy the bundle again.") from error
+        if not stat.S_ISREG(file.stat().st_mode):  # opening a pipe would wait for a writer
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        with file.open("rb") as opened:
+            content = opened.read(MAX_MANIFEST_BYTES + 1)
+    except OSError as error:
+        raise BundleNotFoundError(f"{folder} is no bundle: cannot read {file} ({error.strerror}).") from error
+    if len(content) > MAX_MANIFEST_BYTES:
+        raise ManifestError(
+            f"{file} is not a manifest: it has more than the {MAX_MANIFEST_BYTES:,} bytes that are read. "
+            + _EXPORT_AGAIN
+        )
+    return content
+
+
+def _check_format_version(file: Path, content: bytes) -> None:
+    """Raise a FormatVersionError for another version, whose manifest may differ in everything else."""
+    version = _decode(file, content, dict[str, Any]).get("format_version")
+    if type(version) is int and version != FORMAT_VERSION:
+        advice = "Upgrade bertscore-onnx." if version > FORMAT_VERSION else "Export the model again."
+        raise FormatVersionError(
+            f"{file} has format version {version}; this version of bertscore-onnx reads {FORMAT_VERSION}. {advice}"
+        )
+
+
+def _decode(file: Path, content: bytes, form: type[T]) -> T:
+    try:
+        return msgspec.json.decode(content, type=form)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError(f"{file} is not a manifest: {one_line(error)}. {_EXPORT_AGAIN}") from error
 
 
 @contextmanager
 def mapped_links(folder: Path, names: Iterable[str]) -> Iterator[Mapping[str, mmap.mmap]]:
-    """Map into memory those files of weights that are links, by their names.
+    """Map the weight files that are links into memory, and yield them by name.
 
-    ONNX Runtime 1.24 and later refuse to follow a link out of the graph's folder, but take the content of the file.
+    ONNX Runtime 1.24 and later refuse to follow a link out of the graph's folder, but accept the file's content.
     """
     with ExitStack() as opened:
         mapped = {}
@@ -85,8 +194,41 @@ def mapped_links(folder: Path, names: Iterable[str]) -> Iterator[Mapping[str, mm
         yield mapped
 
 
+# The weight files of an ONNX graph, read from its bytes without the onnx package. A graph may keep a tensor's values in
+# a file beside it (`external_data`). ONNX Runtime opens whatever file is named there, but only the files that the
+# manifest names have a digest. The numbers below are those of the fields in `onnx.proto3`; the encoding is that of
+# protocol buffers.
+
+_NESTED = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "function": {7: "node", 11: "attribute"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "tensor": {13: "entry"},
+}
+"""For each message the fields that may lead to a tensor, and the kind of message in them."""
+
+_KEY, _VALUE = 1, 2
+_OP_TYPE = 4
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+def external_files(path: Path) -> set[str]:
+    """Return the files that the tensors of a graph name, verbatim; raise a GraphError if it is not a usable graph."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return set(_locations(content, 0, len(content), "model"))
+    except GraphError:
+        raise
+    except (IndexError, ValueError, RecursionError) as error:  # an empty file cannot be mapped
+        raise GraphError(f"{path} is not an ONNX graph. Export the model again, or copy the bundle again.") from error
+
+
 def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
-    """Yield the files that are named in the bytes from `start` to `end`, which are one message."""
+    """Yield the files that are named in the message between the bytes `start` and `end`."""
     if message == "entry":
         entry = {number: content[begin:stop] for number, begin, stop in _message_fields(content, start, end)}
         if entry.get(_KEY) == b"location":
@@ -104,16 +246,16 @@ def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterat
 
 
 def _message_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, the start and the end of each field of a message that is a message or a string itself."""
+    """Yield the number, start and end of each field of a message that is itself a message or a string."""
     while start < end:
         tag, start = _varint(content, start)
-        if not 8 <= tag < 1 << 32:  # readers drop what is beyond the 32nd bit, and so would find another number
+        if not 8 <= tag < 1 << 32:  # readers drop the bits from the 33rd on, and so would see another number
             raise ValueError(f"{tag} is not the tag of a number.")
         kind = tag & 7
         if kind == _BYTES:
             size, start = _varint(content, start)
             if start + size > end:
-                raise ValueError("A field is longer than the message that it is in.")
+                raise ValueError("A field is longer than its message.")
             yield tag >> 3, start, start + size
             start += size
         elif kind == _VARINT:
@@ -125,7 +267,7 @@ def _message_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[
 
 
 def _varint(content: mmap.mmap, start: int) -> tuple[int, int]:
-    """Return the number that starts there, and where it ends."""
+    """Return the number that starts at a byte, and the byte after it."""
     number = shift = 0
     while True:
         byte = content[start]
@@ -136,176 +278,3 @@ def _varint(content: mmap.mmap, start: int) -> tuple[int, int]:
         shift += 7
         if shift > 63:
             raise ValueError("A number is too long.")
-
-
-GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}
-
-MAX_MANIFEST_BYTES = 16_000_000
-"""Far more than any has: 20 kB for most models, 250 bytes for each layer and language of baselines, and 2 kB for each
-layer and language that was measured."""
-
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """An opened and checked bundle."""
-
-    path: Path
-    manifest: Manifest
-
-    stamps: Mapping[str, FileStamp] = field(default_factory=dict)
-    """Of the files whose digests were checked, just before that; by name."""
-
-    weights: frozenset[str] = frozenset()
-    """The names of the files that hold weights of the graphs, beside those in the graphs' own."""
-
-    @property
-    def graph_path(self) -> Path:
-        """The ONNX graph."""
-        return self.path / GRAPH_FILE
-
-    @property
-    def scoring_path(self) -> Path:
-        """The scoring graph, where there is one."""
-        return self.path / SCORING_FILE
-
-    @property
-    def tokenizer_path(self) -> Path:
-        """The tokenizer of the `tokenizers` package."""
-        return self.path / TOKENIZER_FILE
-
-    def check_unchanged(self) -> None:
-        """Check that files that were opened by now are those whose digests were checked.
-
-        Raises:
-            DigestError: one of them was replaced, or removed.
-        """
-        for name, stamp in self.stamps.items():
-            file = os.path.join(self.path, name)
-            try:
-                is_same = file_stamp(file) == stamp or cached_digest(Path(file)) == self.manifest.files[name]
-            except OSError:
-                is_same = False
-            if not is_same:
-                raise DigestError(
-                    f"{file} was replaced or removed after the bundle was opened. Load the bundle again: make a new "
-                    "scorer, or start again."
-                )
-
-
-def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
-    """Open a bundle and check it against its manifest.
-
-    Args:
-        path: the bundle's folder.
-        verify: read every file for its digest, also where size and times are those of the last reading.
-
-    Raises:
-        BundleNotFoundError: there is no manifest, or a file that it names is missing.
-        ManifestError: the manifest is not one.
-        FormatVersionError: it is of another format version.
-        UnsafePathError: it names files outside the folder, or the graph names a file that it does not.
-        DigestError: a file, or the manifest itself, is not as it was exported.
-        GraphError: the graph is not one.
-    """
-    folder = Path(path)
-    manifest = read_manifest(folder)
-    stamps = {}
-    for name, expected in manifest.files.items():
-        file = bundle_file(folder, name)
-        if not os.path.isfile(file):  # unlike Path, it takes any name
-            raise BundleNotFoundError(f"The bundle {folder} lacks its file {name}. {_EXPORT_AGAIN}")
-        stamps[name] = file_stamp(file)
-        digest = cached_digest(file, read_again=verify)
-        if digest != expected:
-            raise DigestError(
-                f"{file} is not the file that was exported: its SHA-256 is {digest}, the manifest says {expected}. "
-                + _EXPORT_AGAIN
-            )
-    weights = set[str]().union(*(external_files(folder / name) for name in GRAPH_FILES & manifest.files.keys()))
-    if unnamed := sorted(weights - manifest.files.keys()):
-        raise UnsafePathError(
-            f"A graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not name. Do not use "
-            "this bundle."
-        )
-    return Bundle(folder, manifest, stamps, frozenset(weights))
-
-
-def read_manifest(path: str | PathLike[str]) -> Manifest:
-    """Read and check the manifest alone.
-
-    Raises:
-        BundleNotFoundError, ManifestError, FormatVersionError, UnsafePathError, DigestError: as `open_bundle` says.
-    """
-    folder = Path(path)
-    file = folder / MANIFEST
-    content = _read(folder, file)
-    _check_format_version(file, content)
-    manifest = _decode(file, content, Manifest)
-    required = {GRAPH_FILE, TOKENIZER_FILE}
-    if manifest.tokenizer_spec is not None and manifest.tokenizer_spec.sentencepiece is not None:
-        required.add(SENTENCEPIECE_FILE)
-    missing = required - manifest.files.keys()
-    if missing:
-        raise ManifestError(f"{file} gives no digest for {', '.join(sorted(missing))}. {_EXPORT_AGAIN}")
-    if manifest.computed_digest() != manifest.digest:
-        raise DigestError(f"{file} was changed after it was exported: its own digest does not match. {_EXPORT_AGAIN}")
-    return manifest
-
-
-def bundle_file(folder: Path, name: str) -> Path:
-    """Return the path of a file of a bundle by its name in the manifest.
-
-    The file may be a link, as in the caches of a hub, of DVC or of git-annex: what it leads to has to have the digest
-    of the manifest, wherever that lies.
-
-    Raises:
-        UnsafePathError: the name would lead out of the folder.
-    """
-    if not name.isprintable() or name in {"", ".", ".."} or Path(name).name != name:
-        raise UnsafePathError(
-            f"The manifest of {folder} names {name!r}, which is not a file of that folder. Do not use this bundle."
-        )
-    return folder / name
-
-
-_EXPORT_AGAIN = "Export the model again, or copy the bundle again."
-
-
-class _Version(msgspec.Struct):
-    format_version: int
-
-
-def _read(folder: Path, file: Path) -> bytes:
-    """Read the manifest: a regular file of reasonable size, so that nothing can be made to wait or fill memory."""
-    try:
-        if not stat.S_ISREG(file.stat().st_mode):  # to open a pipe is to wait for who writes into it
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        with file.open("rb") as opened:
-            content = opened.read(MAX_MANIFEST_BYTES + 1)
-    except OSError as error:
-        raise BundleNotFoundError(f"{folder} is no bundle: cannot read {file} ({error.strerror}).") from error
-    if len(content) > MAX_MANIFEST_BYTES:
-        raise ManifestError(
-            f"{file} is not a manifest: it has more than the {MAX_MANIFEST_BYTES:,} bytes that are read. "
-            + _EXPORT_AGAIN
-        )
-    return content
-
-
-def _decode(file: Path, content: bytes, form: type[T]) -> T:
-    try:
-        return msgspec.json.decode(content, type=form)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError(f"{file} is not a manifest: {one_line(error)}. {_EXPORT_AGAIN}") from error
-
-
-def _check_format_version(file: Path, content: bytes) -> None:
-    """Look at the version first: another generation's manifest may differ in everything else."""
-    version = _decode(file, content, _Version).format_version
-    if version != FORMAT_VERSION:
-        advice = "Upgrade bertscore-onnx." if version > FORMAT_VERSION else "Export the model again."
-        raise FormatVersionError(
-            f"{file} has format version {version}; this version of bertscore-onnx reads {FORMAT_VERSION}. {advice}"
-        )

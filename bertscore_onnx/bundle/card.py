@@ -1,4 +1,4 @@
-"""The model card of bundles, `README.md`: what their manifests say, for people and for the hub."""
+"""The model card of bundles, `README.md`: the facts of their manifests for readers and for the hub."""
 
 import json
 import re
@@ -28,11 +28,9 @@ _CITATION = """@inproceedings{zhang2020bertscore,
 
 
 def model_card(bundles: Mapping[str, Manifest], license_fields: Mapping[str, str] | None = None) -> str:
-    """Write the card of a bundle, or of all bundles in a repository.
+    """Return the card of the bundles in a folder or repository, given by the names to load them by; at least one.
 
-    Args:
-        bundles: the name to load each bundle by, and its manifest; at least one.
-        license_fields: what the card of the base model says of its license, as `read_license` returns it.
+    `license_fields` are those of the base model's card, as `read_license` returns them.
     """
     name, first = next(iter(bundles.items()))
     lines = [
@@ -60,29 +58,27 @@ def model_card(bundles: Mapping[str, Manifest], license_fields: Mapping[str, str
 
 
 def updated_card(card: str, old: Manifest, new: Manifest) -> str:
-    """Return a card that was written of a bundle with what a change of its manifest changes."""
+    """Return the card of a bundle, updated after a change of its manifest."""
     for (field, before), (_, after) in zip(_rows(old), _rows(new), strict=True):
         card = card.replace(f"| {field} | {before} |", f"| {field} | {after} |")
     return card
 
 
 def read_license(card: Path) -> dict[str, str]:
-    """Return what a model card says of its license; nothing where there is no card, or it does not say.
-
-    Reading its front matter takes huggingface_hub, which both the extra `hub` and the extra `export` bring.
-    """
-    from huggingface_hub import metadata_load
+    """Return the license fields of a model card; empty without a card or a license."""
+    from huggingface_hub import metadata_load  # a dependency of both the extra `hub` and the extra `export`
 
     try:
         metadata = metadata_load(card) or {}
-    except Exception:  # whatever somebody else's card holds
+    except Exception:  # a card by somebody else may contain anything
         return {}
-    known = {field: metadata.get(field) for field in _LICENSE}
-    return {field: value for field, value in known.items() if isinstance(value, str) and "license" in metadata}
+    if "license" not in metadata:
+        return {}
+    return {field: value for field in _LICENSE if isinstance(value := metadata.get(field), str)}
 
 
 def _front_matter(manifest: Manifest, license_fields: Mapping[str, str]) -> Iterator[str]:
-    """Yield lines of YAML; a string of JSON is one of YAML too."""
+    """Yield lines of YAML, in which a JSON string is a string too."""
     yield "library_name: bertscore-onnx"
     is_on_hub = manifest.revision is not None or catalogue.find(manifest.model_id) is not None
     if is_on_hub and _MODEL_ON_HUB.fullmatch(manifest.model_id):
@@ -94,7 +90,7 @@ def _front_matter(manifest: Manifest, license_fields: Mapping[str, str]) -> Iter
 
 
 def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield what a manifest says, as names and values of a table."""
+    """Yield the facts of a manifest, as names and values of a table."""
     yield "base model", _code(manifest.model_id) + (f" at {_code(manifest.revision)}" if manifest.revision else "")
     yield "layer", _layer(manifest)
     yield "precision", manifest.precision
@@ -123,18 +119,18 @@ def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
 def _scoring_graph(manifest: Manifest) -> str:
     if not manifest.has_scoring_graph:
         return "none"
-    said = f"{_code(SCORING_FILE)}, from token ids to P, R and F"
+    graph = f"{_code(SCORING_FILE)}, from token ids to P, R and F"
     if manifest.scoring_difference is msgspec.UNSET:
-        return said
-    return f"{said}; {manifest.scoring_difference:.1e} at most from those of the package, measured at the export"
+        return graph
+    return f"{graph}; at most {manifest.scoring_difference:.1e} from those of the package, measured at the export"
 
 
 def _languages(manifest: Manifest) -> str:
-    """Say in which programming languages the bundle can be used."""
+    """Return the programming languages in which the bundle can be used."""
     if not manifest.has_scoring_graph:
         return "Python, by the package"
     if manifest.tokenizer_mode == "slow":
-        return f"Python, by the package: the ids take rules that {_code(TOKENIZER_FILE)} cannot say"
+        return f"Python, by the package: the ids follow rules that {_code(TOKENIZER_FILE)} cannot express"
     return "any with ONNX Runtime and Hugging Face's tokenizers (Python, JavaScript, Rust, …)"
 
 
@@ -148,7 +144,7 @@ def _layer(manifest: Manifest) -> str:
 
 
 def _signature(manifest: Manifest) -> Signature:
-    """Return the signature of a scorer that is made of the bundle with no other argument."""
+    """Return the signature of a scorer made with the bundle and no other argument."""
     spec = manifest.tokenizer_spec
     sentencepiece = spec is not None and spec.sentencepiece is not None
     version = manifest.exported_with.get("sentencepiece")

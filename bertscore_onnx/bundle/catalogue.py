@@ -1,4 +1,4 @@
-"""The catalogue of known models: the only reader of `bertscore_onnx_models`."""
+"""The catalogue of known models, with their baselines; the only reader of `bertscore_onnx_models`."""
 
 import csv
 import locale
@@ -18,15 +18,18 @@ from typing import Any
 
 from bertscore_onnx.errors import BaselineError, InputError
 
-# Baselines: the scores of unrelated sentences, which bert-score's `journal/rescale_baseline.md` rescales with.
-
-
 _COLUMNS = ("LAYER", "P", "R", "F")
+
+_LANGUAGE_CODE = re.compile("[a-z]{2,3}([-_][a-z0-9]{2,8})*")
+"""Two or three letters (ISO 639), optionally followed by script and country."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The mean scores of unrelated sentence pairs for one model, layer and language, each below 1."""
+    """The mean scores of random sentence pairs for one model, layer and language, each below 1.
+
+    bert-score's `journal/rescale_baseline.md` explains how scores are rescaled with them.
+    """
 
     precision: float
     recall: float
@@ -34,15 +37,9 @@ class Baseline:
 
 
 def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
-    """Read the row of one layer.
+    """Return the baseline of one layer from a comma-separated file with the columns LAYER, P, R and F.
 
-    Args:
-        path: a comma-separated file with the columns LAYER, P, R and F.
-        num_layers: the layer whose row is wanted.
-
-    Raises:
-        BaselineError: the file has no row for this layer.
-        InputError: the file cannot be read, or its figures are not numbers below 1.
+    Raises a BaselineError without a row for the layer, and an InputError for a file that cannot be read.
     """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
@@ -65,27 +62,23 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
     return baseline
 
 
-_LANGUAGE_CODE = re.compile("[a-z]{2,3}([-_][a-z0-9]{2,8})*")
-"""Two or three letters (ISO 639), and what may follow of script and country."""
-
-
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """What is known about one model before it is exported."""
+    """The facts about one model before it is exported."""
 
     name: str
     """The model's id on the Hugging Face hub, as bert-score spells it."""
 
     family: str
-    """The architecture, and so the way of exporting: `bert`, `roberta`, `deberta-v2` and so on."""
+    """The architecture, which decides how it is exported: `bert`, `roberta`, `deberta-v2` and so on."""
 
     num_layers: int
-    """The layer bert-score tuned: tokens are taken from this layer, 0 is the embeddings."""
+    """The layer that bert-score chose for the token vectors; 0 is the embeddings."""
 
     max_length: int | None
-    """The most tokens the model takes, special tokens included; None where its positions have no bound.
+    """The most tokens that the model accepts, special tokens included; None if its positions have no bound.
 
-    A bundle of it has a lower maximum where the model's tokenizer states one.
+    A bundle has a lower maximum if the model's tokenizer states one.
     """
 
     size_mb: int
@@ -94,22 +87,22 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """How near the scores of a family's exported models come to those of the original."""
+    """How close the scores of a family's exported models are to those of the original."""
 
     family: str
     """The name of the family, as in `CatalogueEntry`."""
 
     reference: str
-    """What they were compared with."""
+    """The implementation that they were compared with."""
 
     largest_difference: float
-    """Between any two scores, on tiny random models."""
+    """The largest difference of any score, on tiny random models."""
 
     tokenizer_differences: int
-    """How many of the export's edge-case texts got other ids."""
+    """The number of the export's edge-case texts that got other ids."""
 
     costs: Mapping[str, float]
-    """Precision to the largest difference of F from fp32; what is not there cannot be made."""
+    """Precision to the largest difference of F from fp32; bundles of an absent precision cannot be made."""
 
 
 @cache
@@ -129,13 +122,9 @@ def find(name: str) -> CatalogueEntry | None:
 
 
 def default_model(language: str) -> str:
-    """Return the model that scores a language when none is named, as bert-score's `lang2model` (`utils.py`) does.
+    """Return the default model of a language, as bert-score's `lang2model` (`utils.py`) does.
 
-    Args:
-        language: A code such as `en`, in any case. Unknown codes get the multilingual model.
-
-    Raises:
-        InputError: it is no code, but a name such as `english`.
+    Takes a code such as `en`, in any case; unknown codes get the multilingual model, and other words an InputError.
     """
     languages = _document()["languages"]
     code, named = language.lower(), languages["named"]
@@ -150,21 +139,15 @@ def default_model(language: str) -> str:
 
 
 def models_of_languages() -> Mapping[str, str]:
-    """Return the languages that have a model of their own, with it."""
+    """Return the models of the languages that have one of their own."""
     return MappingProxyType(_document()["languages"]["named"])
 
 
 def nearest_names(name: str, candidates: Iterable[str] | None = None, count: int = 3, cutoff: float = 0.0) -> list[str]:
-    """Return the names most similar to one that was not found, for an error message.
+    """Return the candidates most similar to an unknown name, for an error message; the best first, case ignored.
 
-    Args:
-        name: What the user typed; case does not matter.
-        candidates: The names to choose from; the whole catalogue by default.
-        count: How many to return at most.
-        cutoff: How similar they must be, from 0 to 1; names that contain `name` always are.
-
-    Returns:
-        The most similar name first; equally similar names stay in the order of the candidates.
+    Candidates are the whole catalogue by default. `cutoff` is the least similarity, from 0 to 1; names that contain
+    the unknown one always qualify.
     """
     # seq2 is the one that SequenceMatcher indexes once and keeps; autojunk would skip letters of a long name.
     matcher = SequenceMatcher(b=name.lower(), autojunk=False)
@@ -184,11 +167,9 @@ def baseline_languages(name: str) -> list[str]:
 
 
 def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
-    """Return the baselines of one layer of a model, from bert-score's `rescale_baseline` folder.
+    """Return language to baseline for one layer of a model, from bert-score's `rescale_baseline` folder.
 
-    Returns:
-        Language to baseline, sorted by language. A language whose file has no row for this layer is absent, so the
-        result is empty for an unknown model, a model without baselines, or a layer that the model does not have.
+    Languages without a row for the layer are absent, so the result is empty for an unknown model or layer.
     """
     rows = {language: _baseline_row(file, num_layers) for language, file in sorted(_baseline_files(name).items())}
     return {language: row for language, row in rows.items() if row is not None}
@@ -196,7 +177,7 @@ def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
 
 @cache
 def parity() -> Mapping[str, Parity]:
-    """Return what was measured of each family, by its name; other families have not been measured."""
+    """Return the measured parity of each tested family, by its name."""
     with _folder().joinpath("parity.csv").open(encoding="utf-8") as lines:
         return MappingProxyType(
             {
@@ -222,11 +203,11 @@ def _folder() -> Traversable:
 
 
 def _baseline_files(name: str) -> dict[str, Traversable]:
-    """Map language to baseline file, looking only for names that the catalogue holds: others could be any path."""
+    """Return language to baseline file, for names of the catalogue only: others could be any path."""
     if name not in entries():
         return {}
-    found = {folder.name: folder.joinpath(f"{name}.csv") for folder in _folder().joinpath("baselines").iterdir()}
-    return {language: file for language, file in found.items() if file.is_file()}
+    candidates = {folder.name: folder.joinpath(f"{name}.csv") for folder in _folder().joinpath("baselines").iterdir()}
+    return {language: file for language, file in candidates.items() if file.is_file()}
 
 
 def _baseline_row(file: Traversable, num_layers: int) -> Baseline | None:

@@ -1,4 +1,4 @@
-"""The manifest of a bundle, `bertscore.json`: what the runtime has to know of a model, and a digest of every file."""
+"""The manifest of a bundle, `bertscore.json`: the facts that the runtime needs, and a digest of every file."""
 
 import hashlib
 from dataclasses import astuple
@@ -17,17 +17,16 @@ FORMAT_VERSION = 2
 GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
 SCORING_FILE = "scoring.onnx"
-"""The scoring graph: token ids of pairs in, their P, R and F out; with weights of the same file as `model.onnx`."""
+"""The scoring graph: token ids of pairs in, their P, R and F out; it shares the weight file of `model.onnx`."""
 
 SCORING_INPUTS = ("candidate_ids", "candidate_mask", "reference_ids", "reference_mask")
-"""Each int64, (pairs, tokens) of its side; masks have 1 on tokens, which come first, and 0 on padding."""
+"""Each int64, (pairs, tokens) of its side; masks are 1 on tokens, which come first, and 0 on padding."""
 
 WEIGHTS_INPUT = "token_weights"
-"""One more input, fp32 (vocab_size,), that may be left out: what each id weighs, uniform by default."""
+"""An optional input, fp32 (vocab_size,): the weight of each id, uniform by default."""
 
 SCORING_OUTPUTS = ("precision", "recall", "f1")
 """Each fp32, (pairs,), or (layers, pairs) with all layers."""
-
 
 MAX_VOCAB_SIZE = 10_000_000
 """Forty times as many ids as mT5 has. Scoring needs 5 bytes for each."""
@@ -54,49 +53,49 @@ class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reference: str
 
     precision: list[float]
-    """For each layer of the output; likewise `recall` and `f1`."""
+    """One score for each layer of the output; likewise `recall` and `f1`."""
 
     recall: list[float]
     f1: list[float]
 
 
 class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the ids of the fast tokenizer are not those of the slow one of the same model."""
+    """How often the fast tokenizer gives other ids than the slow one of the same model."""
 
     num_texts: Annotated[int, msgspec.Meta(ge=1)]
-    """How many texts both were tried on, plain ones and edge cases."""
+    """The number of texts that both encoded, plain ones and edge cases."""
 
     num_different: Count
-    """How many of them get other ids."""
+    """The number of texts with different ids."""
 
     examples: list[str]
-    """The first few of these."""
+    """The first few texts with different ids."""
 
 
 class UnrelatedScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What unrelated pairs of texts in one language scored, where a baseline was measured with the bundle itself."""
+    """The scores of random pairs in one language, if a baseline was measured with the bundle itself."""
 
     num_pairs: Annotated[int, msgspec.Meta(ge=1)]
 
     precision: str
-    """The compute precision of their scores, which is that of the baseline too."""
+    """The compute precision of the scores, and so of the baseline."""
 
     f1_quantiles: list[Annotated[list[float], msgspec.Meta(min_length=2, max_length=MAX_QUANTILES)]]
-    """For each layer of the output raw F at evenly spaced quantiles, from the lowest to the highest score."""
+    """For each layer of the output, raw F at evenly spaced quantiles, from the lowest to the highest score."""
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `bertscore.json` says."""
+    """The content of `bertscore.json`."""
 
     format_version: int
-    """The generation of this form; this version writes and reads `FORMAT_VERSION` only."""
+    """The version of this format; this version of the package writes and reads `FORMAT_VERSION` only."""
 
     model_id: str
-    """The catalogue's or the Hub's name of the model, or the name of the local folder it came from. Like all names in
-    a manifest it is printable and has no `|`, so that it can stand in a signature or a line of a log."""
+    """The model's name in the catalogue or on the Hub, or the name of its local folder. Like all names in a manifest it
+    is printable and has no `|`, so that it can stand in a signature or a line of a log."""
 
     revision: str | None
-    """The Hub's commit, where there is one."""
+    """The commit on the Hub, if the model came from there."""
 
     family: str
     """The architecture, by the name of its row in the export's table."""
@@ -105,7 +104,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The layer the tokens are taken from; 0 is the embeddings."""
 
     all_layers: bool
-    """Whether the graph gives every layer up to that one, and scores come for each."""
+    """Whether the graph returns every layer up to `num_layers`, with scores for each."""
 
     precision: Precision
     """The compute precision of the graph."""
@@ -116,31 +115,31 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: str
     """The graph's output: unit token vectors, float32 (batch, tokens, hidden).
 
-    With `all_layers` it has a first axis more, the layers.
+    With `all_layers` it has one more axis in front, the layers.
     """
 
     hidden_size: Size
     vocab_size: Annotated[int, msgspec.Meta(ge=1, le=MAX_VOCAB_SIZE)]
 
     max_length: Size | None
-    """The most tokens of a text, special tokens included; what is beyond is cut off. None: no bound of the model's."""
+    """The most tokens of a text, special tokens included; longer texts are truncated. None if there is no bound."""
 
     pad_id: TokenId
 
     zero_weight_ids: list[TokenId]
-    """The ids that weigh 0 without idf, wherever they stand."""
+    """The ids with weight 0 without idf, wherever they stand."""
 
     empty_ids: Annotated[list[TokenId], msgspec.Meta(min_length=1)]
     """The ids of an empty text."""
 
     tokenizer_mode: TokenizerMode
-    """Which of the two tokenizers of transformers the ids are those of."""
+    """Which of the two tokenizers of transformers the ids match."""
 
     tokenizer_spec: TokenizerSpec | None
-    """How texts become ids, as far as `tokenizer.json` does not say; None in the fast mode."""
+    """How texts become ids, beyond what `tokenizer.json` expresses; None in the fast mode."""
 
     tokenizer_differences: Count
-    """How many of the export's edge-case texts get other ids than from the original tokenizer."""
+    """The number of the export's edge-case texts that get other ids than from the original tokenizer."""
 
     baselines: dict[str, list[Baseline]]
     """Language to the baseline of each layer of the output."""
@@ -154,32 +153,28 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     golden: list[GoldenPair]
 
     golden_difference: Annotated[float, msgspec.Meta(ge=0)]
-    """The largest difference from these scores when the bundle was exported; the cost of its precision."""
+    """The largest difference from the golden scores when the bundle was exported; the cost of its precision."""
 
     padding: bool = True
-    """Whether texts may be padded to the length of others. Where padding changes the vectors of the real tokens, a
-    batch holds texts of one length only."""
+    """Whether texts may be padded to the length of others. If padding changes the vectors of the real tokens, a batch
+    holds texts of one length only."""
 
     unrelated: dict[str, UnrelatedScores] | msgspec.UnsetType = msgspec.UNSET
-    """Language to what its baseline was measured from, for baselines that were measured with this bundle; absent where
-    none was, and then not part of the digest."""
+    """Language to the scores of random pairs, for baselines that were measured with this bundle; absent if none was,
+    and then not part of the digest."""
 
     scoring_difference: Annotated[float, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
-    """The largest difference of the scoring graph's scores from those of the runtime when the bundle was exported;
-    absent where there is no such graph."""
+    """The largest difference between the scores of the scoring graph and of the runtime when the bundle was exported;
+    absent without such a graph."""
 
     slow_differences: SlowDifferences | msgspec.UnsetType = msgspec.UNSET
-    """How the ids differ from those of the slow tokenizer; absent in the slow mode, and where there is none."""
+    """How the ids differ from those of the slow tokenizer; absent in the slow mode, and if there is no slow one."""
 
     digest: Sha256 | Literal[""] = ""
-    """The SHA-256 of all the above; it identifies the bundle."""
+    """The SHA-256 of all the above, which identifies the bundle."""
 
     def __post_init__(self) -> None:
-        """Check what fields say of each other.
-
-        Raises:
-            ValueError: a name cannot be printed, an id is none of the model's, or a list does not fit the layers.
-        """
+        """Raise a ValueError if a name is unprintable, an id is not the model's, or a list does not fit the layers."""
         self._check_names()
         self._check_ids()
         self._check_lists()
@@ -191,22 +186,22 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def variant(self) -> Variant:
-        """Which of the bundles of its model it is."""
+        """The variant of the model that the bundle holds."""
         return Variant(None if self.all_layers else self.num_layers, self.tokenizer_mode, self.precision)
 
     @property
     def has_scoring_graph(self) -> bool:
-        """Whether there is a graph beside the encoder's that gives P, R and F."""
+        """Whether the bundle has a scoring graph beside the encoder's."""
         return SCORING_FILE in self.files
 
     @property
     def special_ids(self) -> list[int]:
-        """The ids that do not make a text non-empty."""
+        """The ids that do not count as content: a text of these alone is empty."""
         return sorted({*self.empty_ids, *self.zero_weight_ids})
 
     @property
     def unrelated_scores(self) -> dict[str, UnrelatedScores]:
-        """Language to the scores of unrelated pairs; empty where no baseline was measured with this bundle."""
+        """Language to the scores of random pairs; empty if no baseline was measured with this bundle."""
         return {} if self.unrelated is msgspec.UNSET else self.unrelated
 
     def baseline_precision(self, language: str) -> str:
@@ -215,7 +210,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "fp32" if measured is None else measured.precision
 
     def computed_digest(self) -> str:
-        """Return what `digest` has to be."""
+        """Return the correct value of `digest`."""
         content = msgspec.json.encode(msgspec.structs.replace(self, digest=""), order="sorted")
         return hashlib.sha256(content).hexdigest()
 
@@ -254,9 +249,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
-    """Write the manifest with its digest into a folder, whole or not at all, and return it.
+    """Write the manifest with its digest into a folder and return it.
 
-    Another manifest there is replaced; who reads it meanwhile reads the one or the other.
+    An existing manifest is replaced atomically: concurrent readers see the old or the new one.
     """
     sealed = msgspec.structs.replace(manifest, digest=manifest.computed_digest())
     replace_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(sealed), indent=2) + b"\n")

@@ -1,4 +1,4 @@
-"""Finds the bundle that a model's name, language or path means."""
+"""Finds the bundle of a model's name, a language or a path."""
 
 import os
 from pathlib import Path
@@ -19,37 +19,24 @@ from bertscore_onnx.bundle.store import (
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
 
 NEAR = 0.6
-"""How similar to a name that is not known others must be to be mentioned: that takes most of its letters in order."""
+"""The least similarity to an unknown name for a known one to be suggested: most of its letters, in order."""
 
 
 def resolve_bundle(
-    model_type: str | None,
+    model_type: str | None,  # a catalogue name, a Hub id, or the path of a bundle; None for the language's default
     *,
-    lang: str | None = None,
-    num_layers: int | None = None,
-    all_layers: bool | None = False,
-    tokenizer_mode: TokenizerMode | None = None,
-    precision: Precision | None = None,
+    lang: str | None = None,  # a language code, required without `model_type`
+    num_layers: int | None = None,  # None for the bundle's own layer, or the catalogue's; ignored with `all_layers`
+    all_layers: bool | None = False,  # None accepts both kinds of bundle, if a path is given
+    tokenizer_mode: TokenizerMode | None = None,  # None accepts both by path, and means slow by name
+    precision: Precision | None = None,  # None accepts all by path, and means fp32 by name
     verify: bool = False,
 ) -> Bundle:
     """Find and open a bundle.
 
-    Args:
-        model_type: a catalogue name, a Hub id, or the path of a bundle; None for the language's default model.
-        lang: a language code; needed where there is no `model_type`.
-        num_layers: the layer; None for the bundle's own, or the catalogue's. No matter with `all_layers`.
-        all_layers: whether a bundle of every layer is wanted; None for no matter, where a path is given.
-        tokenizer_mode: which tokenizer's ids; None for that of the bundle whose path is given, and slow by name.
-        precision: the graph's; None for that of the bundle whose path is given, and fp32 by name.
-        verify: read every file for its digest.
-
-    Raises:
-        InputError: neither a model nor a language was named.
-        UnknownModelError: no such model.
-        InputError: the bundle is of another tokenizer or precision.
-        UnknownLayerError: the bundle is of another layer, or nothing says which to take.
-        BundleNotFoundError: the model is known, but not exported yet.
-        BundleError: the bundle cannot be used.
+    Raises an InputError without a model and a language or for a bundle of another tokenizer or precision, an
+    UnknownModelError or UnknownLayerError for names and layers that do not exist, and a BundleError for a bundle that
+    is not exported yet or cannot be used.
     """
     if model_type is None:
         if lang is None:
@@ -58,24 +45,40 @@ def resolve_bundle(
     model_type = str(model_type)
     if num_layers is not None and num_layers < 0:
         raise UnknownLayerError(f"num_layers is {num_layers}; expected 0 (the embeddings) or more.")
-    if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it takes any string
+    if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it accepts any string
         bundle = open_bundle(model_type, verify=verify)
         if all_layers is not None:
             _check_layers(bundle, num_layers, all_layers=all_layers)
         _check_variant(bundle, tokenizer_mode, precision)
         return bundle
     if _is_path(model_type):
-        _explain_folder(model_type)
+        _raise_not_a_bundle(model_type)
     tokenizer_mode, precision = tokenizer_mode or "slow", precision or "fp32"
     if all_layers:
-        folder = _existing(model_type, Variant(None, tokenizer_mode, precision))
+        folder = _exported(model_type, Variant(None, tokenizer_mode, precision))
     else:
-        folder = _folder_of(model_type, num_layers, tokenizer_mode, precision)
+        folder = _folder_of_one_layer(model_type, num_layers, tokenizer_mode, precision)
     return open_bundle(folder, verify=verify)
 
 
+def installed_models() -> list[str]:
+    """Return the ids of the models with a bundle in the home folder."""
+    names = set()
+    for folder in stored_bundles():
+        try:
+            names.add(read_manifest(folder).model_id)
+        except BundleError:
+            continue
+    return sorted(names)
+
+
+def _is_path(name: str) -> bool:
+    """Return whether a name can only be a path: models on the Hub are named `model` or `organisation/model`."""
+    return not name or name[0] in "./~" or name[-1] == "/" or "\\" in name or name.count("/") > 1
+
+
 def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> None:
-    """Raise where a bundle opened by its path does not hold the layers asked for."""
+    """Raise an UnknownLayerError if a bundle opened by its path lacks the requested layers."""
     manifest = bundle.manifest
     command = f"`bertscore-onnx export --model {manifest.model_id}{_options(manifest)}"
     if all_layers and not manifest.all_layers:
@@ -96,7 +99,7 @@ def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -
 
 
 def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precision: Precision | None) -> None:
-    """Raise where a bundle opened by its path is of another tokenizer or precision than asked for."""
+    """Raise an InputError if a bundle opened by its path has another tokenizer or precision than requested."""
     manifest = bundle.manifest
     wanted = Variant(manifest.num_layers, tokenizer_mode or manifest.tokenizer_mode, precision or manifest.precision)
     advice = f"or run `bertscore-onnx export --model {manifest.model_id}{_options(wanted)}`."
@@ -112,31 +115,33 @@ def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precisi
         )
 
 
-def _folder_of(name: str, num_layers: int | None, tokenizer_mode: TokenizerMode, precision: Precision) -> Path:
-    """Return the place in the home folder of the bundle of one layer that a name means."""
+def _folder_of_one_layer(
+    name: str, num_layers: int | None, tokenizer_mode: TokenizerMode, precision: Precision
+) -> Path:
+    """Return the folder of a model's bundle of one layer: the given, the catalogue's, or the only exported one."""
     entry = catalogue.find(name)
     if num_layers is None and entry is not None:
         num_layers = entry.num_layers
     if num_layers is not None:
-        return _existing(name, Variant(num_layers, tokenizer_mode, precision))
-    here = list(stored_bundles(name, f"layer-*-{tokenizer_mode}-{precision}"))
-    if not here:
-        _explain_missing_variant(name, tokenizer_mode, precision)
-    if len(here) > 1:
-        names = ", ".join(path.name for path in here)
+        return _exported(name, Variant(num_layers, tokenizer_mode, precision))
+    folders = list(stored_bundles(name, f"layer-*-{tokenizer_mode}-{precision}"))
+    if not folders:
+        _raise_missing_variant(name, tokenizer_mode, precision)
+    if len(folders) > 1:
+        names = ", ".join(path.name for path in folders)
         raise UnknownLayerError(f"There are several bundles of {name}, choose one with num_layers: {names}.")
-    return here[0]
+    return folders[0]
 
 
-def _existing(name: str, variant: Variant) -> Path:
-    """Return the place of a bundle in the home folder, or explain how to get it there."""
+def _exported(name: str, variant: Variant) -> Path:
+    """Return the folder of a bundle; raise an error with the command to export it if it does not exist."""
     folder = bundle_folder(name, variant)
     if (folder / MANIFEST).is_file():
         return folder
     entry = catalogue.find(name)
-    here = ", ".join(path.name for path in stored_bundles(name))
-    if entry is None and not here:
-        _explain_unknown(name)
+    others = ", ".join(path.name for path in stored_bundles(name))
+    if entry is None and not others:
+        _raise_unknown(name)
     command = f"bertscore-onnx export --model {name}"
     if variant.num_layers is None:
         command += " --all-layers"
@@ -145,22 +150,22 @@ def _existing(name: str, variant: Variant) -> Path:
     command += _options(variant)
     which = "with all layers" if variant.num_layers is None else f"at layer {variant.num_layers}"
     raise BundleNotFoundError(
-        f"{name} {which} is not exported yet (there is no {folder}).{here and f' Here are: {here}.'} "
+        f"{name} {which} is not exported yet (there is no {folder}).{others and f' There is {others}.'} "
         f"Run `{command}`; that takes the extra `export`, once, on any machine."
     )
 
 
 def _options(wanted: Variant | Manifest) -> str:
-    """Return the options of the export command that choose a tokenizer and a precision."""
+    """Return the options of the export command for a tokenizer and a precision."""
     mode = "" if wanted.tokenizer_mode == "slow" else f" --tokenizer-mode {wanted.tokenizer_mode}"
     precision = "" if wanted.precision == "fp32" else f" --precision {wanted.precision}"
     return mode + precision
 
 
-def _explain_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision: Precision) -> NoReturn:
+def _raise_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision: Precision) -> NoReturn:
     others = ", ".join(path.name for path in stored_bundles(name))
     if not others:
-        _explain_unknown(name)
+        _raise_unknown(name)
     command = f"bertscore-onnx export --model {name} --num-layers N{_options(Variant(None, tokenizer_mode, precision))}"
     raise BundleNotFoundError(
         f"No bundle of {name} with its {tokenizer_mode} tokenizer in {precision} is here, only {others}. Choose one of "
@@ -168,42 +173,26 @@ def _explain_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision
     )
 
 
-def _is_path(name: str) -> bool:
-    """Return whether a name can only be a path: that of a model on the Hub is `model` or `organisation/model`."""
-    return not name or name[0] in "./~" or name[-1] == "/" or "\\" in name or name.count("/") > 1
-
-
-def _explain_folder(name: str) -> NoReturn:
-    if os.path.isfile(os.path.join(name, "config.json")):
+def _raise_not_a_bundle(path: str) -> NoReturn:
+    if os.path.isfile(os.path.join(path, "config.json")):
         raise BundleNotFoundError(
-            f"{name} holds a transformers model, not a bundle. Run `bertscore-onnx export --model {name} "
+            f"{path} holds a transformers model, not a bundle. Run `bertscore-onnx export --model {path} "
             "--num-layers N --output BUNDLE` and score with BUNDLE."
         )
-    if os.path.exists(name):
-        raise BundleNotFoundError(f"{name} is no bundle: it has no {MANIFEST}.")
+    if os.path.exists(path):
+        raise BundleNotFoundError(f"{path} is no bundle: it has no {MANIFEST}.")
     raise BundleNotFoundError(
-        f"There is no folder {name!r}. Give the path of a bundle, or the name of a model; `bertscore-onnx models` "
+        f"There is no folder {path!r}. Give the path of a bundle, or the name of a model; `bertscore-onnx models` "
         "lists those that are known."
     )
 
 
-def _explain_unknown(name: str) -> NoReturn:
+def _raise_unknown(name: str) -> NoReturn:
     if os.path.exists(name) or os.path.isdir(name.rpartition("/")[0]):
-        _explain_folder(name)
+        _raise_not_a_bundle(name)
     near = ", ".join(catalogue.nearest_names(name, [*catalogue.entries(), *installed_models()], cutoff=NEAR))
     raise UnknownModelError(
         f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and no folder has this path."
         f"{near and f' The nearest names are {near}.'} `bertscore-onnx models` lists all; any other model of the Hub "
         f"can be exported: `bertscore-onnx export --model {name} --num-layers N`."
     )
-
-
-def installed_models() -> list[str]:
-    """Return the ids of the models that have a bundle under the home folder."""
-    found = set()
-    for folder in stored_bundles():
-        try:
-            found.add(read_manifest(folder).model_id)
-        except BundleError:
-            continue
-    return sorted(found)

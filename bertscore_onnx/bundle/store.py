@@ -1,4 +1,4 @@
-"""Where bundles live: `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder."""
+"""The folder of bundles: `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder."""
 
 import hashlib
 import json
@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from bertscore_onnx.errors import BundleNotFoundError
+
+_log = logging.getLogger(__name__)
 
 MANIFEST = "bertscore.json"
 """The file that makes a folder a bundle."""
@@ -21,18 +23,37 @@ TokenizerMode = Literal["slow", "fast"]
 Precision = Literal["fp32", "fp16", "int8"]
 
 
-def store_root() -> Path:
-    """Return the folder under which bundles are exported and looked up; it need not exist yet.
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Identifies one bundle among those of a model."""
 
-    Raises:
-        BundleNotFoundError: the user has no home folder, and none is named.
+    num_layers: int | None
+    """The layer; None for a bundle of all layers."""
+
+    tokenizer_mode: TokenizerMode = "slow"
+    """Which of the two tokenizers of transformers the ids match."""
+
+    precision: Precision = "fp32"
+    """The compute precision of the graph."""
+
+    @property
+    def folder_name(self) -> str:
+        """The name of its folder."""
+        layers = "all-layers" if self.num_layers is None else f"layer-{self.num_layers}"
+        return f"{layers}-{self.tokenizer_mode}-{self.precision}"
+
+
+def store_root() -> Path:
+    """Return the folder where bundles are exported to and looked up, which may not exist yet.
+
+    Raises a BundleNotFoundError if the user has no home folder and none is named.
     """
-    named = os.environ.get("BERTSCORE_ONNX_HOME")
+    home = os.environ.get("BERTSCORE_ONNX_HOME")
     try:
-        root = Path(named).expanduser() if named else _user_cache()
+        root = Path(home).expanduser() if home else _user_cache()
     except RuntimeError:
         root = None
-    if root is None or root.parts[0] == "~":  # what some versions of platformdirs leave as it is
+    if root is None or root.parts[0] == "~":  # some versions of platformdirs leave it as it is
         raise BundleNotFoundError(
             "There is no folder of bundles, since this user has no home folder. Give the path of a bundle, or set "
             "BERTSCORE_ONNX_HOME to a folder."
@@ -46,44 +67,19 @@ def _user_cache() -> Path:
     return platformdirs.user_cache_path("bertscore-onnx", appauthor=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """Which of the bundles of one model."""
-
-    num_layers: int | None
-    """The layer; None for a bundle of every layer."""
-
-    tokenizer_mode: TokenizerMode = "slow"
-    """Which of the two tokenizers of transformers the ids are those of."""
-
-    precision: Precision = "fp32"
-    """The compute precision of the graph."""
-
-    @property
-    def folder_name(self) -> str:
-        """The name of its folder."""
-        layers = "all-layers" if self.num_layers is None else f"layer-{self.num_layers}"
-        return f"{layers}-{self.tokenizer_mode}-{self.precision}"
-
-
 def bundle_folder(model_id: str, variant: Variant) -> Path:
-    """Return the place of one bundle: a folder per model, and in it one per variant."""
+    """Return the folder of one bundle: `bundles/MODEL/VARIANT` in the home folder."""
     return _model_folder(model_id) / variant.folder_name
 
 
 def stored_bundles(model_id: str | None = None, variants: str = "*") -> Iterator[Path]:
-    """Yield the folders of the bundles under the home folder, of one model or of all, sorted; none without one.
-
-    Args:
-        model_id: the model; None for all of them.
-        variants: a pattern for the names of their folders.
-    """
+    """Yield the sorted folders of the stored bundles of one model, or of all, whose names match a pattern."""
     pattern = f"{variants}/{MANIFEST}" if model_id else f"*/{variants}/{MANIFEST}"
     try:
         root = _model_folder(model_id) if model_id else store_root() / "bundles"
     except BundleNotFoundError:
         return
-    if not os.path.isdir(root):  # unlike Path, it takes any name
+    if not os.path.isdir(root):  # unlike Path, it accepts any name
         return
     yield from sorted(manifest.parent for manifest in root.glob(pattern) if not manifest.parent.name.startswith("."))
 
@@ -92,31 +88,19 @@ def _model_folder(model_id: str) -> Path:
     return store_root() / "bundles" / model_id.replace("/", "--")
 
 
-# SHA-256 of files, cached by size and times so that opening a bundle need not read it twice. The cache is
-# `digests.json` in the store's folder. Since who writes it decides which files are not read again, it counts only
-# where both belong to this user and nobody else can write them. Where it cannot be used, files are read each time.
+# SHA-256 of files, cached by size and times so that opening a bundle need not read it twice. The cache is the file
+# `digests.json` in the home folder. Whoever can write it decides which files are not read again, so it is used only if
+# file and folder belong to this user and nobody else can write them. Otherwise files are read each time.
 
-
-_log = logging.getLogger(__name__)
-
-
-class FileStamp(NamedTuple):
-    """What changes with the content of a file, as the system sees it."""
-
-    size: int
-    modified: int
-    """Nanoseconds since the epoch."""
-
-    changed: int
-    """Likewise; the system's own time, which a program that writes a file cannot set back."""
-
-    inode: int
+FileStamp = tuple[int, ...]
+"""A file's size, modification and change times in nanoseconds, and inode, which differ if its content does. Programs
+can set the modification time, but not the change time."""
 
 
 def file_stamp(path: str | PathLike[str]) -> FileStamp:
     """Return the stamp of a file."""
     status = os.stat(path)
-    return FileStamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def file_digest(path: Path) -> str:
@@ -126,27 +110,22 @@ def file_digest(path: Path) -> str:
 
 
 def cached_digest(path: Path, *, read_again: bool = False) -> str:
-    """Return the SHA-256 of a file, from the cache where its stamp is the same.
-
-    Args:
-        path: the file.
-        read_again: read the file in any case.
-    """
+    """Return the SHA-256 of a file, from the cache if its stamp is unchanged and `read_again` is not set."""
     path = path.resolve()
     stamp = file_stamp(path)
     cache = _cache_file()
-    known = _load(cache) if cache is not None else {}
-    entry = known.get(str(path))
+    entries = _load(cache) if cache is not None else {}
+    entry = entries.get(str(path))
     if not read_again and entry is not None and entry[:-1] == [*stamp]:
         return str(entry[-1])
     digest = file_digest(path)
     if cache is not None:
-        _save(cache, {**known, str(path): [*stamp, digest]})
+        _save(cache, {**entries, str(path): [*stamp, digest]})
     return digest
 
 
 def _cache_file() -> Path | None:
-    """Return the cache's place; None where there is no home folder, or others decide what is in it."""
+    """Return the path of the cache; None without a home folder, or if others can write to it."""
     try:
         folder = store_root()
     except BundleNotFoundError:
@@ -160,33 +139,32 @@ def _cache_file() -> Path | None:
 
 
 def _is_own(status: os.stat_result, writable_by_others: int) -> bool:
-    """Say whether a file is this user's and has none of these permissions; not known of, on Windows, it is."""
+    """Return whether a file is this user's and lacks certain permission bits; always True on Windows, without both."""
     return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & writable_by_others)
 
 
 def _load(cache: Path) -> dict[str, list[int | str]]:
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would make it wait
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # do not wait for a pipe
     try:
         with os.fdopen(os.open(cache, flags), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or not _is_own(status, stat.S_IWGRP | stat.S_IWOTH):
                 return {}
-            known = json.load(file)
+            entries = json.load(file)
     except (OSError, ValueError, RecursionError):
         return {}
-    if not isinstance(known, dict):
+    if not isinstance(entries, dict):
         return {}
-    fields = len(FileStamp._fields) + 1
-    return {path: entry for path, entry in known.items() if isinstance(entry, list) and len(entry) == fields}
+    return {path: entry for path, entry in entries.items() if isinstance(entry, list) and entry}
 
 
-def _save(cache: Path, known: dict[str, list[int | str]]) -> None:
-    known = {path: entry for path, entry in known.items() if os.path.exists(path)}
+def _save(cache: Path, entries: dict[str, list[int | str]]) -> None:
+    entries = {path: entry for path, entry in entries.items() if os.path.exists(path)}
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=cache.parent, prefix=".digests-")  # only this user may read it
+        descriptor, temporary = tempfile.mkstemp(dir=cache.parent, prefix=".digests-")  # readable by this user only
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(known, file)
+                json.dump(entries, file)
             os.replace(temporary, cache)
         except BaseException:
             Path(temporary).unlink()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs import InputFile, TableOptions, choose_documents, open_input
+from bertscore_onnx.cli.inputs import InputFile, choose_documents, read_rows
 from bertscore_onnx.cli.options import (
     TOKENIZER_SETTINGS,
     FilesFormat,
@@ -51,8 +51,13 @@ def count_documents(
 
     In Python, `DocumentCounts.load` reads the file, and the counts of parts of a corpus add up with +.
     """
-    tables = TableOptions(None, reference_column or (), input_format, None, no_header, no_quotes)
-    files = choose_documents(ref, tables)
+    files = choose_documents(
+        ref,
+        reference_names=reference_column or (),
+        input_format=input_format,
+        has_header=not no_header,
+        has_quotes=not no_quotes,
+    )
     check_destination(output, ref)
 
     from bertscore_onnx.scoring.progress import progress_bar
@@ -62,7 +67,7 @@ def count_documents(
     with progress_bar(_num_rows(files), shown=verbose, stage="counting documents", unit="rows") as advance:
 
         def rows() -> Iterator[list[str]]:
-            for row in _rows(files):
+            for row in read_rows(files):
                 yield row
                 advance(1)
 
@@ -72,17 +77,10 @@ def count_documents(
         echo(f"{output}: {len(counts.tokens):,} different tokens in {counts.num_documents:,} references")
 
 
-def _rows(files: Sequence[InputFile]) -> Iterator[list[str]]:
-    """Yield the texts of each row, file by file."""
-    for file in files:
-        with open_input(file) as opened:
-            yield from opened.rows()
-
-
 def _num_rows(files: Sequence[InputFile]) -> int | None:
     """Read all files but pipes, to find errors before counting; return the number of rows, None with a pipe."""
     rereadable = [file for file in files if not _is_pipe(file.name)]
-    number = sum(1 for _ in _rows(rereadable))
+    number = sum(1 for _ in read_rows(rereadable))
     return number if rereadable == files else None
 
 

@@ -1,42 +1,33 @@
-"""A table in memory, whose columns are asked for as texts or as numbers."""
+"""A table of judgements in memory, whose columns are read as texts or as numbers."""
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.readers import Dialect, read_rows
-from bertscore_onnx.tables.sources import InputFormat, Source, format_of, open_source
-
-if TYPE_CHECKING:
-    import pyarrow
-
+from bertscore_onnx.tables.readers import Row, open_table
+from bertscore_onnx.tables.sources import InputFormat, format_of, open_source
 
 NOTHING = {"", "na", "nan", "none", "null"}
-"""What stands for a number that is missing, in any case of letters."""
+"""The values of a missing number, in any case of letters."""
 
 _ABSENT = object()
 
 
 class Table:
-    """Rows of named values; every error says the line and the column."""
+    """Rows of named values; every error names the line and the column."""
 
-    def __init__(self, title: str, names: Sequence[str], rows: Sequence[tuple[str, dict[str, object]]]) -> None:
-        """Take what was read.
-
-        Args:
-            title: what to call the table in a message.
-            names: of the columns, in their order; a row may lack some.
-            rows: where each row stands, for a message, and its values by column.
-        """
+    def __init__(self, title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
+        """Wrap the rows of a file, which may lack some of the columns."""
         self.title = title
+        """The name of the file in messages."""
         self.names = list(names)
+        """The columns, in their order."""
         self._rows = rows
 
     def __len__(self) -> int:
@@ -44,63 +35,39 @@ class Table:
         return len(self._rows)
 
     def place(self, row: int) -> str:
-        """Return where a row stands, such as `scores.tsv, line 12`; rows are counted from 0."""
+        """Return the place of a row, counted from 0, such as `scores.tsv, line 12`."""
         return self._rows[row][0]
 
     def find(self, names: str | Iterable[str], option: str, advice: str = "") -> str:
-        """Return the first of some names that a column has.
-
-        Args:
-            names: what the column may be called.
-            option: the option that names it, for the message.
-            advice: what else to do where there is none, for the message.
-
-        Raises:
-            InputError: there is none, with the nearest name, or more than one.
-        """
+        """Return the first of the possible names of a column that the table has; raise InputError if it has none."""
         alternatives = (names,) if isinstance(names, str) else tuple(names)
         return Column(alternatives, option).find(self.names, self.title, advice)
 
     def is_blank(self, column: str) -> bool:
-        """Return whether no row has anything in a column."""
+        """Return whether all rows are empty in a column."""
         return all(values.get(column) in (None, "") for _, values in self._rows)
 
     def texts(self, column: str) -> list[str]:
-        """Return the texts of a column.
-
-        Raises:
-            InputError: a value is missing, or no text.
-        """
+        """Return the texts of a column; raise InputError if a value is missing, or is not a text."""
         return [self._checked(Column((column,), ""), row)[0] for row in range(len(self))]
 
     def lists(self, column: str, *, may_be_empty: bool = False) -> list[list[str]]:
-        """Return the texts of a column whose values may be lists of one or more; a single text is a list of one.
+        """Return the texts of a column whose values may be lists; a single text is a list of one.
 
-        Args:
-            column: its name.
-            may_be_empty: whether a list may hold no text.
-
-        Raises:
-            InputError: a value is missing, an empty list where there is to be a text, or holds something else than
-                texts.
+        InputError is raised if a value is missing or holds anything else, or is an empty list that may not be.
         """
         texts = Column((column,), "", may_hold_lists=True)
         is_empty = [may_be_empty and self._value(column, row) == [] for row in range(len(self))]
         return [[] if empty else self._checked(texts, row) for row, empty in enumerate(is_empty)]
 
     def keys(self, column: str) -> list[str]:
-        """Return names, such as those of systems or segments, which may be written as whole numbers.
-
-        Raises:
-            InputError: a value is missing, empty, or neither.
-        """
+        """Return names, such as those of systems; raise InputError unless they are texts or whole numbers."""
         return [self._key(column, row) for row in range(len(self))]
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """Return the numbers of a column, (rows,); NaN where there is none: an empty value, null, None, NA or NaN.
+        """Return the numbers of a column, (rows,); NaN for an empty value, null, None, NA or NaN.
 
-        Raises:
-            InputError: a value is something else than a finite number.
+        InputError is raised if a value is anything else than a finite number.
         """
         return np.array([self._number(column, row) for row in range(len(self))], dtype=np.float64)
 
@@ -144,87 +111,49 @@ class Table:
         )
 
 
-# Reads a whole table: TSV, CSV, JSON lines or Parquet, each but Parquet perhaps packed with gzip.
-
-
-Record = tuple[str, dict[str, object]]
-"""Where a row stands, and its values by column."""
+# Reading a whole table.
 
 
 def read_table(
     name: str, input_format: InputFormat | None = None, *, has_header: bool = True, has_quotes: bool | None = None
 ) -> Table:
-    """Read a table to its end.
+    """Read a file, or `-` for standard input, to its end as a table; raise InputError if it has no rows.
 
-    Args:
-        name: the file, or `-` for standard input.
-        input_format: None for the one that the end of the name says, before `.gz`.
-        has_header: whether the first line of TSV and CSV has the names; else they are 1, 2, and so on.
-        has_quotes: whether a field of TSV and CSV may be in double quotes; None to find out. They are characters like
-            others in TSV that cannot be read with quotes, or has a row in each line only without.
-
-    Raises:
-        InputError: it cannot be read, has no rows, or is not what its format says.
-        MissingExtraError: it is Parquet, and pyarrow is not installed.
+    The format is by default that of the suffix. Without `has_quotes` it is found out whether fields of TSV may be in
+    double quotes: these are characters like others if the file cannot be read with quotes, or has a row in each line
+    only without.
     """
     if Path(name).is_dir():
         raise InputError(f"{name!r} is a folder; expected a table, which is a file.")
-    chosen = input_format or format_of(name)
-    if chosen == "text":
+    table_format = input_format or format_of(name)
+    if table_format == "text":
         raise InputError(
-            f"{name!r} says no format of a table. Name it .tsv, .csv, .jsonl or .parquet, perhaps with .gz after that, "
+            f"{name!r} has no suffix of a table. Name it .tsv, .csv, .jsonl or .parquet, perhaps with .gz after that, "
             "or add --input-format."
         )
     with open_source(name, to_read_again=True) as source:
-        match chosen:
-            case "tsv":
-                names, rows = _tsv(source, has_header, has_quotes)
-            case "csv":
-                names, rows = _delimited(source, Dialect(",", has_header, has_quotes is not False))
-            case "jsonl":
-                names, rows = _json_lines(source)
-            case "parquet":
-                names, rows = _parquet(source)
-    if not rows:
+
+        def read(*, has_quotes: bool) -> Table:
+            reader = open_table(source, table_format, has_header=has_header, has_quotes=has_quotes)
+            rows = list(reader.records())
+            names = reader.names or [*dict.fromkeys(column for _, values in rows for column in values)]
+            return Table(source.title, names, rows)
+
+        sniffs = table_format == "tsv" and has_quotes is None
+        table = _sniffed(read) if sniffs else read(has_quotes=has_quotes is not False)
+    if not len(table):
         raise InputError(f"{source.title} has no rows; expected one for each judgement.")
-    return Table(source.title, names, rows)
+    return table
 
 
-def _tsv(source: Source, has_header: bool, has_quotes: bool | None) -> tuple[list[str], list[Record]]:
-    quoted, plain = Dialect("\t", has_header), Dialect("\t", has_header, has_quotes=False)
-    if has_quotes is not None:
-        return _delimited(source, quoted if has_quotes else plain)
+def _sniffed(read: Callable[..., Table]) -> Table:
+    """Return a TSV as it is read with quotes, or without."""
     try:
-        names, rows = _delimited(source, plain)
+        plain = read(has_quotes=False)
     except InputError:
-        return _delimited(source, quoted)
+        return read(has_quotes=True)
     try:
-        as_quoted = _delimited(source, quoted)
+        quoted = read(has_quotes=True)
     except InputError:
-        return names, rows
-    return as_quoted if len(as_quoted[1]) == len(rows) else (names, rows)
-
-
-def _delimited(source: Source, dialect: Dialect) -> tuple[list[str], list[Record]]:
-    _, names, rows = read_rows(source, dialect)
-    return names, [(place, dict(zip(names, fields, strict=True))) for place, fields in rows]
-
-
-def _json_lines(source: Source) -> tuple[list[str], list[Record]]:
-    """Return the names that any object has, and the objects."""
-    from bertscore_onnx.tables.readers import read_objects
-
-    rows = list(read_objects(source))
-    return [*dict.fromkeys(name for _, fields in rows for name in fields)], rows
-
-
-def _parquet(source: Source) -> tuple[list[str], list[Record]]:
-    from bertscore_onnx.tables.readers import read_values
-
-    names: list[str] = []
-
-    def choose(schema: "pyarrow.Schema") -> list[str]:
-        names.extend(schema.names)
-        return names
-
-    return names, [(place, dict(zip(names, values, strict=True))) for place, values in read_values(source, choose)]
+        return plain
+    return quoted if len(quoted) == len(plain) else plain

@@ -194,7 +194,7 @@ def _cells(
 def _texts(
     rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64], shape: tuple[int, int]
 ) -> tuple[tuple[tuple[str | None, ...], ...] | None, tuple[tuple[tuple[str, ...], ...], ...]]:
-    """Return the outputs, None without texts, and the references of each, by system and segment."""
+    """Return the outputs and the references of each, by system and segment; None if there are no texts."""
     if rows.candidates is None:
         return None, ()
     candidates: list[list[str | None]] = [[None] * shape[1] for _ in range(shape[0])]

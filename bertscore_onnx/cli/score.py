@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import typer
 
-from bertscore_onnx.cli.inputs import KeptPairs, TableOptions, TextPair, choose_inputs, open_pairs
+from bertscore_onnx.cli.inputs import KeptPairs, TextPair, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import (
     CandidateColumn,
     FilesFormat,
@@ -104,10 +104,16 @@ def score(
     Which model? --lang selects bert-score's default; `bertscore-onnx models` lists the others. All formats are
     described in docs/command_line.md, with examples.
     """
-    tables = TableOptions(
-        candidate_column, reference_column or (), input_format, reference_format, no_header, no_quotes
+    inputs = choose_inputs(
+        cand,
+        ref or (),
+        candidate_name=candidate_column,
+        reference_names=reference_column or (),
+        input_format=input_format,
+        reference_format=reference_format,
+        has_header=not no_header,
+        has_quotes=not no_quotes,
     )
-    inputs = choose_inputs(cand, ref or (), tables)
     if as_json and output_format not in (None, "json"):
         raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
     result = choose_output(

@@ -159,8 +159,7 @@ def _idf_tables(
 
 
 def _references(file: str) -> list[str]:
-    from bertscore_onnx.cli.inputs import InputFile, open_input, reference_columns
+    from bertscore_onnx.cli.inputs import InputFile, read_rows, reference_columns
     from bertscore_onnx.tables.sources import format_of
 
-    with open_input(InputFile(file, format_of(file), columns=reference_columns())) as opened:
-        return [text for row in opened.rows() for text in row]
+    return [text for row in read_rows([InputFile(file, format_of(file), columns=reference_columns())]) for text in row]

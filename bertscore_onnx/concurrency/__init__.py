@@ -1,1 +1,1 @@
-"""Threads, forks and processors."""
+"""Threads, forks and CPUs."""

@@ -1,8 +1,8 @@
-"""Matrix products: each on the thread that asks for it, and none while the process is forked.
+"""Keeps matrix products on the calling thread, and forks away from them.
 
-OpenBLAS, which numpy brings, shares out even small products among threads of its own. These go on spinning for
-milliseconds after it, on the processors that the model needs. Before a fork it tells them to end and waits for them,
-and one that is at work at that moment may miss it; in the child, a lock that a product held stays locked. So importing
+OpenBLAS, which comes with numpy, distributes even small products to threads of its own. They keep spinning for
+milliseconds afterwards, on the CPUs that the model needs. Before a fork it stops them and waits for them, but a thread
+that is working at that moment may miss the signal; in the child, a lock that a product held stays locked. So importing
 this module registers functions that make `os.fork` wait for the products in progress, for 10 seconds at most.
 """
 
@@ -13,24 +13,24 @@ from functools import cached_property
 from typing import Any
 
 PATIENCE = 10.0
-"""Seconds that a fork waits for products, and a product for a fork; then each goes its way, as without this."""
+"""Seconds that a fork waits for products, and a product for a fork, before each goes on regardless."""
 
 
 class BlasGate:
-    """Lets many threads multiply side by side, and a fork only when none does."""
+    """Lets many threads multiply at once, and a fork only while none does."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Start afresh: in a forked child none of the other threads exists."""
+        """Reset the state: in a forked child, none of the other threads exists."""
         self._changed = threading.Condition()
         self._inside = 0
         self._is_forking = False
         self._numbers: list[int] = []
 
     def __enter__(self) -> None:
-        """Let no fork begin, and no product be shared out, by any thread, until all have left that entered."""
+        """Forbid forks and the distribution of products, in all threads, until every thread inside has left."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_forking, PATIENCE)
             if not self._inside:
@@ -39,7 +39,7 @@ class BlasGate:
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:
-        """Leave."""
+        """Allow both again, if this is the last thread inside."""
         with self._changed:
             self._inside -= 1
             if not self._inside:
@@ -47,19 +47,19 @@ class BlasGate:
             self._changed.notify_all()
 
     def before_fork(self) -> None:
-        """Wait until no thread multiplies, and let none begin."""
+        """Wait until no thread multiplies, and let none start."""
         self._changed.acquire()
         self._is_forking = True
         self._changed.wait_for(lambda: self._inside <= 0, PATIENCE)
 
     def after_fork(self) -> None:
-        """Let the parent's threads go on."""
+        """Let the parent's threads continue."""
         self._is_forking = False
         self._changed.notify_all()
         self._changed.release()
 
     def _set_num_threads(self, numbers: Iterable[int]) -> None:
-        """Set the threads of each library; threadpoolctl lets one thread at a time do so, unless that is cleared."""
+        """Set the number of threads of each library, which threadpoolctl otherwise allows to one controlling thread."""
         for library, number in zip(self._openblas, numbers, strict=True):
             library.clear_controlling_thread(force=True)
             library.set_num_threads(number)
@@ -67,8 +67,8 @@ class BlasGate:
 
     @cached_property
     def _openblas(self) -> list[Any]:
-        """The copies of OpenBLAS in this process that have threads of their own; other kinds of BLAS need no gate."""
-        from threadpoolctl import ThreadpoolController  # looks at the libraries that are loaded, so numpy comes first
+        """The copies of OpenBLAS in this process with threads of their own; other BLAS libraries need no gate."""
+        from threadpoolctl import ThreadpoolController  # inspects the loaded libraries, so numpy comes first
 
         libraries = ThreadpoolController().select(internal_api="openblas").lib_controllers
         return [library for library in libraries if library.threading_layer == "pthreads"]

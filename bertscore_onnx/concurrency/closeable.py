@@ -1,4 +1,4 @@
-"""What is closed at the end of a `with` block."""
+"""A base class of objects that are closed at the end of a `with` block."""
 
 from abc import ABC, abstractmethod
 from types import TracebackType
@@ -6,18 +6,18 @@ from typing import Self
 
 
 class Closeable(ABC):
-    """Something that holds what has to be released, and that a `with` block closes."""
+    """An object with resources to release, which a `with` block closes."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release it."""
+        """Release the resources."""
 
     def __enter__(self) -> Self:
-        """Return the thing itself, to be closed at the end of the block."""
+        """Return the object itself, which is closed at the end of the block."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the object."""
         self.close()

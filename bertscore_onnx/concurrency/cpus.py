@@ -1,4 +1,4 @@
-"""What the processor of this machine can do, and how much of it this process may use."""
+"""The features of this machine's CPUs, and how many of them this process may use."""
 
 import os
 import re
@@ -7,11 +7,11 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
-"""What ONNX Runtime's CPU kernels make use of."""
+"""The features that ONNX Runtime's CPU kernels use."""
 
 
 def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
-    """Return those of `CPU_FEATURES` that Linux says the CPU has; None where it does not say."""
+    """Return those of `CPU_FEATURES` that the CPU has; None if Linux does not list its features."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -21,31 +21,31 @@ def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
 
 
 CpuSource = Literal["affinity", "quota", "OMP_NUM_THREADS"]
-"""What says how many CPUs a process may keep busy: those it may run on, which are the whole machine's unless something
-restricts it; the quota of its container, or of another control group; or the environment variable that tells OpenMP,
-which Ray and Spark set to the CPUs of a worker."""
+"""What limits the CPUs of a process: the CPUs that it may run on, all of the machine's unless something restricts it;
+the quota of its container, or of another control group; or the environment variable of OpenMP, which Ray and Spark set
+to the CPUs of a worker."""
 
 
 class CpuBound(NamedTuple):
-    """How many CPUs a process may keep busy, and what says so."""
+    """The number of CPUs that a process may keep busy, and what limits it."""
 
     number: int
     """At least 1."""
 
     source: CpuSource
-    """The strictest; of equal ones the first that `CpuSource` names."""
+    """The strictest limit; of equal ones the first in `CpuSource`."""
 
 
 def usable_cpus() -> int:
-    """Return how many CPUs this process is to keep busy: what the system permits, and at most `OMP_NUM_THREADS`."""
+    """Return how many CPUs this process should keep busy: those the system permits, at most `OMP_NUM_THREADS`."""
     return cpu_bound().number
 
 
 def cpu_bound() -> CpuBound:
-    """Return how many CPUs this process is to keep busy, and what says so."""
+    """Return how many CPUs this process should keep busy, and what limits them."""
     permitted = permitted_cpus()
-    wanted = _openmp_threads(os.environ.get("OMP_NUM_THREADS", ""))
-    return permitted if wanted is None or wanted >= permitted.number else CpuBound(wanted, "OMP_NUM_THREADS")
+    requested = _openmp_threads(os.environ.get("OMP_NUM_THREADS", ""))
+    return permitted if requested is None or requested >= permitted.number else CpuBound(requested, "OMP_NUM_THREADS")
 
 
 def permitted_cpus() -> CpuBound:
@@ -56,9 +56,9 @@ def permitted_cpus() -> CpuBound:
 
 
 def _openmp_threads(value: str) -> int | None:
-    """Return the number that a value of `OMP_NUM_THREADS` begins with, such as 4 for "4,2", one for each level.
+    """Return the first number of `OMP_NUM_THREADS`, such as 4 for "4,2", which has one number per nesting level.
 
-    None where it does not begin with a positive number; OpenMP ignores such a value too.
+    Returns None for a value that does not begin with a positive number, which OpenMP ignores too.
     """
     number = re.match(r"\s*\+?0*([1-9][0-9]{0,8})\s*(,|$)", value)
     return int(number[1]) if number else None
@@ -67,7 +67,7 @@ def _openmp_threads(value: str) -> int | None:
 def _cgroup_quota(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int | None:
     """Return the CPU quota of this process's Linux control group in CPUs rounded up, or None.
 
-    A group is bound by those above it as well, so the smallest quota on the way to the root counts.
+    The quotas of the groups above it apply too, so the smallest one up to the root counts.
     """
     try:
         lines = membership.read_text(encoding="utf-8").splitlines()
@@ -84,7 +84,7 @@ def _cgroup_quota(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("
 
 
 def _up_to_root(root: Path, group: str) -> Iterator[Path]:
-    """Yield the folders of a group and of those above it. A container may see its own group as the root."""
+    """Yield the folders of a group and of the groups above it. A container may see its own group as the root."""
     path = PurePosixPath(group.lstrip("/"))
     yield from (root / folder for folder in (path, *path.parents) if ".." not in folder.parts)
 

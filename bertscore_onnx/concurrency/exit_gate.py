@@ -1,8 +1,8 @@
-"""Lets Python end only while no thread is inside a library of C++ or Rust.
+"""Lets Python exit only while no thread is inside a library of C++ or Rust.
 
-When Python ends it does not wait for daemon threads, but ends each where it next asks for the interpreter's lock. For
-one that returns from ONNX Runtime, SentencePiece or tokenizers this aborts the process (before Python 3.14). So the
-calls into these libraries pass this gate, and at exit it closes.
+On exit, Python does not wait for daemon threads, but ends each of them when it next requests the interpreter's lock.
+For a thread that returns from ONNX Runtime, SentencePiece or tokenizers this aborts the process (before Python 3.14).
+So the calls into these libraries pass this gate, which closes on exit.
 """
 
 import atexit
@@ -12,36 +12,32 @@ import threading
 from bertscore_onnx.errors import ClosedError
 
 PATIENCE = 10.0
-"""Seconds that Python's end waits for the calls in progress."""
+"""Seconds that the exit waits for the calls in progress."""
 
 
 class ExitGate:
-    """Lets threads in until Python ends."""
+    """Admits threads until Python exits."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Start afresh: in a forked child none of the other threads exists."""
-        # a Condition's own lock is reentrant, so that a signal handler may score whatever it interrupts
+        """Reset the state: in a forked child, none of the other threads exists."""
+        # a Condition's own lock is reentrant, so that a signal handler may score, whatever it interrupts
         self._left = threading.Condition()
         self._inside = 0
         self._is_closed = False
 
     def check(self) -> None:
-        """Return where Python goes on; where it ends, a daemon thread stops here for good.
-
-        Raises:
-            ClosedError: Python ends, and this thread is no daemon.
-        """
+        """Return unless Python is exiting; then block a daemon thread forever, and raise a ClosedError in another."""
         if not self._is_closed:
             return
         if threading.current_thread().daemon:
             threading.Event().wait()
-        raise ClosedError("Python is ending: its `atexit` functions can no longer score. Do it before.")
+        raise ClosedError("Python is exiting, and `atexit` functions cannot score any more. Score before.")
 
     def __enter__(self) -> None:
-        """Let Python end no earlier than this thread leaves; stop or raise as `check` does."""
+        """Make the exit wait until this thread leaves; block or raise as `check` does."""
         with self._left:
             is_open = not self._is_closed
             self._inside += is_open
@@ -49,14 +45,14 @@ class ExitGate:
             self.check()
 
     def __exit__(self, *error: object) -> None:
-        """Leave."""
+        """Let the exit proceed, if this is the last thread inside."""
         with self._left:
             self._inside -= 1
             if self._is_closed:
                 self._left.notify_all()
 
     def close(self) -> None:
-        """Let no thread in, and wait for those inside."""
+        """Admit no more threads, and wait for those inside."""
         with self._left:
             self._is_closed = True
             self._left.wait_for(lambda: self._inside <= 0, PATIENCE)
@@ -65,6 +61,6 @@ class ExitGate:
 exit_gate: ExitGate = ExitGate()
 """The gate of this process."""
 
-atexit.register(exit_gate.close)  # called when the main thread and all that are no daemons have ended
+atexit.register(exit_gate.close)  # called after the main thread and all other non-daemon threads have ended
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=exit_gate.reset)

@@ -1,4 +1,4 @@
-"""Lets one step of a work run while the other step is at the item before."""
+"""Overlaps two steps of work: the first step of an item runs during the second step of the item before."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -14,15 +14,10 @@ Result = TypeVar("Result")
 
 
 def prefetch(items: Iterator[T], begin: Callable[[T], Begun], finish: Callable[[T, Begun], Result]) -> Iterator[Result]:
-    """Work on items in two steps.
+    """Yield `finish(item, begin(item))` for each item, in order.
 
-    Args:
-        items: read in the caller's thread while the item before is begun.
-        begin: the first step, in a thread of its own; or in the caller's, where there is one item only.
-        finish: the second step, in the caller's thread, while the next item is begun.
-
-    Yields:
-        What `finish` returns, in order. Where `items` fails, first the results of the items before.
+    `begin` runs in a thread of its own, unless there is only one item, while the caller's thread runs `finish` for the
+    item before. The caller's thread also reads the items; if that fails, the results of the items before come first.
     """
     reader = _Reader(items)
     first, second = reader.read(), reader.read()
@@ -42,7 +37,7 @@ class _Reader(Generic[T]):
         self.failure: Exception | None = None
 
     def read(self) -> list[T]:
-        """Return the next item, or nothing."""
+        """Return a list of the next item, or an empty one."""
         if self.failure is not None:
             return []
         try:
@@ -72,6 +67,6 @@ def _overlapped(
 
 
 def _finish_first(begun: deque[tuple[T, Future[Begun]]], finish: Callable[[T, Begun], Result]) -> Result:
-    """Finish the item begun first; nothing of it stays behind in a variable, and so in memory."""
+    """Finish the item begun first, without keeping it alive in a variable."""
     item, future = begun.popleft()
     return finish(item, future.result())

@@ -1,6 +1,6 @@
 """Worker threads that start when they are first needed, and again in a forked child.
 
-Those of `concurrent.futures` take no more work once the main thread has returned, though other threads may still score.
+Those of `concurrent.futures` accept no work after the main thread has returned, when other threads may still score.
 """
 
 import os
@@ -21,29 +21,21 @@ Task = Callable[[], None]
 
 
 class ThreadPool:
-    """A few threads that many callers may give work to."""
+    """A few threads that many callers share."""
 
     def __init__(self, number: int, name: str) -> None:
-        """Prepare threads.
-
-        Args:
-            number: how many; with 0 callers do the work themselves, one of them at a time.
-            name: what a debugger shows.
-        """
+        """Prepare `number` threads, named after `name` in a debugger; with 0, callers work inline, one at a time."""
         self._number, self._name = number, name
         self._restart()
 
     def map(self, work: Callable[[T], Result], items: Iterable[T]) -> Iterator[Result]:
-        """Do the work for each item, in the threads, and yield the results in order.
+        """Do the work for each item in the threads, and yield the results in order; raise a ClosedError once closed.
 
-        Only a few items wait at a time, so that the work of several callers goes on side by side. A caller that stops
-        iterating, or gets an error, leaves at most those in progress to be finished.
-
-        Raises:
-            ClosedError: the threads were closed.
+        Only a few items wait at a time, so that the callers' items alternate. After a caller stops iterating, or an
+        error, only the items in progress are still finished.
         """
         if not self._number:
-            yield from (self._do_here(work, item) for item in items)
+            yield from (self._run_inline(work, item) for item in items)
             return
         running: deque[Future[Result]] = deque()
         try:
@@ -58,11 +50,7 @@ class ThreadPool:
                 future.cancel()
 
     def submit(self, work: Callable[[T], Result], item: T) -> Future[Result]:
-        """Do the work for one item in a thread, as soon as one is free; or here, where there is none.
-
-        Raises:
-            ClosedError: the threads were closed.
-        """
+        """Do the work for one item in the next free thread; or inline, if no thread could be started."""
         exit_gate.check()
         self._follow_fork()
         future: Future[Result] = Future()
@@ -78,17 +66,17 @@ class ThreadPool:
         return future
 
     def close(self) -> None:
-        """Let the threads end when they have done what they were given."""
+        """End the threads after the work that they were given."""
         self._follow_fork()
         with self._changed:
             self._is_closed = True
             self._end_threads()
 
     def __del__(self) -> None:
-        """Let the threads end."""
+        """End the threads."""
         self._end_threads()
 
-    def _do_here(self, work: Callable[[T], Result], item: T) -> Result:
+    def _run_inline(self, work: Callable[[T], Result], item: T) -> Result:
         """Do the work for one item in the caller's thread, without a future."""
         exit_gate.check()
         self._follow_fork()
@@ -101,7 +89,7 @@ class ThreadPool:
             raise ClosedError("The scorer was closed. Make a new one.")
 
     def _follow_fork(self) -> None:
-        """Forget the threads of the parent process, which do not exist in this one."""
+        """Replace the threads of the parent process, which do not exist in a forked child."""
         if self._pid != os.getpid():
             self._restart()
 
@@ -114,7 +102,7 @@ class ThreadPool:
 
     def _start_thread(self) -> None:
         name = f"{self._name}_{self._num_started}"
-        with suppress(RuntimeError):  # no more threads; nor in Python 3.12.1 once the main thread has ended
+        with suppress(RuntimeError):  # no more threads allowed, or, in Python 3.12.1, the main thread has ended
             threading.Thread(target=_work, args=(self._tasks, self._idle), name=name, daemon=True).start()
             self._num_started += 1
 
@@ -124,7 +112,7 @@ class ThreadPool:
 
 
 def _work(tasks: SimpleQueue[Task | None], idle: threading.Semaphore) -> None:
-    """Do tasks until there is None; between two of them keep nothing of the one before."""
+    """Run tasks until None comes, without keeping a finished task alive."""
     while (task := tasks.get()) is not None:
         task()
         del task
@@ -138,6 +126,6 @@ def _do(future: Future[Result], work: Callable[[T], Result], item: T) -> None:
         result = work(item)
     except BaseException as error:
         future.set_exception(error)
-        del future, work, item  # which the error's traceback leads to
+        del future, work, item  # the error's traceback refers to these
     else:
         future.set_result(result)

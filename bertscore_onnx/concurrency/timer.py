@@ -1,4 +1,4 @@
-"""A clock to sleep by, which others may set to an earlier time."""
+"""An alarm for one sleeping thread, which other threads may set to an earlier time."""
 
 import math
 import threading
@@ -6,22 +6,22 @@ import time
 
 
 class Timer:
-    """Wakes one thread at the earliest of the times that anyone has set; until then it costs nothing."""
+    """Wakes one thread at the earliest time that any thread has set, and costs nothing until then."""
 
     def __init__(self) -> None:
-        # A Condition's own lock is reentrant, so that a signal handler may set the timer while it is being set.
+        # A Condition's own lock is reentrant, so that a signal handler may set the timer at any moment.
         self._changed = threading.Condition()
         self._time = math.inf
 
     def set(self, at: float) -> None:
-        """Ring at this time of `time.monotonic()`, or earlier where an earlier time is set."""
+        """Fire at this time of `time.monotonic()`, or at an earlier one that is already set."""
         with self._changed:
             if at < self._time:
                 self._time = at
                 self._changed.notify()
 
     def fire(self) -> None:
-        """Ring now."""
+        """Fire now."""
         self.set(-math.inf)
 
     def wait(self) -> None:

@@ -1,6 +1,7 @@
-"""The same scores on many processes and machines: what an engine calls, and the same on Ray Data and Spark.
+"""The same scores in many processes, on any number of machines.
 
-`bertscore_onnx.distributed.ray` and `.spark` need the extras of these names; `ScoreBatch` needs no engine.
+`ScoreBatch` and `CountBatch` need no engine; `bertscore_onnx.distributed.ray` and `.spark` need the extras of these
+names.
 """
 
 from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch

@@ -1,4 +1,4 @@
-"""`ScoreBatch`: what an engine calls with one batch of rows after the other, in as many processes as it likes."""
+"""`ScoreBatch` and `CountBatch`: callables that score, or count, one batch of rows after the other in any process."""
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
@@ -6,7 +6,8 @@ from functools import lru_cache
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx import errors as error_tree
+from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.functional import ScorerCache
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scorer import BERTScorer
@@ -14,30 +15,21 @@ from bertscore_onnx.scores import Score
 from bertscore_onnx.scoring.tokenization import DocumentCounter
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, key_of
 from bertscore_onnx.signature import Signature
-from bertscore_onnx.tables.batches import (
-    Batch,
-    Errors,
-    RowReader,
-    Rows,
-    ScoreColumns,
-    ScoredRows,
-    Table,
-    check_errors,
-    table_of,
-)
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.batches import Batch, BatchAdapter, ScoreColumns, adapt
+from bertscore_onnx.tables.columns import Column, Errors, RowReader, Rows, check_errors, read_references
 
 if TYPE_CHECKING:
     import pyarrow
 
 
 MAX_SCORERS = 2
-"""How many scorers a process keeps, which all that is called in it share."""
+"""How many models a process keeps, which all callables in it share, and how many with idf weights."""
 
 MAX_IDLE_ROWS = 10_000
-"""How many rows in a row that cannot be scored are kept before they are handed on without waiting for a score."""
+"""How many consecutive rows that cannot be scored are kept before they are yielded without waiting for a score."""
 
-_scorers = ScorerCache(MAX_SCORERS)
+_models = ScorerCache(MAX_SCORERS)
+_weighted = ScorerCache(MAX_SCORERS)
 
 
 class ScoreBatch:
@@ -57,20 +49,20 @@ class ScoreBatch:
         errors: Errors = "raise",
         **settings: Unpack[ScorerSettings],
     ) -> None:
-        """Take what to score with; no bundle is opened yet.
+        """Check the settings; no bundle is opened yet.
 
         Args:
             bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it for itself. None for the
                 default model of `lang`.
             candidate: the name of the column of candidates, a text a row.
-            reference: that of references, a text or a list of texts a row.
-            errors: what becomes of a row that has a null or something else than texts: "raise" for an InputError with
+            reference: the name of the column of references, a text or a list of texts a row.
+            errors: what becomes of a row with a null, or with something else than texts: "raise" for an InputError with
                 its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
-                the references: give it the `DocumentCounts` of the whole.
+                the references: give it the `DocumentCounts` of all.
 
         Raises:
-            InputError: there is no such setting, or no such treatment of errors.
+            InputError: there is no such setting, or no such value of `errors`.
         """
         check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
@@ -84,7 +76,7 @@ class ScoreBatch:
 
     @property
     def signature(self) -> Signature:
-        """That of its scores; loads the scorer in this process."""
+        """The signature of its scores; loads the scorer in this process."""
         with self._scorer() as scorer:
             return scorer.signature
 
@@ -103,56 +95,56 @@ class ScoreBatch:
 
         Raises:
             InputError: a column is missing, or has the name of one that is to be added; or a row cannot be scored.
-            BertScoreOnnxError: what `BERTScorer` raises, when it is first called in a process.
+            BertScoreOnnxError: as for `BERTScorer`, at the first call in a process.
         """
         [scored] = self.stream([batch])
         return scored
 
     def stream(self, batches: Iterable[Batch], title: str = "") -> Iterator[Batch]:
-        """Score the rows of many batches, which are read some thousand rows ahead, so that their size is no matter.
+        """Score the rows of many batches, which are read some thousand rows ahead regardless of their size.
 
         Args:
             batches: as for a call.
-            title: what the rows are of, such as a file, for a message.
+            title: the name of the rows in messages, such as a file.
 
         Yields:
-            Each batch as a call returns it. Where a row cannot be scored, first the batches before it.
+            Each batch as a call returns it. If a row cannot be scored, first the batches before it.
 
         Raises:
-            InputError, BertScoreOnnxError: as a call raises them; the number of a row counts from the first batch on.
+            InputError, BertScoreOnnxError: as for a call; rows are numbered from the first batch on.
         """
         reader = RowReader(self._candidate, self._reference, self._errors, title)
 
-        def read() -> Iterator[tuple[Table, Rows]]:
+        def read() -> Iterator[tuple[BatchAdapter, Rows]]:
             for batch in batches:
-                table = table_of(batch)
-                candidates, references = map(table.values, reader.find(table.names))
-                self.columns.check_free(table.names, "The batch")
-                yield table, reader.read(candidates, references)
+                adapter = adapt(batch)
+                candidates, references = map(adapter.values, reader.find(adapter.names))
+                self.columns.check_free(adapter.names, "The batch")
+                yield adapter, reader.read(candidates, references)
 
         return self.stream_rows(read())
 
-    def stream_rows(self, batches: Iterable[tuple[Table, Rows]]) -> Iterator[Batch]:
-        """Score rows that were read already, as `stream` does.
+    def stream_rows(self, batches: Iterable[tuple[BatchAdapter, Rows]]) -> Iterator[Batch]:
+        """Score batches whose texts were read already, as `stream` does.
 
         Args:
             batches: each batch, and the texts in its rows.
 
         Yields:
-            Each batch as a call returns it. Where `batches` fails, first the batches before.
+            Each batch as a call returns it. If `batches` fails, first the batches before.
 
         Raises:
-            BertScoreOnnxError: what `BERTScorer` raises.
+            BertScoreOnnxError: as for `BERTScorer`.
         """
         unread = iter(batches)
-        waiting: deque[tuple[Table, Rows]] = deque()
+        waiting: deque[tuple[BatchAdapter, Rows]] = deque()
         is_ended = False
 
         def pairs() -> Iterator[tuple[str, list[str]]]:
             nonlocal is_ended
             num_idle = 0  # rows without a pair, for which no score comes
-            for table, rows in unread:
-                waiting.append((table, rows))
+            for adapter, rows in unread:
+                waiting.append((adapter, rows))
                 yield from rows.pairs
                 num_idle = 0 if rows.pairs else num_idle + len(rows.reasons)
                 if num_idle > MAX_IDLE_ROWS:
@@ -160,19 +152,20 @@ class ScoreBatch:
             is_ended = True
 
         with self._scorer() as scorer:
-            signature, found = scorer.signature, list[Score]()
+            columns, signature, scores = self.columns, scorer.signature, list[Score]()
 
             def finished() -> Iterator[Batch]:
-                while waiting and len(waiting[0][1].pairs) == len(found):
-                    table, rows = waiting.popleft()
-                    yield table.with_scores(ScoredRows(found[:], rows.reasons, self.columns, signature))
-                    found.clear()
+                while waiting and len(waiting[0][1].pairs) == len(scores):
+                    adapter, rows = waiting.popleft()
+                    values = columns.values(scores, rows.reasons)
+                    scores.clear()
+                    yield adapter.with_scores(columns, values, signature)
 
             while not is_ended:
                 try:
                     for score in scorer.stream(pairs()):
                         yield from finished()  # batches without a pair
-                        found.append(score)
+                        scores.append(score)
                         yield from finished()
                 except Exception:
                     yield from finished()
@@ -184,7 +177,7 @@ class ScoreBatch:
         return isinstance(other, ScoreBatch) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        """Return what equal ones share."""
+        """Return a hash of the settings."""
         return hash(self._key())
 
     def __repr__(self) -> str:
@@ -197,12 +190,20 @@ class ScoreBatch:
         return self._bundle, self._candidate, self._reference, self._errors, key_of(self._settings)
 
     def _scorer(self) -> BERTScorer:
-        """Return the scorer of this process; the caller closes it."""
-        settings = self._bundle, key_of(self._settings)
-        return _scorers.get(settings, lambda: BERTScorer(self._bundle, **self._settings))
+        """Return a scorer of the model that this process keeps, which all idf weights share; the caller closes it."""
+        weights = {name: value for name, value in self._settings.items() if name in ("idf", "idf_sents")}
+        others = {name: value for name, value in self._settings.items() if name not in weights}
+        scorer = _models.get((self._bundle, key_of(others)), lambda: BERTScorer(self._bundle, **others))
+        if weights.get("idf", False) is False and weights.get("idf_sents") is None:
+            return scorer
+        with scorer:
+            return _weighted.get((self._bundle, key_of(self._settings)), lambda: scorer.with_idf(**weights))
 
 
-# `CountBatch`: counts the documents of one batch of rows after the other, by the tokenizer alone.
+def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
+    """Return the signature and the execution provider of the scorer in this process."""
+    with score_batch._scorer() as scorer:
+        return str(scorer.signature), scorer.provider
 
 
 class CountBatch:
@@ -216,16 +217,17 @@ class CountBatch:
         errors: Errors = "raise",
         **settings: Unpack[TokenizerSettings],
     ) -> None:
-        """Take what to count with; no bundle is opened yet.
+        """Check the settings; no bundle is opened yet.
 
         Args:
-            bundle: as for `ScoreBatch`, whose model is not loaded.
+            bundle: as for `ScoreBatch`; the model is not loaded.
             reference: the name of the column of references, a text or a list of texts a row.
-            errors: what becomes of a row that holds something else: an InputError with its number, or nothing.
-            settings: those of `BERTScorer` that say which bundle, and where texts are cut.
+            errors: what becomes of a row that holds something else: "raise" for an InputError with its number, "null"
+                to leave it out.
+            settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
 
         Raises:
-            InputError: there is no such setting, or no such treatment of rows.
+            InputError: there is no such setting, or no such value of `errors`.
         """
         check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
@@ -233,7 +235,7 @@ class CountBatch:
         self._settings = checked_settings(settings, TokenizerSettings)
 
     def __call__(self, batch: Batch) -> "pyarrow.Table":
-        """Count the references of a batch, as `DocumentCounts.to_arrow` has them: sum them by tokenization and token.
+        """Count the references of a batch as rows of `DocumentCounts.to_arrow`: sum them by tokenization and token.
 
         Raises:
             InputError: the column is missing; or a row cannot be counted, and `errors` is "raise".
@@ -250,27 +252,39 @@ class CountBatch:
 
         Args:
             batches: each in any form that `ScoreBatch` takes.
-            title: what the rows are of, such as a file, for a message.
+            title: the name of the rows in messages, such as a file.
 
         Raises:
-            InputError: as a call raises it; the number of a row counts from the first batch on.
+            InputError: as for a call; rows are numbered from the first batch on.
         """
-        counter = _counter(self._bundle, tuple(sorted(self._settings.items())))
-        return counter.count(self._texts(batches, title))
+        column = Column((self._reference,), "reference")
+        values = (
+            value
+            for adapter in map(adapt, batches)
+            for value in adapter.values(column.find(adapter.names, title or "The batch"))
+        )
+        return self.count_texts(read_references(values, self._reference, self._errors, title))
 
-    def _texts(self, batches: Iterable[Batch], title: str) -> Iterator[list[str]]:
-        column = Column((self._reference,), "reference", may_hold_lists=True)
-        tables = map(table_of, batches)
-        values = (value for table in tables for value in table.values(column.find(table.names, title or "The batch")))
-        for number, value in enumerate(values, 1):
-            try:
-                yield column.texts_of(value, self._reference, f"{title}, row {number}" if title else f"row {number}")
-            except InputError:
-                if self._errors == "raise":
-                    raise
+    def count_texts(self, texts: Iterable[list[str]]) -> DocumentCounts:
+        """Count references that were read already, a list for each row."""
+        return _counter(self._bundle, tuple(sorted(self._settings.items()))).count(texts)
 
 
 @lru_cache(maxsize=2)
 def _counter(bundle: str | None, settings: tuple[tuple[str, Any], ...]) -> DocumentCounter:
-    """Return what counts in this process."""
+    """Return the counter of this process."""
     return DocumentCounter(bundle, **dict(settings))
+
+
+def attempt(score_batch: ScoreBatch) -> tuple[str, str]:
+    """Load the scorer in this process; return its signature after an empty string, or the error's class and message."""
+    try:
+        return "", str(score_batch.signature)
+    except BertScoreOnnxError as error:
+        return type(error).__name__, str(error)
+
+
+def error_named(kind: str, message: str) -> BertScoreOnnxError:
+    """Return the error that another process reports by the name of its class."""
+    error: BertScoreOnnxError = getattr(error_tree, kind, BertScoreOnnxError)(message)
+    return error

@@ -1,29 +1,40 @@
-"""Parts of the input: consecutive rows of one file, whose scores go into one file."""
+"""Parts of the inputs: consecutive rows of one file, whose scores go into one Parquet file."""
 
 import json
 import os
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import groupby
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
-from bertscore_onnx.distributed.rows import InputTable, RowBatch, TableSettings, changed
-from bertscore_onnx.distributed.rows import read_part_rows as read_rows
+from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch, description_of
+from bertscore_onnx.distributed.manifest import PartRecord
+from bertscore_onnx.distributed.rows import (
+    InputTable,
+    RawBatch,
+    Settings,
+    changed,
+    kept_batch,
+    read_rows,
+    values_of,
+)
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.files import unwritable, write_whole
+from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.tables.batches import BatchAdapter, adapt
+from bertscore_onnx.tables.columns import RowReader, Rows, read_references
 
 if TYPE_CHECKING:
     import pyarrow
 
-
 PART_ROWS = 16_384
-"""The rows of a part, where nothing else is asked for."""
+"""The default number of rows of a part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,11 +45,6 @@ class Part:
     """The name of the file with its scores."""
 
     table: InputTable
-    """What the rows are of."""
-
-    digest: str
-    """That of the input file."""
-
     start: int
     """The number of the first row in the input file, from 0."""
 
@@ -50,89 +56,162 @@ class Part:
         return self.start + self.rows
 
 
-def cut_parts(tables: Sequence[InputTable], digests: Sequence[str], part_rows: int) -> list[Part]:
-    """Return the parts of all files, one at least for each.
-
-    Args:
-        tables: the files.
-        digests: that of each.
-        part_rows: the rows of a part, except the last one of a file.
-    """
+def cut_parts(tables: Sequence[InputTable], part_rows: int) -> list[Part]:
+    """Return the parts of all files, at least one for each, of `part_rows` rows except the last one of a file."""
     return [
-        Part(f"part-{number:05}-{index:05}.parquet", table, digest, start, min(part_rows, table.rows - start))
-        for number, (table, digest) in enumerate(zip(tables, digests, strict=True))
+        Part(f"part-{number:05}-{index:05}.parquet", table, start, min(part_rows, table.rows - start))
+        for number, table in enumerate(tables)
         for index, start in enumerate(range(0, max(1, table.rows), part_rows))
     ]
 
 
-def read_parts(parts: Sequence[Part], settings: TableSettings) -> Iterator[tuple[Part, RowBatch]]:
-    """Yield the rows of parts in order, each file read once for those parts of it that stand together.
+# Tasks for other processes: parts that are worth sending together.
 
-    Where batches of a part are cut depends on its rows alone; a part without rows comes with one empty batch.
+MAX_TASK_ROWS = 65_536
+"""About the most rows of a task, so that little is done again if a process is lost."""
 
-    Raises:
-        InputError: a file is damaged, or has changed since it was inspected.
+MAX_TASK_PARTS = 1_024
+
+TASKS_PER_WORKER = 4
+"""The least number, if there are enough parts, so that all workers end at about the same time."""
+
+
+def cut_tasks(parts: Sequence[Part], num_workers: int) -> list[list[Part]]:
+    """Return tasks of consecutive parts; all parts of a text file are one task, since it is read from its start."""
+    max_rows = min(MAX_TASK_ROWS, sum(part.rows for part in parts) // (TASKS_PER_WORKER * num_workers))
+    tasks: list[list[Part]] = []
+    num_rows = 0
+    for part in parts:
+        is_continued = bool(tasks) and tasks[-1][-1].table is part.table and part.table.format != "parquet"
+        is_full = not tasks or num_rows + part.rows > max_rows or len(tasks[-1]) == MAX_TASK_PARTS
+        if is_full and not is_continued:
+            tasks.append([])
+            num_rows = 0
+        tasks[-1].append(part)
+        num_rows += part.rows
+    return tasks
+
+
+# Work with parts, which engines do in this process or in others.
+
+Advance = Callable[[int], object]
+"""Takes the number of rows that were done since the last call."""
+
+Result = TypeVar("Result")
+Work = Callable[[Sequence[Part], Advance], Iterator[Result]]
+"""Yields the results of some parts; can be pickled."""
+
+
+class Engine(Protocol):
+    """Does work with parts, in this process or in others."""
+
+    def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
+        """Yield the results of all parts, in any order; raise the errors of the work."""
+        ...
+
+
+def describe(score_batch: ScoreBatch, parts: Sequence[Part], advance: Advance) -> Iterator[tuple[str, str]]:
+    """Yield the signature and the execution provider of the scorer in the process that scores the parts."""
+    yield description_of(score_batch)
+
+
+def count(
+    count_batch: CountBatch, settings: Settings, parts: Sequence[Part], advance: Advance
+) -> Iterator[DocumentCounts]:
+    """Yield the document counts of the references of all parts together."""
+
+    def references() -> Iterator[list[str]]:
+        for part, first, batch in _read(parts, settings):
+            name = part.table.reference
+            yield from read_references(values_of(batch, name), name, settings.errors, part.table.name, first)
+            advance(len(batch))
+
+    yield count_batch.count_texts(references())
+
+
+def score(
+    score_batch: ScoreBatch, settings: Settings, folder: str, job: str, parts: Sequence[Part], advance: Advance
+) -> Iterator[PartRecord]:
+    """Score parts, and yield each once its file is complete; those that already are, if a task is repeated, at once.
+
+    The rows of one part follow those of the other, so that the model is never idle. After an error the parts before are
+    complete. The folder is an absolute path, the same on all machines.
     """
-    for _, some in groupby(parts, key=lambda part: part.table.path):
-        of_table = list(some)
-        table = of_table[0].table
-        yield from _cut(of_table, read_rows(table, settings, of_table[0].start, of_table[-1].stop))
+    missing = []
+    for part in parts:
+        record = complete_part(folder, part, job)
+        if record is None:
+            missing.append(part)
+        else:
+            yield record
+    owners: deque[Part] = deque()
+
+    def read() -> Iterator[tuple[BatchAdapter, Rows]]:
+        for part, first, batch in _read(missing, settings):
+            table = part.table
+            candidates, references = values_of(batch, table.candidate), values_of(batch, table.reference)
+            kept = kept_batch(batch, table)
+            reader = RowReader(table.candidate, table.reference, settings.errors, table.name, first)
+            owners.append(part)
+            yield adapt(kept), reader.read(candidates, references)
+
+    writer: PartWriter | None = None
+    try:
+        for scored in score_batch.stream_rows(read()):
+            writer = writer or PartWriter(folder, owners[0], job)
+            owners.popleft()
+            record = writer.add(scored)
+            advance(scored.num_rows)
+            if record is not None:
+                writer = None
+                yield record
+    finally:
+        if writer is not None:
+            writer.discard()
 
 
-def _cut(parts: Sequence[Part], batches: Iterator[RowBatch]) -> Iterator[tuple[Part, RowBatch]]:
-    batch = RowBatch.without_rows(parts[0].table)
+def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int, RawBatch]]:
+    """Yield batches in order with their part and the number of their first row, and one without rows of an empty part.
+
+    Each file is read once for its consecutive parts, but batches of a part are cut by its rows alone.
+    """
+    for _, group in groupby(parts, key=lambda part: part.table.path):
+        of_table = list(group)
+        batches = read_rows(of_table[0].table, settings, of_table[0].start, of_table[-1].stop)
+        yield from _cut(of_table, batches)
+
+
+def _cut(parts: Sequence[Part], batches: Iterator[tuple[int, RawBatch]]) -> Iterator[tuple[Part, int, RawBatch]]:
+    first = 0
+    batch: RawBatch = []
     for part in parts:
         if not part.rows:
-            yield part, batch
+            yield part, part.start, []
         reached = part.start
         while reached < part.stop:
-            while batch.stop <= reached:
+            while first + len(batch) <= reached:
                 following = next(batches, None)
                 if following is None:
                     raise changed(part.table)
-                batch = following
-            yield part, batch.between(reached, part.stop)
-            reached = min(batch.stop, part.stop)
+                first, batch = following
+            stop = min(first + len(batch), part.stop)
+            yield part, reached, batch[reached - first : stop - first]
+            reached = stop
 
 
-# Files with the scores of a part: written under another name until they are whole, and what their end says.
-
+# The file with the scores of a part: it has a temporary name until it is complete, and a summary in its footer.
 
 ROW_GROUP_BYTES = 64_000_000
 """About how large a row group becomes in memory before it is written; most parts are smaller and have one."""
 
-TEMPORARY = ".part-"
-"""How names of files begin that are being written."""
-
 _METADATA = "bertscore_onnx.part"
 
 
-@dataclass(frozen=True, slots=True)
-class PartScores:
-    """What is known of a part that is complete."""
-
-    file: str
-    """The name of its file."""
-
-    rows: int
-    failures: int
-    """How many of the rows have no scores."""
-
-    sums: tuple[float, float, float]
-    """The sums of precision, recall and F1 over the rows that have scores."""
-
-
 class PartWriter:
-    """Writes the file of one part, which is there whole when the last row was added, or not at all."""
+    """Writes the file of one part, which appears once the last row was added."""
 
     def __init__(self, folder: str, part: Part, job: str) -> None:
-        """Take what is to be written; no file is made yet.
-
-        Args:
-            folder: where to.
-            part: the part.
-            job: what tells the scores from those made otherwise.
-        """
+        """Begin a part; no file is made yet. Scores of another `job` are not mistaken for these."""
         self._folder = Path(folder)
         self._part = part
         self._job = job
@@ -144,12 +223,8 @@ class PartWriter:
         self._num_failures = 0
         self._sums: list[list[float]] = [[], [], []]
 
-    def add(self, scored: "pyarrow.RecordBatch") -> PartScores | None:
-        """Add rows with their scores; return the part once it is complete.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
+    def add(self, scored: "pyarrow.RecordBatch") -> PartRecord | None:
+        """Add rows with their scores; return the part once it is complete."""
         self._count(scored)
         self._waiting.append(scored)
         self._waiting_bytes += scored.nbytes
@@ -190,28 +265,22 @@ class PartWriter:
         self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
         self._waiting, self._waiting_bytes = [], 0
 
-    def _finish(self) -> PartScores:
+    def _finish(self) -> PartRecord:
         if self._waiting:
             self._write_row_group()
-        sums = (fsum(self._sums[0]), fsum(self._sums[1]), fsum(self._sums[2]))
-        scores = PartScores(self._part.file, self._num_rows, self._num_failures, sums)
-        identity = {**_identity(self._part, self._job), **asdict(scores)}
-        self._writer.add_key_value_metadata({_METADATA: json.dumps(identity)})
+        precision, recall, f1 = map(fsum, self._sums)
+        record = PartRecord(self._part.file, self._num_rows, self._num_failures, (precision, recall, f1))
+        summary = {**_identity(self._part, self._job), **msgspec.structs.asdict(record)}
+        self._writer.add_key_value_metadata({_METADATA: json.dumps(summary)})
         self._writer.close()
         os.replace(self._temporary, self._folder / self._part.file)
-        return scores
+        return record
 
 
-def complete_part(folder: str, part: Part, job: str) -> PartScores | None:
-    """Return what the file of a part says at its end; None where it is missing or damaged.
+def complete_part(folder: str, part: Part, job: str) -> PartRecord | None:
+    """Return the summary in the footer of a part's file; None if the file is missing or damaged.
 
-    Args:
-        folder: where it is.
-        part: the part.
-        job: what tells the scores from those made otherwise.
-
-    Raises:
-        InputError: it has scores of something else.
+    InputError is raised if it has the scores of other rows, or of another job.
     """
     import pyarrow
     from pyarrow import parquet
@@ -223,213 +292,14 @@ def complete_part(folder: str, part: Part, job: str) -> PartScores | None:
         metadata = parquet.read_metadata(path).metadata or {}
     except (pyarrow.ArrowException, OSError):
         return None
-    said = json.loads(metadata.get(_METADATA.encode(), b"{}"))
-    if any(said.get(key) != value for key, value in _identity(part, job).items()):
+    summary = json.loads(metadata.get(_METADATA.encode(), b"{}"))
+    if any(summary.get(key) != value for key, value in _identity(part, job).items()):
         raise InputError(
             f"{path} has other scores than this job would write there. Write to another folder, or remove the file."
         )
-    return PartScores(part.file, said["rows"], said["failures"], tuple(said["sums"]))
+    return PartRecord(part.file, summary["rows"], summary["failures"], tuple(summary["sums"]))
 
 
 def _identity(part: Part, job: str) -> dict[str, object]:
-    """Return what a part and the scores of it are told from others by."""
-    return {"job": job, "input": part.digest, "start": part.start, "rows": part.rows}
-
-
-# `_manifest.json`: what a job is of, and what came out; equal jobs give equal bytes.
-
-
-MANIFEST = "_manifest.json"
-
-
-class InputRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An input file."""
-
-    file: str
-    bytes: int
-    rows: int
-    sha256: str
-
-
-class PartRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of scores; the number of failures is known once the job is complete."""
-
-    file: str
-    rows: int
-    failures: int | None = None
-
-
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What decides what is written, beside the inputs and the signature."""
-
-    candidate: str | None
-    reference: str | None
-    columns: tuple[str, ...] | None
-    header: bool
-    quotes: bool
-    errors: Literal["raise", "null"]
-    part_rows: int
-    idf: Literal["no", "inputs", "given"]
-
-
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A job, at its beginning or complete."""
-
-    format: Literal["bertscore-onnx job 1"] = "bertscore-onnx job 1"
-    signature: str | None = None
-    """That of the scores; None until it is known, where idf weights come from the inputs."""
-
-    provider: str | None = None
-    """The ONNX Runtime execution provider that ran the model."""
-
-    settings: Settings
-    rows: int
-    failures: int | None = None
-    mean: dict[str, float] | None = None
-    """The means of precision, recall and F1 over the rows that have scores."""
-
-    complete: bool = False
-    inputs: tuple[InputRecord, ...]
-    parts: tuple[PartRecord, ...]
-
-    def write(self, folder: Path) -> None:
-        """Write it into a folder, one input and one part a line; raises InputError where that cannot be done."""
-        fields: dict[str, Any] = msgspec.to_builtins(self)
-        lines = ",\n".join(f"{_encoded(name)}: {_block(value)}" for name, value in fields.items())
-        write_whole(folder / MANIFEST, f"{{\n{lines}\n}}\n")
-
-    @classmethod
-    def read(cls, folder: Path) -> "Manifest | None":
-        """Read that of a folder, if there is one.
-
-        Raises:
-            InputError: it is not that of a job.
-        """
-        file = folder / MANIFEST
-        try:
-            return msgspec.json.decode(file.read_bytes(), type=cls)
-        except FileNotFoundError:
-            return None
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise InputError(f"{file} is not the manifest of a job ({error}). Write to another folder.") from error
-
-    def check_same(self, other: "Manifest", folder: Path) -> None:
-        """Raise an InputError, with what differs, where another manifest is not of the same job.
-
-        Args:
-            other: what was found in the folder; where a signature is not known yet, it is no matter.
-            folder: the folder.
-        """
-        differences = [*_differences(self, other)]
-        if differences:
-            raise InputError(
-                f"{folder} has the scores of another job: {'; '.join(differences)}. Write to another folder, or give "
-                "the inputs and options of that job to go on with it."
-            )
-
-
-def _differences(new: Manifest, old: Manifest) -> Iterator[str]:
-    for name in Settings.__struct_fields__:
-        before, now = getattr(old.settings, name), getattr(new.settings, name)
-        if before != now:
-            yield f"{name} was {_shown(before)} and is {_shown(now)}"
-    for name in ("signature", "provider"):
-        before, now = getattr(old, name), getattr(new, name)
-        if None not in (before, now) and before != now:
-            yield f"the {name} was {before} and is {now}"
-    if len(old.inputs) != len(new.inputs):
-        yield f"there were {len(old.inputs):,} inputs and are {len(new.inputs):,}"
-    else:
-        for before, now in zip(old.inputs, new.inputs, strict=True):
-            if before != now:
-                is_other = before.file != now.file
-                yield f"an input was {before.file} and is {now.file}" if is_other else f"{now.file} has changed"
-                return
-
-
-def _shown(value: object) -> str:
-    return "not given" if value is None else str(value)
-
-
-def _encoded(value: object) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _block(value: object) -> str:
-    if not isinstance(value, list | tuple):
-        return _encoded(value)
-    return "[\n" + ",\n".join(f"  {_encoded(one)}" for one in value) + "\n]"
-
-
-# The folder of a job's output: whether it can be written to, and what of it is there already.
-
-
-DOCUMENT_COUNTS = "_document_counts.json"
-
-_TEMPORARY = (TEMPORARY, f".{MANIFEST}-", f".{DOCUMENT_COUNTS}-")
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Make a folder, and let no other job of this machine write into it for as long as the block lasts.
-
-    Raises:
-        InputError: it cannot be made, or another job writes into it.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    with _locked(folder):
-        yield
-
-
-def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
-    """Return the manifest of an earlier run of the same job, if a folder has one.
-
-    Args:
-        folder: the folder.
-        manifest: that of the job.
-
-    Raises:
-        InputError: it holds something else, or the scores of another job.
-    """
-    earlier = Manifest.read(folder)
-    if earlier is not None:
-        manifest.check_same(earlier, folder)
-    own = set() if earlier is None else {part.file for part in manifest.parts}
-    others = sorted(file.name for file in folder.iterdir() if file.name[0] not in "._" and file.name not in own)
-    if others:
-        raise InputError(
-            f"{folder} holds {others[0]}, which is not of this job. Write to an empty folder or a new one, so that it "
-            "holds nothing but these scores."
-        )
-    return earlier
-
-
-def remove_temporary(folder: Path) -> None:
-    """Remove what runs that were killed left of files they were writing."""
-    for file in folder.iterdir():
-        if file.name.startswith(_TEMPORARY):
-            with suppress(OSError):
-                file.unlink()
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:  # on Windows
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(f"Another job writes to {folder} now. Wait for it, or write to another folder.") from error
-        except OSError:  # some network file systems lock no folders
-            pass
-        yield
-    finally:
-        os.close(descriptor)  # which unlocks it, as the end of the process does
+    """Return the fields of a summary that tell the scores of a part from others."""
+    return {"job": job, "input": part.table.digest, "start": part.start, "rows": part.rows}

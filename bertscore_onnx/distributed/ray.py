@@ -1,17 +1,18 @@
-"""Scores the rows of a Ray dataset, and counts its documents."""
+"""Scores the rows of a Ray dataset, counts its documents, and does the work of a job on Ray."""
 
+from collections import deque
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 from warnings import warn
 
-from bertscore_onnx import errors as error_tree
-from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch
+from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch, attempt, error_named
+from bertscore_onnx.distributed.parts import Advance, Part, Result, Work, cut_tasks
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
-from bertscore_onnx.tables.batches import Errors
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.columns import Column, Errors
 
 __all__ = ["count_documents", "score_dataset"]
 
@@ -19,21 +20,21 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 ROWS_PER_BATCH = 1024
-"""How many rows an actor scores at a time: of 500 a CPU scores as many a second as of 4,096, and few end together."""
+"""How many rows an actor scores at a time: as fast as 4,096 at a time on a CPU, and few actors end together."""
 
 ROWS_PER_COUNT = 65_536
-"""How many rows are counted at a time: as many as all of them have tokens, as many rows of counts come back."""
+"""How many rows are counted at a time: each batch returns a row of counts for each of its different tokens."""
 
 MOST_CPUS_PER_ACTOR = 4
 """Few actors of several CPUs hold the weights fewer times than many of one."""
 
 CPUS_PER_CLAIM, CPUS_PER_CLAIM_ON_SMALL_NODES = 2, 5
-"""For how many of its CPUs an actor claims one of Ray. Ray Data keeps CPUs for reading, cutting and writing, and actors
-get what is left: where they claimed three quarters, one of four ran on four CPUs for as long as there was much to read.
+"""How many CPUs of an actor make one that it claims of Ray. Ray Data keeps CPUs for reading, cutting and writing, and
+actors get the rest: when they claimed three quarters of four CPUs, one of four actors ran while there was much to read.
 """
 
 SMALL_NODE = 8
-"""The CPUs from which on a node is none of the small ones."""
+"""Nodes with fewer CPUs than this count as small."""
 
 
 def score_dataset(
@@ -52,24 +53,25 @@ def score_dataset(
     """Score the rows of a dataset by a pool of actors, each with a scorer.
 
     The result is computed when it is used, as any dataset is. The call itself runs one short task that opens the bundle
-    as an actor will, so that a setting or a bundle that is wrong is told at once; and with `idf=True` it counts the
+    as an actor will, so that a wrong setting or bundle raises its error at once; with `idf=True` it also counts the
     documents.
 
     Args:
-        ds: the dataset. With `idf=True` it is computed twice, once to count and once to score: materialize one that is
-            expensive, or not the same each time.
-        bundle: where each node of the cluster finds it: a path that all of them see, a name or `hf://…`, as
-            `BERTScorer` takes it. None for the default model of `lang`.
+        ds: the dataset. With `idf=True` it is computed twice, once to count and once to score: materialize it if that
+            is expensive, or does not give the same rows each time.
+        bundle: a path that all nodes of the cluster see, a name or `hf://…`, as for `BERTScorer`. None for the default
+            model of `lang`.
         candidate: the name of the column of candidates, a text a row.
-        reference: that of references, a text or a list of texts a row.
-        errors: what becomes of a row that has a null or something else than texts: "raise" for an error with its number
-            in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with the
-            reason.
+        reference: the name of the column of references, a text or a list of texts a row.
+        errors: what becomes of a row with a null, or with something else than texts: "raise" for an error with its
+            number in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with
+            the reason.
         num_actors: the most actors; None for as many as fit into the cluster as it is now. The pool begins with one and
             grows while rows wait for it.
-        cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at most. Of Ray it claims
-            half of them, or a fifth on nodes of less than 8, so that there is room for the tasks that read and write.
-        gpus_per_actor: its share of GPUs; with any it scores on CUDA, without on the CPU, unless `device` is given.
+        cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at most. The actor claims
+            half of them from Ray, or a fifth on nodes with less than 8, to leave room for tasks that read and write.
+        gpus_per_actor: its share of GPUs; with GPUs, scoring runs on CUDA, otherwise on the CPU, unless `device` is
+            given.
         rows_per_batch: how many rows are scored at a time; fewer where rows are of megabytes.
         settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole dataset.
 
@@ -83,7 +85,7 @@ def score_dataset(
     Raises:
         InputError: there is no such setting, or it is out of range; a column is missing; there are columns with the
             names of those that are to be added; or there are no documents to count.
-        BertScoreOnnxError: what `BERTScorer` raises in a process of the cluster.
+        BertScoreOnnxError: as for `BERTScorer`, in a process of the cluster.
         MissingExtraError: Ray Data is not installed.
     """
     _check_dataset(ds)
@@ -133,12 +135,12 @@ def count_documents(
 ) -> DocumentCounts:
     """Count in how many references of a dataset each token occurs, for `idf`; the model is not loaded.
 
-    Tasks count some rows each, and this process adds up their integers as they come, so that blocks are no matter.
+    Tasks count some rows each, and this process adds up their integers as they come, regardless of blocks.
 
     Args:
-        ds: the dataset, of which one column is read.
+        ds: the dataset; one column is read.
         bundle, reference, errors: as for `score_dataset`; "null" leaves out the rows that have no references.
-        settings: those of `BERTScorer` that say which bundle, and where texts are cut.
+        settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
 
     Raises:
         InputError: there is no such setting; the column is missing; or the dataset has no rows.
@@ -178,32 +180,23 @@ def _check_gpus(gpus: object, device: object) -> None:
 
 
 def _try_out(score_batch: ScoreBatch, gpus: float) -> None:
-    """Let a process of the cluster open the bundle; raise the error that it has."""
+    """Load the scorer in a process of the cluster, and raise its error, if any."""
     import ray
 
-    @ray.remote(num_gpus=gpus)  # type: ignore[untyped-decorator]
-    def fault(score_batch: ScoreBatch) -> tuple[str, str] | None:
-        try:
-            score_batch.signature  # noqa: B018 - loads the scorer
-        except BertScoreOnnxError as error:
-            return type(error).__name__, str(error)
-        return None
-
-    found = ray.get(fault.remote(score_batch))
-    if found is not None:
-        name, message = found
-        raise getattr(error_tree, name)(message)
+    kind, text = ray.get(ray.remote(num_gpus=gpus)(attempt).remote(score_batch))
+    if kind:
+        raise error_named(kind, text)
 
 
 def _nodes() -> list[dict[str, float]]:
-    """Return what each node of the cluster has, in Ray's words."""
+    """Return the resources of each node of the cluster, by Ray's names."""
     import ray
 
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
 def _smallest_node() -> int:
-    """Return the CPUs of the smallest node that computes."""
+    """Return the CPUs of the smallest node that has any."""
     return int(min((node["CPU"] for node in _nodes() if node.get("CPU", 0) >= 1), default=1))
 
 
@@ -213,7 +206,7 @@ def _cpus_per_actor() -> int:
 
 
 def _claim(cpus: int) -> float:
-    """Return what an actor claims of Ray."""
+    """Return the CPUs that an actor claims from Ray."""
     return cpus / (CPUS_PER_CLAIM_ON_SMALL_NODES if _smallest_node() < SMALL_NODE else CPUS_PER_CLAIM)
 
 
@@ -229,3 +222,58 @@ def _num_actors(cpus: int, gpus: float) -> int:
         needed = f"{cpus} CPUs" + (f" and {gpus:g} GPUs" if gpus else "")
         warn(f"No node of the cluster has the {needed} of an actor; none starts until one joins.", stacklevel=3)
     return max(1, number)
+
+
+# The work of a job, task by task; a task whose process dies is done again.
+
+CPUS_PER_TASK = 4
+"""The default: each process has the model's weights in memory once."""
+
+MAX_RETRIES = 3
+"""How often a task is done again if its process died."""
+
+
+class RayEngine:
+    """The Ray cluster that this process is connected to, or that `RAY_ADDRESS` names; else one that starts here."""
+
+    def __init__(self, nthreads: int | None, device: object) -> None:
+        """Give each task as many CPUs as its scorer has threads, and a GPU if its device is one."""
+        check_installed(["ray"], "ray,cpu", "Scoring on Ray")
+        self._nthreads = nthreads
+        self._num_gpus = int(str(device).startswith("cuda"))
+
+    def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
+        """Yield the results of all parts, in any order; an `Engine`.
+
+        After an error the tasks under way go on, two for each worker at most, until they or this process end: if one is
+        done at the moment when it is cancelled, Ray 2.60 aborts this process.
+        """
+        import ray
+
+        if not ray.is_initialized():
+            ray.init(log_to_driver=False)
+        cpus_of_nodes = [int(node["Resources"]["CPU"]) for node in ray.nodes() if "CPU" in node["Resources"]]
+        num_cpus = self._nthreads or min([CPUS_PER_TASK, *cpus_of_nodes])
+        num_workers = max(1, int(ray.cluster_resources().get("CPU", 1)) // num_cpus)
+        do = ray.remote(num_cpus=num_cpus, num_gpus=self._num_gpus, max_retries=MAX_RETRIES, max_calls=0)(_do_task)
+        shared = ray.put(work)
+        unsent = deque(cut_tasks(parts, num_workers))
+        sent: dict[object, int] = {}
+        while unsent or sent:
+            while unsent and len(sent) < 2 * num_workers:
+                task = unsent.popleft()
+                sent[do.remote(shared, task)] = sum(part.rows for part in task)
+            [done], _ = ray.wait(list(sent), num_returns=1)
+            outcome = ray.get(done)
+            if isinstance(outcome, BertScoreOnnxError):
+                raise outcome
+            advance(sent.pop(done))
+            yield from outcome
+
+
+def _do_task(work: Work[Result], parts: Sequence[Part]) -> list[Result] | BertScoreOnnxError:
+    """Return the results of a task, or its error: an error of ours is no reason to try again."""
+    try:
+        return list(work(parts, lambda rows: None))
+    except BertScoreOnnxError as error:
+        return error

@@ -1,18 +1,24 @@
-"""Scores the rows of a Spark DataFrame, and counts its documents: on classic Spark and on Spark Connect."""
+"""Scores the rows of a Spark DataFrame, counts its documents, and does the work of a job on Spark.
 
-from collections.abc import Callable, Iterator
+Frames may be of classic Spark or of Spark Connect.
+"""
+
+import os
+import pickle
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from os import PathLike, fspath
-from os.path import isdir
 from typing import TYPE_CHECKING, Unpack
 
-from bertscore_onnx import errors as error_tree
-from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch
-from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, check_installed
+from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch, attempt, error_named
+from bertscore_onnx.distributed.parts import Advance, Part, Result, Work, cut_tasks
+from bertscore_onnx.errors import InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
-from bertscore_onnx.tables.batches import SIGNATURE, Errors, ScoreColumns
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
+from bertscore_onnx.tables.columns import Column, Errors
 
 __all__ = ["count_documents", "score_dataframe"]
 
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField
 
 Batches = Iterator["pyarrow.RecordBatch"]
-"""What Spark hands over of a partition, and takes back."""
+"""The batches of a partition, as Spark passes and takes them."""
 
 
 def score_dataframe(
@@ -37,19 +43,19 @@ def score_dataframe(
     """Score the rows of a frame.
 
     The result is computed when it is used, as any frame is. The call itself runs one short task that opens the bundle,
-    so that a setting or a bundle that is wrong is told at once; and with `idf=True` it counts the documents.
+    so that a wrong setting or bundle raises its error at once; with `idf=True` it also counts the documents.
 
     Args:
-        df: the frame. With `idf=True` it is computed twice, once to count and once to score: cache one that is
-            expensive, or not the same each time.
-        bundle: where each executor finds it: a path that all of them see, a name or `hf://…`, as `BERTScorer` takes it;
-            or, of an archive that Spark ships (`--archives bundle.zip#NAME`), the name it is unpacked as, with the
-            folder in it if there is one. None for the default model of `lang`.
+        df: the frame. With `idf=True` it is computed twice, once to count and once to score: cache it if that is
+            expensive, or does not give the same rows each time.
+        bundle: a path that all executors see, a name or `hf://…`, as for `BERTScorer`; or, for an archive that Spark
+            ships (`--archives bundle.zip#NAME`), the name under which it is extracted, with the folder in it if there
+            is one. None for the default model of `lang`.
         candidate: the name of the column of candidates, of the type string.
-        reference: that of references, string or array<string>.
-        errors: what becomes of a row that has a null or an empty array: "raise" for an error with its partition and
-            its number in there, which fails the job; "null" for nulls as its scores and a further column `error` with
-            the reason.
+        reference: the name of the column of references, string or array<string>.
+        errors: what becomes of a row with a null or an empty array: "raise" for an error with its partition and its
+            number in there, which fails the job; "null" for nulls as its scores and a further column `error` with the
+            reason.
         settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole frame. The default of
             `nthreads` is at most `spark.task.cpus`.
 
@@ -61,8 +67,8 @@ def score_dataframe(
     Raises:
         InputError: there is no such setting; a column is missing or of another type; there are columns with the names
             of those that are to be added; or there are no documents to count.
-        BertScoreOnnxError: what `BERTScorer` raises on an executor.
-        MissingExtraError: pyspark is not installed, or not all that it needs.
+        BertScoreOnnxError: as for `BERTScorer`, on an executor.
+        MissingExtraError: pyspark is not installed, or a package that it needs.
     """
     _check_frame(df)
     _check_texts(df, candidate, may_hold_lists=False)
@@ -99,16 +105,16 @@ def count_documents(
 ) -> DocumentCounts:
     """Count in how many references of a frame each token occurs, for `idf`; the model is not loaded.
 
-    Each partition is counted by itself, and Spark adds up the integers, so that partitions are no matter.
+    Each partition is counted by itself, and Spark adds up the integers, regardless of partitioning.
 
     Args:
-        df: the frame, of which one column is read.
+        df: the frame; one column is read.
         bundle, reference, errors: as for `score_dataframe`; "null" leaves out the rows that have no references.
-        settings: those of `BERTScorer` that say which bundle, and where texts are cut.
+        settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
 
     Raises:
         InputError: there is no such setting; the column is missing or of another type; or the frame has no rows.
-        MissingExtraError: pyspark is not installed, or not all that it needs.
+        MissingExtraError: pyspark is not installed, or a package that it needs.
     """
     _check_frame(df)
     CountBatch(bundle, reference, errors=errors, **settings)  # checks the settings
@@ -137,7 +143,7 @@ def _check_frame(df: object) -> None:
 
 
 def _check_texts(df: "DataFrame", name: str, *, may_hold_lists: bool) -> None:
-    """Raise an InputError where a column is missing, or holds no texts."""
+    """Raise InputError if a column is missing, or is not of texts."""
     from pyspark.sql.types import ArrayType, StringType
 
     option = "reference" if may_hold_lists else "candidate"
@@ -151,55 +157,50 @@ def _check_texts(df: "DataFrame", name: str, *, may_hold_lists: bool) -> None:
 
 
 def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]":
-    """Return the columns of scores as Spark has them."""
+    """Return the columns of scores as Spark's fields."""
     from pyspark.sql.types import ArrayType, DataType, FloatType, LongType, StringType, StructField
 
     types: list[DataType] = [FloatType(), FloatType(), FloatType(), LongType()]
     if added.all_layers:
-        types = [ArrayType(one) for one in types]
-    scores = [StructField(name, one, metadata=metadata) for name, one in zip(added.names, types, strict=False)]
+        types = [ArrayType(item) for item in types]
+    scores = [StructField(name, item, metadata=metadata) for name, item in zip(added.names, types, strict=False)]
     return [*scores, *(StructField(name, StringType()) for name in added.names[len(types) :])]
 
 
 def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:
-    """Let an executor open the bundle, and return the signature; or raise the error that it has."""
+    """Load the scorer on an executor, and return its signature, or raise its error."""
 
     def sign(_: Batches) -> Batches:
         import pyarrow
 
-        try:
-            kind, text = "", str(score_batch().signature)
-        except BertScoreOnnxError as error:
-            kind, text = type(error).__name__, str(error)
+        kind, text = attempt(score_batch())
         yield pyarrow.RecordBatch.from_pydict({"kind": [kind], "text": [text]})
 
     [row] = df.sparkSession.range(1, numPartitions=1).mapInArrow(sign, "kind string, text string").collect()
     if row.kind:
-        raise getattr(error_tree, row.kind)(row.text)
+        raise error_named(row.kind, row.text)
     return str(row.text)
 
 
 def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
-    """Return where the executor that runs this finds a bundle: where Spark unpacks archives, or else where it says."""
+    """Return the path of a bundle on this executor: in the folder where Spark extracts archives, or as it is given."""
     if bundle is None:
         return None
     from pyspark import SparkFiles
 
-    unpacked = SparkFiles.get(fspath(bundle))
-    return unpacked if isdir(unpacked) else fspath(bundle)
+    extracted = SparkFiles.get(fspath(bundle))
+    return extracted if os.path.isdir(extracted) else fspath(bundle)
 
 
 def _by_position(df: "DataFrame") -> "DataFrame":
-    """Return a frame whose columns are called 0, 1, …: `mapInArrow` fails where names have dots, or occur twice."""
+    """Return a frame whose columns are called 0, 1, …: `mapInArrow` fails on names with dots, or that occur twice."""
     return df.toDF(*_positions(len(df.columns)))
 
 
 def _by_name(work: Callable[[Batches, str], Batches], names: list[str]) -> Callable[[Batches], Batches]:
-    """Return a function for `mapInArrow` that does work on columns with names, for those with positions.
+    """Return a function for `mapInArrow` that gives the columns, called by position, their names for some work.
 
-    Args:
-        work: takes the batches of a partition, which has rows, and what to call it.
-        names: those of the columns.
+    The work takes the batches of a partition that has rows, and the name of the partition in messages.
     """
 
     def of_partition(batches: Batches) -> Batches:
@@ -215,3 +216,38 @@ def _by_name(work: Callable[[Batches, str], Batches], names: list[str]) -> Calla
 
 def _positions(number: int) -> list[str]:
     return list(map(str, range(number)))
+
+
+# The work of a job, task by task; Spark does a lost task again.
+
+
+class SparkEngine:
+    """The Spark session of this process, or one that starts here with the settings of `spark-submit`."""
+
+    def __init__(self) -> None:
+        check_installed(["pyspark"], "spark,cpu", "Scoring on Spark")
+
+    def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
+        """Yield the results of all parts, once all are done; an `Engine`."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+        if SparkSession.getActiveSession() is None and "SPARK_ENV_LOADED" not in os.environ:  # not by spark-submit
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        context = SparkSession.builder.getOrCreate().sparkContext
+        tasks = [pickle.dumps((work, task)) for task in cut_tasks(parts, context.defaultParallelism)]
+        try:
+            done = context.parallelize(tasks, max(1, len(tasks))).map(_do_task).collect()
+        except (Py4JJavaError, PySparkException) as error:
+            own = re.search(r"^bertscore_onnx\.errors\.(\w+): (.*)$", str(error), re.MULTILINE)
+            raise (error_named(own[1], own[2]) if own else error) from error
+        advance(sum(part.rows for part in parts))
+        for results in done:
+            yield from pickle.loads(results)  # noqa: S301 -- written by _do_task
+
+
+def _do_task(task: bytes) -> bytes:
+    """Return the results of a task."""
+    work, parts = pickle.loads(task)  # noqa: S301 -- written by SparkEngine
+    return pickle.dumps(list(work(parts, lambda rows: None)))

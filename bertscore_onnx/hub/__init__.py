@@ -1,4 +1,4 @@
-"""Bundles from and to the Hugging Face hub, and from stores of one's own; needs the extra `hub`."""
+"""Bundles from and to the Hugging Face hub, and from storage of one's own; needs the extra `hub`."""
 
 import os
 from importlib import import_module
@@ -14,20 +14,20 @@ _MODULES = {"pull": "download", "push": "upload"}
 
 
 def __getattr__(name: str) -> object:
-    """Import a function when it is first used, so that a scorer of a bundle that is here does without."""
+    """Import a function when it is first used, so that local bundles need none of the extra's packages."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def local_path(name: str | os.PathLike[str]) -> str:
-    """Return the path of a bundle that is named by `hf://ORG/REPO[@REVISION][/VARIANT]`; any other name as it is.
+    """Return the path of the bundle that `hf://ORG/REPO[@REVISION][/VARIANT]` names; return any other name unchanged.
 
-    A bundle that came from there earlier is taken without asking the hub. Else it is pulled; where another bundle of
-    its model and variant is in the store, it goes beside that.
+    If the bundle was pulled earlier, the hub is not contacted. Otherwise it is pulled; if the home folder holds another
+    bundle of its model and variant, it is stored beside that one.
 
     Raises:
-        InputError, BundleError, HubError, MissingExtraError: as `pull` says.
+        InputError, BundleError, HubError, MissingExtraError: as in `pull`.
     """
     name = os.fspath(name)
     if not name.startswith("hf://"):

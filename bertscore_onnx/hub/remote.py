@@ -1,7 +1,7 @@
-"""The client of the hub: loads huggingface_hub when it is needed, streams from URLs and tells what failed.
+"""Reads files from the hub, from a web server, or from an object store, and translates their errors.
 
-huggingface_hub sends requests by `requests` before its version 1, and by httpx since. Its own download of a file starts
-over when it was broken off; this one says where to go on.
+huggingface_hub sends requests with `requests` before its version 1, and with httpx since. Its own download starts over
+after an interruption; the files here can be opened at any byte, so that a download can be resumed.
 """
 
 import netrc
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from bertscore_onnx import __version__
@@ -30,20 +30,264 @@ from bertscore_onnx.errors import (
 from bertscore_onnx.hub.source import Origin, Source
 
 TIMEOUT = 30.0
-"""Seconds that a server may take for the next bytes."""
+"""Seconds to wait for the next bytes of a server."""
 
 CHUNK = 1 << 14
-"""Bytes that are read at a time. The beginning of a chunk is lost where a connection breaks off."""
+"""The bytes that are read at a time. If a connection breaks off, the beginning of a chunk is lost."""
+
+_STORE_CHUNK = 1 << 20
+"""The same for object stores."""
 
 _LONGEST_CAUSE = 300
+"""The characters of another library's message that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The content of a file, or of its end, while it is received."""
+
+    start: int
+    """The first byte: the requested one, or an earlier one, such as 0 if the server sends the whole file."""
+
+    size: int | None
+    """The bytes of the whole file, if the server declares them."""
+
+    chunks: Iterator[bytes]
+
+
+class Remote(Protocol):
+    """A remote folder with a bundle. Its methods raise a BundleNotFoundError, a HubUnreachableError or a HubError."""
+
+    name: str
+    """Its name in messages."""
+
+    origin: Origin
+
+    def size(self, name: str) -> int | None:
+        """Return the bytes of a file, if they are known before it is opened."""
+
+    def open(self, name: str, offset: int = 0) -> AbstractContextManager[Body]:
+        """Open a file at a byte of it."""
+
+
+def open_remote(source: Source, token: str | None) -> Remote:
+    """Connect to a source; the token, if any, is for a repository or for a web server."""
+    check_online()
+    if source.repo is not None:
+        return HubVariant(HubRepository(source, token), source)
+    if source.location.startswith(("https://", "http://")):
+        return WebFolder(source, token)
+    return StoreFolder(source)
+
+
+class HubRepository:
+    """The files of a repository at one commit; later pushes are not seen."""
+
+    def __init__(self, source: Source, token: str | None = None) -> None:
+        """Request the list of files; without a token, the one of the hub's client is used, if it has one."""
+        self._api = load_client().HfApi(token=token)
+        self._headers = _hub_headers(token)
+        self._repo = str(source.repo)
+        self.name = str(Source(source.location, source.revision))
+        """Its name in messages."""
+        info = self._info(source)
+        self.commit = str(info.sha)
+        """The commit of the revision."""
+        self.is_private = bool(info.private)
+        """Whether it is visible to some users only."""
+        self.sizes = self._sizes(info)
+        """The bytes of all files by path; None if the hub does not declare them."""
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders that hold a bundle; an empty string if the repository itself does."""
+        manifests = [PurePosixPath(path) for path in self.sizes if PurePosixPath(path).name == MANIFEST]
+        return sorted("" if str(manifest.parent) == "." else str(manifest.parent) for manifest in manifests)
+
+    def open(self, path: str, offset: int = 0) -> AbstractContextManager[Body]:
+        """Open a file at a byte of it."""
+        url = load_client().hf_hub_url(self._repo, path, revision=self.commit, endpoint=self._api.endpoint)
+        return _open_url(url, f"{self.name}/{path}", offset=offset, headers=self._headers)
+
+    def _info(self, source: Source) -> Any:
+        client = load_client()
+        errors, revision = client.errors, source.revision or client.constants.DEFAULT_REVISION
+        with hub_errors(self.name):
+            try:
+                info = self._api.model_info(self._repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
+            except errors.RevisionNotFoundError:
+                self._raise_unknown_revision(revision)
+            except errors.GatedRepoError:
+                raise
+            except errors.RepositoryNotFoundError as error:  # with 401 too: a hub does not reveal private repositories
+                status = getattr(error.response, "status_code", 404)
+                raise BundleNotFoundError(
+                    f"There is no repository {self._repo} on {self._api.endpoint}, or it is private and the token may "
+                    f"not see it ({status}). For a private one set HF_TOKEN to a token that may."
+                ) from error
+            if not isinstance(info.sha, str):
+                raise HubError(f"{self.name} did not answer as a hub does: the answer has no commit.")
+            return info
+
+    def _sizes(self, info: Any) -> Mapping[str, int | None]:
+        sizes = {sibling.rfilename: sibling.size for sibling in info.siblings or []}
+        if None not in sizes.values():
+            return sizes
+        with hub_errors(self.name):  # some mirrors of the hub declare sizes only here
+            tree = self._api.list_repo_tree(self._repo, recursive=True, revision=self.commit)
+            return {**sizes, **{entry.path: entry.size for entry in tree if hasattr(entry, "size")}}
+
+    def _raise_unknown_revision(self, revision: str) -> NoReturn:
+        missing = f"{self._repo} has no revision {revision!r}."
+        try:
+            with hub_errors(self.name):
+                refs = self._api.list_repo_refs(self._repo)
+        except (BundleNotFoundError, HubError) as error:  # some mirrors of the hub do not list them
+            raise BundleNotFoundError(missing) from error
+        names = ", ".join(ref.name for ref in [*refs.branches, *refs.tags])
+        raise BundleNotFoundError(f"{missing} Its branches and tags are: {names or 'none'}.")
+
+
+class HubVariant:
+    """A folder of a repository that holds a bundle."""
+
+    def __init__(self, repository: HubRepository, source: Source) -> None:
+        """Choose the folder that the source names, or the only one."""
+        self._repository = repository
+        self._folder = _choose_folder(repository, source.variant)
+        self.name = str(Source(source.location, source.revision, self._folder))
+        self.origin = Origin(source.location, source.revision, self._folder, repository.commit)
+
+    def size(self, name: str) -> int | None:
+        """Return the bytes of a file, if the hub declares them."""
+        return self._repository.sizes.get(self._path(name))
+
+    def open(self, name: str, offset: int = 0) -> AbstractContextManager[Body]:
+        """Open a file at a byte of it."""
+        return self._repository.open(self._path(name), offset)
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}" if self._folder else name
+
+
+def _choose_folder(repository: HubRepository, variant: str | None) -> str:
+    folders = repository.folders
+    if variant in folders:
+        return str(variant)
+    if not folders:
+        raise BundleNotFoundError(f"{repository.name} holds no bundle: no folder of it has a {MANIFEST}.")
+    names = ", ".join(folder or "(the repository itself)" for folder in folders)
+    if variant is not None:
+        raise BundleNotFoundError(f"{repository.name} has no variant {variant!r}. Its variants are: {names}.")
+    if len(folders) > 1:
+        raise InputError(
+            f"{repository.name} has several variants: {names}. Name one, such as {repository.name}/{folders[-1]}."
+        )
+    return folders[0]
+
+
+class WebFolder:
+    """A folder on a web server, at a URL of http or https; the manifest lists its files."""
+
+    def __init__(self, source: Source, token: str | None = None) -> None:
+        """Prepare requests with the token as a bearer token, or with the user and password in `.netrc`, if any."""
+        self.name = str(source)
+        self.origin = Origin(self.name, None, None, None)
+        self._parts = urlsplit(source.location)
+        if not self._parts.hostname:
+            raise InputError(f"{self.name} names no machine; expected a URL such as https://machine/folder.")
+        self._headers = _hub_headers(False)
+        if token is not None:
+            self._headers["authorization"] = f"Bearer {token}"
+        elif self._parts.username is None and (login := _netrc_login(self._parts.hostname)) is not None:
+            self._headers["authorization"] = f"Basic {b64encode(login.encode()).decode()}"
+
+    def size(self, name: str) -> int | None:
+        """Return None: only the response to the request for a file declares its size."""
+        return None
+
+    def open(self, name: str, offset: int = 0) -> AbstractContextManager[Body]:
+        """Open a file at a byte of it."""
+        url = urlunsplit(self._parts._replace(path=f"{self._parts.path}/{quote(name)}"))
+        return _open_url(url, f"{self.name}/{name}", offset=offset, headers=self._headers)
+
+
+def _netrc_login(machine: str) -> str | None:
+    """Return `user:password` of a machine from `.netrc`, which requests reads by itself, but httpx does not."""
+    try:
+        login = netrc.netrc(Path(os.environ.get("NETRC") or "~/.netrc").expanduser()).authenticators(machine)
+    except (OSError, RuntimeError, UnicodeDecodeError, netrc.NetrcParseError):
+        return None
+    return None if login is None else f"{login[0]}:{login[2]}"
+
+
+class StoreFolder:
+    """A folder of an object store or another file system of fsspec, such as `s3://` and `gs://`."""
+
+    def __init__(self, source: Source) -> None:
+        """Connect to the store; raise a MissingExtraError if its package is not installed."""
+        self.name = str(source)
+        self.origin = Origin(self.name, None, None, None)
+        try:
+            from fsspec.core import url_to_fs
+
+            with _store_errors(self.name):
+                self._store, self._path = url_to_fs(source.location)
+        except ImportError as error:
+            package = getattr(error.__cause__, "name", None) or error.name or "fsspec"
+            raise MissingExtraError(
+                f"Reading {self.name} needs {package}, which is not installed. Install it with `pip install "
+                f"'bertscore-onnx[hub]' {package}`.",
+                name=package,
+            ) from error
+
+    def size(self, name: str) -> int | None:
+        """Return the bytes of a file."""
+        with _store_errors(f"{self.name}/{name}"):
+            size: int | None = self._store.info(f"{self._path}/{name}")["size"]
+        return size
+
+    @contextmanager
+    def open(self, name: str, offset: int = 0) -> Iterator[Body]:
+        """Open a file at a byte of it."""
+        location = f"{self.name}/{name}"
+        with _store_errors(location):
+            file = self._store.open(f"{self._path}/{name}", "rb")
+        try:
+            with _store_errors(location):
+                file.seek(offset)
+            yield Body(offset, None, _store_chunks(file, location))
+        finally:
+            file.close()
+
+
+def _store_chunks(file: Any, location: str) -> Iterator[bytes]:
+    with _store_errors(location):
+        yield from iter(lambda: file.read(_STORE_CHUNK), b"")
+
+
+@contextmanager
+def _store_errors(location: str) -> Iterator[None]:
+    """Turn the errors of an object store, which may be of any class, into errors that name the location."""
+    try:
+        yield
+    except (BertScoreOnnxError, ImportError):
+        raise
+    except FileNotFoundError as error:
+        raise BundleNotFoundError(f"{location} is not there.") from error
+    except PermissionError as error:
+        raise HubError(f"{location} refused the request: {one_line(error)}.") from error
+    except ValueError as error:
+        raise InputError(f"{location} cannot be read: {one_line(error)}.") from error
+    except Exception as error:
+        raise HubUnreachableError(f"{location} cannot be read: {type(error).__name__}, {one_line(error)}.") from error
+
+
+# The client of the hub, and requests to it and to web servers.
 
 
 def load_client() -> Any:
-    """Import huggingface_hub.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """Import huggingface_hub; raise a MissingExtraError if it is not installed."""
     with needs_extra("hub", "Pulling and pushing bundles"):
         import huggingface_hub
     import huggingface_hub.constants
@@ -54,103 +298,31 @@ def load_client() -> Any:
 
 
 def check_online() -> None:
-    """Raise a HubUnreachableError where `HF_HUB_OFFLINE` forbids downloads."""
+    """Raise a HubUnreachableError if `HF_HUB_OFFLINE` forbids downloads."""
     if load_client().constants.HF_HUB_OFFLINE:
         raise HubUnreachableError("HF_HUB_OFFLINE=1 forbids the network. Unset it to pull or push.")
 
 
-def headers_of(token: str | Literal[False] | None) -> dict[str, str]:
-    """Return the headers of a request to the hub.
-
-    Args:
-        token: the token; None for the one that the client knows, False for none.
-    """
+def _hub_headers(token: str | Literal[False] | None) -> dict[str, str]:
+    """Return the headers of a request; None means the client's own token, False none at all."""
     headers: dict[str, str] = load_client().utils.build_hf_headers(
         token=token, library_name="bertscore-onnx", library_version=__version__
     )
     return headers
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """What a server sends of a file."""
-
-    start: int
-    """The byte of the file that it begins with: the one asked for, or one before it, as 0 where all is sent."""
-
-    size: int | None
-    """Bytes of the whole file, where the server says."""
-
-    chunks: Iterator[bytes]
-
-
 @contextmanager
-def open_url(url: str, place: str, *, offset: int = 0, headers: dict[str, str]) -> Iterator[Body]:
-    """Open a file by its URL.
-
-    Args:
-        url: the URL.
-        place: what to call it in errors.
-        offset: the byte to begin with.
-        headers: of the request.
-
-    Raises:
-        BundleNotFoundError: there is no such file.
-        HubUnreachableError: the server cannot be reached, or broke down.
-        HubError: it refuses the request.
-    """
-    with told(place):
-        opened = _request(url, {**headers, "accept-encoding": "identity", **_range(offset)})
+def _open_url(url: str, location: str, *, offset: int, headers: dict[str, str]) -> Iterator[Body]:
+    """Open a file by its URL at a byte of it; `location` is its name in errors."""
+    range_header = {"range": f"bytes={offset}-"} if offset else {}
+    with hub_errors(location):
+        opened = _request(url, {**headers, "accept-encoding": "identity", **range_header})
         response = opened.__enter__()
     try:
-        check_status(response.status_code, place)
-        yield _body(response, place, offset)
+        _check_status(response.status_code, location)
+        yield _body(response, location, offset)
     finally:
         opened.__exit__(None, None, None)
-
-
-@contextmanager
-def told(place: str) -> Iterator[None]:
-    """Turn what the client and its HTTP library raise into errors that name the place.
-
-    Raises:
-        BundleNotFoundError: there is no such repository, or the token may not see it.
-        HubUnreachableError: the server cannot be reached, or broke down.
-        HubError: it refuses the request, or does not answer as a hub does.
-    """
-    errors = load_client().errors
-    try:
-        yield
-    except BertScoreOnnxError:
-        raise
-    except errors.GatedRepoError as error:
-        raise HubError(
-            f"{place} is gated: its owner has to grant access. Ask for it on the repository's page, and set HF_TOKEN."
-        ) from error
-    except errors.HfHubHTTPError as error:
-        check_status(getattr(error.response, "status_code", 500), place)
-        raise HubError(f"{place} cannot be read: {_cause(error)}.") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise HubError(f"{place} did not answer as a hub does: {_cause(error)}.") from error
-    except RuntimeError as error:  # an upload that broke off
-        raise HubUnreachableError(f"{place} broke off: {one_line(error)} {_cause(error)}. Try again.") from error
-    except (OSError, *errors.HfHubHTTPError.__bases__) as error:  # the base of all that its HTTP library raises
-        raise HubUnreachableError(f"{place} cannot be reached: {_cause(error)}.") from error
-
-
-def check_status(status: int, place: str) -> None:
-    """Raise the error that an HTTP status means, if any."""
-    if status in (401, 403):
-        raise HubError(
-            f"{place} refused the request ({status}): it is private or not there, or the token is wrong or may not do "
-            "this. Set HF_TOKEN to a token that may; for a web server of yours .netrc says user and password."
-        )
-    if status in (404, 410):
-        raise BundleNotFoundError(f"{place} is not there ({status}).")
-    if status == 429 or status >= 500:
-        raise HubUnreachableError(f"{place} cannot be had at the moment: the server answered {status}.")
-    if status >= 400 and status != 416:  # nothing is left of the range asked for
-        raise HubError(f"{place} cannot be had: the server answered {status}.")
 
 
 def _request(url: str, headers: dict[str, str]) -> Any:
@@ -160,277 +332,73 @@ def _request(url: str, headers: dict[str, str]) -> Any:
     return session.get(url, headers=headers, timeout=TIMEOUT, stream=True)
 
 
-def _range(offset: int) -> dict[str, str]:
-    return {"range": f"bytes={offset}-"} if offset else {}
-
-
-def _body(response: Any, place: str, offset: int) -> Body:
-    if response.status_code == 416:
+def _body(response: Any, location: str, offset: int) -> Body:
+    if response.status_code == 416:  # the range is empty
         return Body(offset, None, iter(()))
     length = response.headers.get("content-length", "")
     is_plain = response.headers.get("content-encoding", "identity") == "identity"
     size = int(length) if length.isdecimal() and is_plain else None
-    start = _start(response, offset) if response.status_code == 206 else 0
+    start = _first_byte(response, offset) if response.status_code == 206 else 0
     if start > offset:
-        raise HubError(f"{place} cannot be read: the server sends from byte {start:,}, asked for from {offset:,}.")
-    return Body(start, None if size is None else start + size, _chunks(response, place))
+        raise HubError(
+            f"{location} cannot be read: the server sends from byte {start:,}, but {offset:,} was requested."
+        )
+    return Body(start, None if size is None else start + size, _chunks(response, location))
 
 
-def _start(response: Any, offset: int) -> int:
-    """Return the byte that a part of a file begins with: the one asked for, unless the server says another."""
-    said = re.match(r"bytes (\d+)-", response.headers.get("content-range", ""))
-    return offset if said is None else int(said[1])
+def _first_byte(response: Any, offset: int) -> int:
+    """Return the first byte of a partial response: the requested one, unless the server states another."""
+    stated = re.match(r"bytes (\d+)-", response.headers.get("content-range", ""))
+    return offset if stated is None else int(stated[1])
 
 
-def _chunks(response: Any, place: str) -> Iterator[bytes]:
-    with told(place):
+def _chunks(response: Any, location: str) -> Iterator[bytes]:
+    with hub_errors(location):
         yield from response.iter_bytes() if hasattr(response, "iter_bytes") else response.iter_content(CHUNK)
 
 
+@contextmanager
+def hub_errors(location: str) -> Iterator[None]:
+    """Turn the errors of the client and its HTTP library into errors that name the location."""
+    errors = load_client().errors
+    try:
+        yield
+    except BertScoreOnnxError:
+        raise
+    except errors.GatedRepoError as error:
+        raise HubError(
+            f"{location} is gated: its owner has to grant access. Request it on the repository's page, and set "
+            "HF_TOKEN."
+        ) from error
+    except errors.HfHubHTTPError as error:
+        _check_status(getattr(error.response, "status_code", 500), location)
+        raise HubError(f"{location} cannot be read: {_cause(error)}.") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise HubError(f"{location} did not answer as a hub does: {_cause(error)}.") from error
+    except RuntimeError as error:  # an upload that broke off
+        raise HubUnreachableError(f"{location} broke off: {one_line(error)} {_cause(error)}. Try again.") from error
+    except (OSError, *errors.HfHubHTTPError.__bases__) as error:  # the base of all errors of its HTTP library
+        raise HubUnreachableError(f"{location} cannot be reached: {_cause(error)}.") from error
+
+
+def _check_status(status: int, location: str) -> None:
+    """Raise the error for an HTTP status, if it is one."""
+    if status in (401, 403):
+        raise HubError(
+            f"{location} refused the request ({status}): it is private or does not exist, or the token is wrong or "
+            "lacks the permission. Set HF_TOKEN to a token with access; for a web server of your own, put user and "
+            "password into .netrc."
+        )
+    if status in (404, 410):
+        raise BundleNotFoundError(f"{location} is not there ({status}).")
+    if status == 429 or status >= 500:
+        raise HubUnreachableError(f"{location} is unavailable at the moment: the server answered {status}.")
+    if status >= 400 and status != 416:  # 416: nothing is left of the requested range
+        raise HubError(f"{location} cannot be read: the server answered {status}.")
+
+
 def _cause(error: BaseException) -> str:
-    """Return what the first error of a chain said; those of HTTP libraries wrap it many times."""
+    """Return the message of the first error in a chain, since HTTP libraries wrap errors many times."""
     while (first := error.__cause__ or error.__context__) is not None:
         error = first
     return (one_line(error)[:_LONGEST_CAUSE] or type(error).__name__).rstrip(".")
-
-
-# A repository of the hub at one commit, and one variant in it.
-
-
-class HubRepository:
-    """Reads the files of one commit; what is pushed meanwhile is not seen."""
-
-    def __init__(self, source: Source, token: str | None = None) -> None:
-        """Ask the hub what there is.
-
-        Args:
-            source: which repository and revision.
-            token: for repositories that are not public; None for the one that the client knows.
-
-        Raises:
-            BundleNotFoundError: the repository or the revision is not there.
-            HubUnreachableError: the hub cannot be reached.
-            HubError: it refuses the request, or does not answer as a hub does.
-        """
-        self._api = load_client().HfApi(token=token)
-        self._headers = headers_of(token)
-        self._repo = str(source.repo)
-        self.name = str(Source(source.place, source.revision))
-        """What to call it in messages."""
-        info = self._info(source)
-        self.commit = str(info.sha)
-        """The commit that the revision means now."""
-        self.is_private = bool(info.private)
-        """Whether only some may see it."""
-        self.sizes = self._sizes(info)
-        """Path to bytes, of all files; None where the hub does not say."""
-
-    @property
-    def folders(self) -> list[str]:
-        """The folders that hold a bundle; one is empty where the repository itself does."""
-        manifests = [PurePosixPath(path) for path in self.sizes if PurePosixPath(path).name == MANIFEST]
-        return sorted("" if str(manifest.parent) == "." else str(manifest.parent) for manifest in manifests)
-
-    def open(self, path: str, offset: int = 0) -> AbstractContextManager[Body]:
-        """Open a file; raises what `open_url` does."""
-        url = load_client().hf_hub_url(self._repo, path, revision=self.commit, endpoint=self._api.endpoint)
-        return open_url(url, f"{self.name}/{path}", offset=offset, headers=self._headers)
-
-    def _info(self, source: Source) -> Any:
-        client = load_client()
-        errors, revision = client.errors, source.revision or client.constants.DEFAULT_REVISION
-        with told(self.name):
-            try:
-                info = self._api.model_info(self._repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
-            except errors.RevisionNotFoundError:
-                self._explain_revision(revision)
-            except errors.GatedRepoError:
-                raise
-            except errors.RepositoryNotFoundError as error:  # 401 too: a hub tells nobody what is private
-                status = getattr(error.response, "status_code", 404)
-                raise BundleNotFoundError(
-                    f"There is no repository {self._repo} on {self._api.endpoint}, or it is private and the token may "
-                    f"not see it ({status}). For a private one set HF_TOKEN to a token that may."
-                ) from error
-            if not isinstance(info.sha, str):
-                raise HubError(f"{self.name} did not answer as a hub does: it names no commit.")
-            return info
-
-    def _sizes(self, info: Any) -> Mapping[str, int | None]:
-        sizes = {sibling.rfilename: sibling.size for sibling in info.siblings or []}
-        if None not in sizes.values():
-            return sizes
-        with told(self.name):  # some mirrors of the hub say sizes here only
-            tree = self._api.list_repo_tree(self._repo, recursive=True, revision=self.commit)
-            return {**sizes, **{entry.path: entry.size for entry in tree if hasattr(entry, "size")}}
-
-    def _explain_revision(self, revision: str) -> NoReturn:
-        missing = f"{self._repo} has no revision {revision!r}."
-        try:
-            with told(self.name):
-                refs = self._api.list_repo_refs(self._repo)
-        except (BundleNotFoundError, HubError) as error:  # some mirrors of the hub do not list them
-            raise BundleNotFoundError(missing) from error
-        known = ", ".join(ref.name for ref in [*refs.branches, *refs.tags])
-        raise BundleNotFoundError(f"{missing} Its branches and tags are: {known or 'none'}.")
-
-
-class HubVariant:
-    """One folder of a repository that holds a bundle."""
-
-    def __init__(self, repository: HubRepository, source: Source) -> None:
-        """Choose the folder.
-
-        Raises:
-            BundleNotFoundError: there is no such variant.
-            InputError: there are several variants, and none is named.
-        """
-        self._repository = repository
-        self._folder = _choose(repository, source.variant)
-        self.name = str(Source(source.place, source.revision, self._folder))
-        """What to call it in messages."""
-        self.origin = Origin(source.place, source.revision, self._folder, repository.commit)
-        """Where its files come from."""
-
-    def size(self, name: str) -> int | None:
-        """Return the bytes of a file, as the hub says."""
-        return self._repository.sizes.get(self._path(name))
-
-    def open(self, name: str, offset: int = 0) -> AbstractContextManager[Body]:
-        """Open a file; raises what `open_url` does."""
-        return self._repository.open(self._path(name), offset)
-
-    def _path(self, name: str) -> str:
-        return f"{self._folder}/{name}" if self._folder else name
-
-
-def _choose(repository: HubRepository, variant: str | None) -> str:
-    there = repository.folders
-    if variant in there:
-        return str(variant)
-    if not there:
-        raise BundleNotFoundError(f"{repository.name} holds no bundle: no folder of it has a {MANIFEST}.")
-    names = ", ".join(folder or "(the repository itself)" for folder in there)
-    if variant is not None:
-        raise BundleNotFoundError(f"{repository.name} has no variant {variant!r}. Its variants are: {names}.")
-    if len(there) > 1:
-        raise InputError(
-            f"{repository.name} has several variants: {names}. Name one, as {repository.name}/{there[-1]}."
-        )
-    return there[0]
-
-
-# A folder at a URL that holds a bundle: on a web server, or in any store that fsspec reads.
-
-
-_CHUNK = 1 << 20
-
-
-class WebFolder:
-    """Reads files below a URL of http or https; the manifest says which there are."""
-
-    def __init__(self, source: Source, token: str | None = None) -> None:
-        """Take the folder's URL.
-
-        Args:
-            source: the place.
-            token: sent as a bearer token; None for none, or what `.netrc` says.
-
-        Raises:
-            InputError: the URL names no machine.
-        """
-        self.name = str(source)
-        self.origin = Origin(self.name, None, None, None)
-        self._parts = urlsplit(source.place)
-        if not self._parts.hostname:
-            raise InputError(f"{self.name} names no machine; expected such as https://machine/folder.")
-        self._headers = headers_of(False)
-        if token is not None:
-            self._headers["authorization"] = f"Bearer {token}"
-        elif self._parts.username is None and (known := _netrc(self._parts.hostname)) is not None:
-            self._headers["authorization"] = f"Basic {b64encode(known.encode()).decode()}"
-
-    def size(self, name: str) -> int | None:
-        """Return nothing: the answer to the request for a file says its size."""
-        return None
-
-    def open(self, name: str, offset: int = 0) -> AbstractContextManager[Body]:
-        """Open a file; raises what `open_url` does."""
-        url = urlunsplit(self._parts._replace(path=f"{self._parts.path}/{quote(name)}"))
-        return open_url(url, f"{self.name}/{name}", offset=offset, headers=self._headers)
-
-
-def _netrc(machine: str) -> str | None:
-    """Return the user and the password that `.netrc` says for a machine; requests reads it itself, httpx does not."""
-    try:
-        found = netrc.netrc(Path(os.environ.get("NETRC") or "~/.netrc").expanduser()).authenticators(machine)
-    except (OSError, RuntimeError, UnicodeDecodeError, netrc.NetrcParseError):
-        return None
-    return None if found is None else f"{found[0]}:{found[2]}"
-
-
-class StoreFolder:
-    """Reads files in a folder of a store that fsspec knows, such as `s3://` and `gs://`."""
-
-    def __init__(self, source: Source) -> None:
-        """Connect to the store.
-
-        Raises:
-            MissingExtraError: the package for it is not installed.
-            InputError: fsspec knows no such store.
-        """
-        self.name = str(source)
-        self.origin = Origin(self.name, None, None, None)
-        try:
-            from fsspec.core import url_to_fs
-
-            with _told(self.name):
-                self._store, self._path = url_to_fs(source.place)
-        except ImportError as error:
-            package = getattr(error.__cause__, "name", None) or error.name or "fsspec"
-            raise MissingExtraError(
-                f"Reading {self.name} needs {package}, which is not installed. Install it with `pip install "
-                f"'bertscore-onnx[hub]' {package}`.",
-                name=package,
-            ) from error
-
-    def size(self, name: str) -> int | None:
-        """Return the bytes of a file, as the store says."""
-        with _told(f"{self.name}/{name}"):
-            size: int | None = self._store.info(f"{self._path}/{name}")["size"]
-        return size
-
-    @contextmanager
-    def open(self, name: str, offset: int = 0) -> Iterator[Body]:
-        """Open a file at a byte of it; raises what `open_url` does."""
-        place = f"{self.name}/{name}"
-        with _told(place):
-            file = self._store.open(f"{self._path}/{name}", "rb")
-        try:
-            with _told(place):
-                file.seek(offset)
-            yield Body(offset, None, _file_chunks(file, place))
-        finally:
-            file.close()
-
-
-def _file_chunks(file: Any, place: str) -> Iterator[bytes]:
-    with _told(place):
-        yield from iter(lambda: file.read(_CHUNK), b"")
-
-
-@contextmanager
-def _told(place: str) -> Iterator[None]:
-    """Turn what a store raises, which may be anything, into errors that name the place."""
-    try:
-        yield
-    except (BertScoreOnnxError, ImportError):
-        raise
-    except FileNotFoundError as error:
-        raise BundleNotFoundError(f"{place} is not there.") from error
-    except PermissionError as error:
-        raise HubError(f"{place} refused the request: {one_line(error)}.") from error
-    except ValueError as error:
-        raise InputError(f"{place} cannot be read: {one_line(error)}.") from error
-    except Exception as error:
-        raise HubUnreachableError(f"{place} cannot be read: {type(error).__name__}, {one_line(error)}.") from error

@@ -1,4 +1,4 @@
-"""How one names the place that a bundle comes from: `ORG/REPO@REVISION/VARIANT` on the hub, or the URL of a folder."""
+"""The sources of bundles: `ORG/REPO[@REVISION][/VARIANT]` on the hub, or the URL of a folder; and a record of them."""
 
 import datetime
 import os
@@ -14,6 +14,9 @@ from bertscore_onnx.errors import InputError
 
 HUB = "hf://"
 
+ORIGINS = "source.json"
+"""The file with the origins of a pulled bundle, which is not covered by a digest."""
+
 _FORM = "ORG/REPO, ORG/REPO@REVISION, ORG/REPO@REVISION/VARIANT, or the URL of a folder, such as https://… or s3://…"
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _VARIANT = re.compile(r"(all-layers|layer-\d+)-(slow|fast)-(fp32|fp16|int8)")
@@ -22,9 +25,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The place that a bundle comes from."""
+    """A place to pull a bundle from."""
 
-    place: str
+    location: str
     """`hf://ORG/REPO`, or the URL of a folder."""
 
     revision: str | None = None
@@ -35,49 +38,47 @@ class Source:
 
     @property
     def repo(self) -> str | None:
-        """The repository, where the place is on the hub."""
-        return self.place.removeprefix(HUB) if self.place.startswith(HUB) else None
+        """The repository, if the location is on the hub."""
+        return self.location.removeprefix(HUB) if self.location.startswith(HUB) else None
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the revision is a commit, which always means the same content."""
+        """Whether the revision is a commit, whose content never changes."""
         return self.revision is not None and _COMMIT.fullmatch(self.revision) is not None
 
     def __str__(self) -> str:
-        """Write it as one names it, without the secrets that a URL may hold."""
+        """Return the name that `parse_source` parses, without the secrets that a URL may contain."""
         if self.repo is None:
-            return public_url(self.place)
+            return public_url(self.location)
         revision = f"@{self.revision}" if self.revision else ""
-        return f"{self.place}{revision}" + (f"/{self.variant}" if self.variant else "")
+        return f"{self.location}{revision}" + (f"/{self.variant}" if self.variant else "")
 
 
 def parse_source(text: str, revision: str | None = None, variant: str | None = None) -> Source:
-    """Read the name of a place.
+    """Parse `[hf://]ORG/REPO[@REVISION][/VARIANT]`, or the URL of a folder or of the manifest in it.
 
-    Args:
-        text: `ORG/REPO[@REVISION][/VARIANT]`, with or without `hf://`, or the URL of a folder. A revision may have
-            slashes; what follows its last one is the variant if it is the name of one.
-        revision, variant: the same, given beside it.
-
-    Raises:
-        InputError: it is no such name, or says one thing twice.
+    A revision may contain slashes: the part after its last one is the variant if it has the form of one. Revision and
+    variant may also be given as arguments. Raises an InputError for other texts, and for contradictions.
     """
     if "://" in text and not text.startswith(HUB):
         if revision is not None:
             raise InputError(f"A URL has no revisions, and {revision!r} was asked for. Give the URL of its folder.")
-        return Source(_folder(text, variant))
-    repo, said_revision, said_variant = _parts(text.removeprefix(HUB).strip("/"))
-    if not _REPO.fullmatch(repo) or said_revision == "":
-        raise InputError(f"{text!r} names no place of a bundle; expected {_FORM}.")
+        return Source(_folder_url(text, variant))
+    repo, own_revision, own_variant = _parts(text.removeprefix(HUB).strip("/"))
+    if not _REPO.fullmatch(repo) or own_revision == "":
+        raise InputError(f"{text!r} is not the name of a bundle's source; expected {_FORM}.")
+    for field, own, argument in (("revision", own_revision, revision), ("variant", own_variant, variant)):
+        if own is not None and argument is not None and own != argument:
+            raise InputError(f"{text!r} names the {field} {own!r}, but the argument is {argument!r}. Leave out one.")
     return Source(
         HUB + repo,
-        _one("revision", said_revision, revision, text),
-        _one("variant", said_variant, variant, text),
+        own_revision if revision is None else revision,
+        own_variant if variant is None else variant,
     )
 
 
 def is_variant(name: str) -> bool:
-    """Say whether a folder has the name that the store gives to a variant."""
+    """Return whether a folder's name has the form of a variant, such as `layer-17-slow-fp32`."""
     return _VARIANT.fullmatch(name) is not None
 
 
@@ -87,8 +88,8 @@ def public_url(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _folder(url: str, variant: str | None) -> str:
-    """Return the URL of a bundle's folder, also where that of the manifest in it is given."""
+def _folder_url(url: str, variant: str | None) -> str:
+    """Return the URL of a bundle's folder, given that URL or the one of the manifest in it."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -98,7 +99,7 @@ def _folder(url: str, variant: str | None) -> str:
 
 
 def _parts(name: str) -> tuple[str, str | None, str | None]:
-    """Return the repository, the revision and the variant that a name on the hub says."""
+    """Split `ORG/REPO[@REVISION][/VARIANT]` into repository, revision and variant."""
     repo, at, rest = name.partition("@")
     if not at:
         parts = name.split("/", 2)
@@ -107,59 +108,47 @@ def _parts(name: str) -> tuple[str, str | None, str | None]:
     return (repo, revision, last) if revision and is_variant(last) else (repo, rest, None)
 
 
-def _one(what: str, said: str | None, given: str | None, text: str) -> str | None:
-    if None not in (said, given) and said != given:
-        raise InputError(f"{text!r} says the {what} {said!r}, and {given!r} was given beside it. Leave out one.")
-    return said if given is None else given
-
-
-# Where a bundle of the store came from: `source.json` in its folder, which no digest covers.
-
-
-ORIGINS = "source.json"
-
-
 class Origin(msgspec.Struct, frozen=True):
-    """One place that the bundle was pulled from."""
+    """A source that a stored bundle was pulled from, as `source.json` in its folder lists it."""
 
     place: str
     """`hf://ORG/REPO`, or a URL without its secrets."""
 
     revision: str | None
-    """The branch, tag or commit that was asked for; None for the default branch, and for a URL."""
+    """The requested branch, tag or commit; None for the default branch, and for a URL."""
 
     variant: str | None
     """The folder in the repository; empty for the repository's own."""
 
     commit: str | None
-    """The commit that the revision meant; None for a URL."""
+    """The commit of the revision at that time; None for a URL."""
 
     pulled: str = ""
-    """When, in UTC."""
+    """The time in UTC, in ISO format."""
 
-    def answers(self, source: Source) -> bool:
-        """Say whether what came from here is what a name of a place means."""
-        place = source.place if source.repo else str(source)
+    def matches(self, source: Source) -> bool:
+        """Return whether a bundle of this origin is the one that a source names."""
+        location = source.location if source.repo else str(source)
         is_commit = source.is_pinned and source.revision == self.commit
         return (
-            self.place == place
+            self.place == location
             and (is_commit or source.revision == self.revision)
             and source.variant in (None, self.variant)
         )
 
 
-def find(source: Source) -> list[Path]:
-    """Return the bundles of the store that came from a place; of each variant the one that was pulled last."""
+def find_pulled(source: Source) -> list[Path]:
+    """Return the stored bundles that were pulled from a source; for each variant the most recent one."""
     newest: dict[str | None, tuple[str, Path]] = {}
     for folder in stored_bundles():
         for origin in read_origins(folder):
-            if origin.answers(source) and origin.pulled >= newest.get(origin.variant, ("",))[0]:
+            if origin.matches(source) and origin.pulled >= newest.get(origin.variant, ("",))[0]:
                 newest[origin.variant] = (origin.pulled, folder)
     return [folder for _, folder in newest.values()]
 
 
 def read_origins(folder: Path) -> list[Origin]:
-    """Return where a bundle came from; nothing where that is not known."""
+    """Return the origins of a bundle; none if they are unknown."""
     try:
         return msgspec.json.decode((folder / ORIGINS).read_bytes(), type=list[Origin])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -167,10 +156,10 @@ def read_origins(folder: Path) -> list[Origin]:
 
 
 def add_origin(folder: Path, origin: Origin) -> None:
-    """Write down where a bundle came from, beside what is known already."""
+    """Add an origin to those of a bundle, with the current time."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
-    known = [one for one in read_origins(folder) if msgspec.structs.replace(one, pulled="") != origin]
-    content = msgspec.json.format(msgspec.json.encode([*known, msgspec.structs.replace(origin, pulled=now)]), indent=2)
+    others = [other for other in read_origins(folder) if msgspec.structs.replace(other, pulled="") != origin]
+    origins = [*others, msgspec.structs.replace(origin, pulled=now)]
     temporary = folder / f".{ORIGINS}"
-    temporary.write_bytes(content + b"\n")
+    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(origins), indent=2) + b"\n")
     os.replace(temporary, folder / ORIGINS)

@@ -15,13 +15,13 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, HubError, InputError
 from bertscore_onnx.hub.download import fetch_manifest
-from bertscore_onnx.hub.remote import HubRepository, HubVariant, check_online, load_client, told
+from bertscore_onnx.hub.remote import HubRepository, HubVariant, check_online, hub_errors, load_client
 from bertscore_onnx.hub.source import Source, parse_source
 
 _log = logging.getLogger(__name__)
 
 MAX_CARD_BYTES = 1_000_000
-"""More than a card that people read has."""
+"""More than any card written for readers has."""
 
 
 def push(
@@ -32,54 +32,52 @@ def push(
     token: str | None = None,
     progress: bool | None = None,
 ) -> str:
-    """Push a bundle into its variant's folder of a repository, in one commit: `hf://ORG/REPO@COMMIT/VARIANT`.
+    """Push a bundle into its variant's folder of a repository, in one commit.
 
-    Files that an earlier bundle of the variant left there go. The repository's model card is written again from all
-    the bundles there, unless somebody else wrote it: one without the comment that says so stays as it is.
+    Other files in that folder are deleted. The repository's model card is rewritten from all its bundles, unless
+    somebody else wrote it: a card without the comment that this package puts there is never changed.
 
     Args:
-        bundle: the bundle's folder, of which every file is read for its digest first.
-        repo: `ORG/REPO` on the Hugging Face hub, which is made where it is not there.
-        private: let only the organisation see a repository that is made.
-        token: one that may write; None for `HF_TOKEN`, or that of `hf auth login`.
-        progress: show progress bars on standard error; None for such on a terminal.
+        bundle: the bundle's folder; every file is read first to check its digest.
+        repo: `ORG/REPO` on the Hugging Face hub, which is created if it does not exist.
+        private: create a repository that only the organisation can see.
+        token: with permission to write; None for `HF_TOKEN`, or the token of `hf auth login`.
+        progress: show progress bars on standard error; None for bars on a terminal.
 
     Returns:
-        That name, under which `pull` and `BERTScorer` find just this bundle.
+        `hf://ORG/REPO@COMMIT/VARIANT`, by which `pull` and `BERTScorer` find exactly this bundle.
 
     Raises:
-        InputError: the repository's name is none.
+        InputError: the repository's name is not valid.
         BundleError: the bundle cannot be used.
         HubUnreachableError: the hub cannot be reached.
-        HubError: it refuses, or the repository is public and `private` was asked for.
+        HubError: the hub refuses, or the repository is public and `private` is set.
         MissingExtraError: huggingface_hub is not installed.
     """
     source = parse_source(repo)
     if source.repo is None or source.revision is not None or source.variant is not None:
-        raise InputError(f"{repo!r} is no repository; expected ORG/REPO, to whose default branch a bundle is pushed.")
+        raise InputError(f"{repo!r} is no repository; expected ORG/REPO. Bundles are pushed to its default branch.")
     opened = open_bundle(bundle, verify=True)
     check_online()
     api, variant = load_client().HfApi(token=token), opened.manifest.variant.folder_name
-    with told(str(source)):
+    with hub_errors(str(source)):
         api.create_repo(source.repo, private=private or None, exist_ok=True)
     repository = HubRepository(source, token)
     if private and not repository.is_private:
-        raise HubError(
-            f"{source} is public already, and a push leaves that as it is. Leave out --private (private=True)."
-        )
+        raise HubError(f"{source} is public, and a push does not change that. Leave out --private (private=True).")
     card = _card(repository, source, opened.path, variant, opened.manifest)
-    with told(str(source)), _bars(shown=progress):
+    with hub_errors(str(source)), _bars(shown=progress):
         commit = api.create_commit(
             source.repo,
             operations=_operations(repository, opened.path, variant, opened.manifest, card),
             commit_message=f"Push {variant}",
         )
-    return str(Source(source.place, commit.oid, variant))
+    return str(Source(source.location, commit.oid, variant))
 
 
 @contextmanager
 def _bars(*, shown: bool | None) -> Iterator[None]:
-    """Let the client show its bars, or not."""
+    """Show the client's progress bars, or hide them."""
     utils = load_client().utils
     if (sys.stderr.isatty() if shown is None else shown) or utils.are_progress_bars_disabled():
         yield
@@ -94,7 +92,7 @@ def _bars(*, shown: bool | None) -> Iterator[None]:
 def _operations(
     repository: HubRepository, folder: Path, variant: str, manifest: Manifest, card: str | None
 ) -> list[Any]:
-    """Return what the commit does: add the bundle's files and the card, delete other files in the variant's folder."""
+    """Return the operations of the commit: add the bundle and the card, delete other files in the variant's folder."""
     client = load_client()
     files = {f"{variant}/{name}": folder / name for name in [MANIFEST, *manifest.files]}
     stale = [path for path in repository.sizes if path.startswith(f"{variant}/") and path not in files]
@@ -106,33 +104,31 @@ def _operations(
 
 
 def _card(repository: HubRepository, source: Source, folder: Path, variant: str, manifest: Manifest) -> str | None:
-    """Return the repository's card; None where the one that is there is somebody else's."""
+    """Return the repository's new card; None if the present one was written by somebody else."""
     with tempfile.TemporaryDirectory(prefix="bertscore-onnx-") as temporary:
         present = Path(temporary) / CARD
         if CARD in repository.sizes:
             present.write_bytes(_read(repository, CARD))
             if CARD_MARK not in present.read_text(encoding="utf-8", errors="replace"):
-                _log.warning("%s keeps the model card that it has, which somebody else wrote.", source)
+                _log.warning("%s keeps the model card that it has, since somebody else wrote it.", source)
                 return None
-        known = read_license(folder / CARD) or read_license(present)
+        license_fields = read_license(folder / CARD) or read_license(present)
     manifests = {**_manifests(repository, source), variant: manifest}
-    return model_card(
-        {f"{source}/{name}" if name else str(source): manifests[name] for name in sorted(manifests)}, known
-    )
+    names = {name: f"{source}/{name}" if name else str(source) for name in sorted(manifests)}
+    return model_card({names[name]: manifests[name] for name in names}, license_fields)
 
 
 def _manifests(repository: HubRepository, source: Source) -> dict[str, Manifest]:
-    """Return the manifests of the bundles that are there; those that cannot be used are left out."""
-    found = {}
+    """Return the manifests of the usable bundles in a repository, by folder."""
+    manifests = {}
     for folder in repository.folders:
         with tempfile.TemporaryDirectory(prefix="bertscore-onnx-") as temporary:
             try:
-                found[folder] = fetch_manifest(
-                    HubVariant(repository, Source(source.place, None, folder)), Path(temporary)
-                )
+                variant = HubVariant(repository, Source(source.location, None, folder))
+                manifests[folder] = fetch_manifest(variant, Path(temporary))
             except BundleError as error:
                 _log.warning("The model card leaves out a bundle: %s", error)
-    return found
+    return manifests
 
 
 def _read(repository: HubRepository, path: str) -> bytes:

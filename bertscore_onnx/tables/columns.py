@@ -1,75 +1,61 @@
-"""Columns of a table: which of them hold the texts, and whether they do."""
+"""The columns of a table that hold texts: finding them by name, and checking their values row by row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isnan
+from typing import Literal, get_args
 
 from bertscore_onnx.errors import InputError
 
-_MOST_SHOWN = 12
+_MAX_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that texts are taken from."""
+    """A column of texts."""
 
     names: tuple[str, ...]
-    """What it may be called; the first of these that a table has is taken."""
+    """Its possible names; the first one that a table has counts."""
 
     option: str
-    """The option, or argument, that names it; empty where none does."""
+    """The option, or argument, that names it; empty if none does."""
 
     may_hold_lists: bool = False
-    """Whether a value may be a list of texts, where the format has lists."""
+    """Whether a value may be a list of texts, in formats that have lists."""
 
-    def find(self, there: Sequence[str], place: str, advice: str = "") -> str:
-        """Return its name among the columns that are there.
-
-        Args:
-            there: their names.
-            place: the file, and the line where names stand in lines, for a message.
-            advice: what else to do where it is not there, for the message.
-
-        Raises:
-            InputError: it is not among them, or there more than once.
-        """
+    def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
+        """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
         for name in self.names:
-            if there.count(name) > 1:
-                raise InputError(f"{place}: there are {there.count(name)} columns {name!r}; expected one.")
-            if name in there:
+            if available.count(name) > 1:
+                raise InputError(f"{place}: there are {available.count(name)} columns {name!r}; expected one.")
+            if name in available:
                 return name
         wanted = " or ".join(map(repr, self.names))
-        near = [one for name in self.names for one in get_close_matches(name, there, n=1)]
+        near = [match for name in self.names for match in get_close_matches(name, available, n=1)]
         meant = f" Did you mean {near[0]!r}?" if near else ""
         remedy = f"Name one with {self.option}{advice}." if self.option else "Add it."
-        raise InputError(f"{place}: there is no column {wanted}, {_listed(there)}.{meant} {remedy}")
+        raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{meant} {remedy}")
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
-        """Return the texts of one value.
+        """Return the texts of a value in the column of this name; raise InputError, with the place, if there are none.
 
-        Args:
-            value: the value; NaN counts as null.
-            name: the column's name, for a message.
-            place: the file and the line or row, for a message.
-
-        Raises:
-            InputError: it is not a text; nor, where that is allowed, a list of one or more.
+        NaN counts as null.
         """
         if isinstance(value, str):
             return [value]
-        if self.may_hold_lists and isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        if self.may_hold_lists and isinstance(value, list) and value and all(isinstance(text, str) for text in value):
             return value
         expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
         raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{_hint(value)}")
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return what there is, for a message: not too many names, and none too long."""
+    """Return the available columns for a message: a limited number, each of limited length."""
     if not names:
         return "nor any other"
-    shown = [repr(name if len(name) <= 40 else name[:37] + "...") for name in names[:_MOST_SHOWN]]
-    return "only " + ", ".join(shown) + (f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else "")
+    shown = [repr(name if len(name) <= 40 else name[:37] + "...") for name in names[:_MAX_SHOWN]]
+    return "only " + ", ".join(shown) + (f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")
 
 
 def _is_null(value: object) -> bool:
@@ -84,7 +70,7 @@ def _described(value: object) -> str:
         return "null"
     if not isinstance(value, list):
         return _KINDS.get(type(value), f"a value of type {type(value).__name__}")
-    others = [one for one in value if not isinstance(one, str)]
+    others = [item for item in value if not isinstance(item, str)]
     if not value:
         return "an empty list"
     return f"a list with {_described(others[0])} in it" if others else "a list"
@@ -96,3 +82,77 @@ def _hint(value: object) -> str:
     if isinstance(value, list) and value and isinstance(value[0], str):
         return " Candidates are scored one by one: write a row for each."
     return ""
+
+
+Errors = Literal["raise", "null"]
+"""What becomes of a row that cannot be scored: InputError with its number, or nulls and a reason."""
+
+
+def check_errors(errors: str) -> None:
+    """Raise InputError unless this is one of `Errors`."""
+    if errors not in get_args(Errors):
+        raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The texts in the rows of a batch."""
+
+    pairs: list[tuple[str, list[str]]]
+    """The candidate and the references of each row that can be scored."""
+
+    reasons: list[str | None]
+    """For each row the reason why it cannot be scored, without its number; or None, (rows,)."""
+
+
+class RowReader:
+    """Reads the texts of one batch of rows after the other, and numbers the rows."""
+
+    def __init__(self, candidate: str, reference: str, errors: Errors, title: str = "", num_read: int = 0) -> None:
+        """Read two columns; the title is that of the file, if any, and `num_read` counts the rows before the first."""
+        check_errors(errors)
+        self._candidate = Column((candidate,), "candidate")
+        self._reference = Column((reference,), "reference", may_hold_lists=True)
+        self._errors = errors
+        self._title = title
+        self._num_read = num_read
+
+    def find(self, names: Sequence[str]) -> tuple[str, str]:
+        """Return the names of the two columns; raise InputError if one is missing."""
+        title = self._title or "The batch"
+        return self._candidate.find(names, title), self._reference.find(names, title)
+
+    def read(self, candidates: Sequence[object], references: Sequence[object]) -> Rows:
+        """Return the texts of the next rows from the values of the two columns, (rows,)."""
+        rows = Rows([], [])
+        for candidate, reference in zip(candidates, references, strict=True):
+            self._num_read += 1
+            place = _place(self._title, self._num_read)
+            try:
+                [text] = self._candidate.texts_of(candidate, self._candidate.names[0], place)
+                texts = self._reference.texts_of(reference, self._reference.names[0], place)
+            except InputError as error:
+                if self._errors == "raise":
+                    raise
+                rows.reasons.append(str(error).removeprefix(f"{place}: "))
+            else:
+                rows.pairs.append((text, texts))
+                rows.reasons.append(None)
+        return rows
+
+
+def read_references(
+    values: Iterable[object], name: str, errors: Errors, title: str = "", num_read: int = 0
+) -> Iterator[list[str]]:
+    """Yield the references of rows from the values of their column; those of bad rows are left out, or raise."""
+    column = Column((name,), "reference", may_hold_lists=True)
+    for number, value in enumerate(values, num_read + 1):
+        try:
+            yield column.texts_of(value, name, _place(title, number))
+        except InputError:
+            if errors == "raise":
+                raise
+
+
+def _place(title: str, number: int) -> str:
+    return f"{title}, row {number}" if title else f"row {number}"

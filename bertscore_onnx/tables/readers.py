@@ -1,8 +1,9 @@
-"""Reads the columns of CSV and TSV."""
+"""Reads tables in TSV, CSV, JSON lines and Parquet row by row; a few rows are in memory at a time."""
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -10,112 +11,141 @@ import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.sources import MAX_LINE_BYTES, Source, read_lines
+from bertscore_onnx.tables.sources import MAX_LINE_BYTES, InputFormat, Source, read_lines
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyarrow import parquet
+
+Record = dict[str, object]
+"""The values of a row by column."""
+
+Row = tuple[str, Record]
+"""The place of a row, such as `pairs.tsv, line 3`, and its values."""
 
 
-Row = tuple[str, list[str]]
-"""Where a row begins, and its fields."""
+class TableReader(ABC):
+    """The rows of an open table, which can be read once."""
+
+    names: list[str] | None
+    """The columns; None in JSON lines, where each object has its own."""
+
+    place: str
+    """The place of the names, for messages."""
+
+    @abstractmethod
+    def records(self) -> Iterator[Row]:
+        """Yield the rows."""
+
+    @abstractmethod
+    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
+        """Yield the texts of some columns, row by row; raise InputError if one is missing, or holds no texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How fields are written."""
+def open_table(
+    source: Source, table_format: InputFormat, *, has_header: bool = True, has_quotes: bool = True
+) -> TableReader:
+    """Open a table; Parquet needs a seekable source.
 
-    delimiter: str
-    has_header: bool = True
-    """Whether the first line has the names of the columns; without it they are called 1, 2, and so on."""
-
-    has_quotes: bool = True
-    """Whether a field may be in double quotes, with those in it doubled; otherwise they are characters like others."""
-
-
-def read_delimited(source: Source, columns: Sequence[Column], dialect: Dialect) -> Iterator[list[str]]:
-    """Yield the texts of some columns, row by row.
-
-    Args:
-        source: what to read; the lines and their errors are those of `read_lines`.
-        columns: the columns.
-        dialect: how fields are written; within quotes they may have line ends.
-
-    Raises:
-        InputError: a column is missing, a row has more or fewer fields than the first one, or quotes do not match.
+    In TSV and CSV without a header the columns are called 1, 2, and so on. A field may be in double quotes, with those
+    in it doubled, unless quotes are characters like others.
     """
-    place, names, rows = read_rows(source, dialect)
-    advice = ", or add --no-header where the first line is none" if dialect.has_header else ""
-    positions = [names.index(column.find(names, place, advice)) for column in columns]
-    for _, fields in rows:
-        yield [fields[position] for position in positions]
+    if table_format == "jsonl":
+        return _JsonLines(source)
+    if table_format == "parquet":
+        return _Parquet(source)
+    return _Delimited(source, "\t" if table_format == "tsv" else ",", has_header=has_header, has_quotes=has_quotes)
 
 
-def read_rows(source: Source, dialect: Dialect) -> tuple[str, list[str], Iterator[Row]]:
-    """Return where the first line stands, the names of the columns, and the rows with as many fields each.
-
-    Args:
-        source: what to read.
-        dialect: how fields are written.
-
-    Raises:
-        InputError: there are no lines; as the rows are read, those of `read_delimited`.
-    """
-    rows = _rows(source, dialect)
-    place, header = next(rows)
-    if dialect.has_header:
-        return place, header, _even_rows(rows, header, dialect)
-    names = [str(number) for number in range(1, len(header) + 1)]
-    return place, names, chain([(place, header)], _even_rows(rows, header, dialect))
+def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[list[Record]]:
+    """Yield the rows in batches of at most `max_rows`, and of about `max_size` characters if there are several rows."""
+    batch: list[Record] = []
+    size = 0
+    for _, record in table.records():
+        batch.append(record)
+        size += sum(len(value) for value in record.values() if isinstance(value, str | list))
+        if len(batch) == max_rows or size >= max_size:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
-def _even_rows(rows: Iterator[Row], header: Sequence[str], dialect: Dialect) -> Iterator[Row]:
-    for place, fields in rows:
-        if len(fields) != len(header):
-            raise InputError(
-                f"{place}: there {'is 1 field' if len(fields) == 1 else f'are {len(fields)} fields'}; expected "
-                f"{len(header)}, as in the first line.{_hint(fields, header, dialect)}"
-            )
-        yield place, fields
+def _texts(columns: Sequence[Column], names: Sequence[str], values: Iterable[object], place: str) -> list[str]:
+    """Return the texts of a row from its values in the columns of these names."""
+    return [
+        text
+        for column, name, value in zip(columns, names, values, strict=True)
+        for text in column.texts_of(value, name, place)
+    ]
 
 
-def _rows(source: Source, dialect: Dialect) -> Iterator[Row]:
-    """Yield the fields of each row, and the place where it begins."""
-    csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
-    lines = _Lines(source, f"{'a header and ' if dialect.has_header else ''}a row of fields for each text")
-    reader = csv.reader(
-        lines,
-        delimiter=dialect.delimiter,
-        quoting=csv.QUOTE_MINIMAL if dialect.has_quotes else csv.QUOTE_NONE,
-        strict=True,
-    )
-    while True:
-        place = lines.begin_row()
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise InputError(f"{place}: {error}.{_QUOTES}") from error
-        yield place, fields or [""]  # an empty line is one empty field
+# TSV and CSV.
+
+
+class _Delimited(TableReader):
+    def __init__(self, source: Source, delimiter: str, *, has_header: bool, has_quotes: bool) -> None:
+        self._delimiter, self._has_header, self._has_quotes = delimiter, has_header, has_quotes
+        self._fields = self._read(source)
+        self.place, self._first = next(self._fields)
+        self.names: list[str] = self._first if has_header else [str(n) for n in range(1, len(self._first) + 1)]
+
+    def records(self) -> Iterator[Row]:
+        for place, fields in self._rows():
+            yield place, dict(zip(self.names, fields, strict=True))
+
+    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
+        advice = ", or add --no-header where the first line is none" if self._has_header else ""
+        positions = [self.names.index(column.find(self.names, self.place, advice)) for column in columns]
+        for _, fields in self._rows():
+            yield [fields[position] for position in positions]
+
+    def _rows(self) -> Iterator[tuple[str, list[str]]]:
+        first = [] if self._has_header else [(self.place, self._first)]
+        for place, fields in chain(first, self._fields):
+            if len(fields) != len(self.names):
+                raise InputError(
+                    f"{place}: there {'is 1 field' if len(fields) == 1 else f'are {len(fields)} fields'}; expected "
+                    f"{len(self.names)}, as in the first line.{self._hint(fields)}"
+                )
+            yield place, fields
+
+    def _read(self, source: Source) -> Iterator[tuple[str, list[str]]]:
+        """Yield the place where each row begins, and its fields."""
+        csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
+        lines = _Lines(source, f"{'a header and ' if self._has_header else ''}a row of fields for each text")
+        reader = csv.reader(
+            lines,
+            delimiter=self._delimiter,
+            quoting=csv.QUOTE_MINIMAL if self._has_quotes else csv.QUOTE_NONE,
+            strict=True,
+        )
+        while True:
+            place = lines.begin_row()
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise InputError(f"{place}: {error}.{_QUOTES}") from error
+            yield place, fields or [""]  # an empty line is one empty field
+
+    def _hint(self, fields: Sequence[str]) -> str:
+        other = next((name for character, name in _DELIMITERS.items() if character in self._first[0]), "")
+        if other and len(self._first) == 1:
+            return f" The first line has {other}; expected {_DELIMITERS[self._delimiter]} between the fields."
+        return _QUOTES if self._has_quotes and any('"' in field or "\n" in field for field in fields) else ""
 
 
 _QUOTES = (
     " A field in double quotes has those in it doubled. Where quotes are characters of the texts, add --no-quotes."
 )
 
-
 _DELIMITERS = {";": "semicolons", "\t": "tabs", ",": "commas"}
 
 
-def _hint(fields: Sequence[str], header: Sequence[str], dialect: Dialect) -> str:
-    other = next((name for character, name in _DELIMITERS.items() if character in header[0]), "")
-    if other and len(header) == 1:
-        return f" The first line has {other}; expected {_DELIMITERS[dialect.delimiter]} between the fields."
-    return _QUOTES if dialect.has_quotes and any('"' in field or "\n" in field for field in fields) else ""
-
-
 class _Lines:
-    """The lines of a source; one row may take lines of `MAX_LINE_BYTES` characters together."""
+    """The lines of a source; the lines of one row may have `MAX_LINE_BYTES` characters together."""
 
     def __init__(self, source: Source, expected: str) -> None:
         self._title = source.title
@@ -124,7 +154,7 @@ class _Lines:
         self._row_size = 0
 
     def begin_row(self) -> str:
-        """Return where the next row begins."""
+        """Return the place where the next row begins."""
         self._row_size = 0
         return f"{self._title}, line {self._number + 1}"
 
@@ -143,41 +173,29 @@ class _Lines:
         return line
 
 
-# Reads fields of JSON lines: one object a line.
+# JSON lines: one object a line.
 
 
-def read_json_lines(source: Source, columns: Sequence[Column]) -> Iterator[list[str]]:
-    """Yield the texts of some fields, object by object; blank lines are skipped.
+class _JsonLines(TableReader):
+    names = None
 
-    Args:
-        source: what to read; the lines and their errors are those of `read_lines`.
-        columns: the fields.
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.place = source.title
 
-    Raises:
-        InputError: a line is not an object, or one of its fields is missing, or no text.
-    """
-    for place, fields in read_objects(source):
-        names = [column.find([*fields], place) for column in columns]
-        yield [
-            text
-            for column, name in zip(columns, names, strict=True)
-            for text in column.texts_of(fields[name], name, place)
-        ]
+    def records(self) -> Iterator[Row]:
+        for number, line in enumerate(read_lines(self._source, "a JSON object a line", may_be_empty=True), 1):
+            if line.strip():
+                place = f"{self.place}, line {number}"
+                yield place, _decoded(line, place)
 
-
-def read_objects(source: Source) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield where each object stands, and its fields; blank lines are skipped.
-
-    Raises:
-        InputError: a line is not an object; the lines and their errors are those of `read_lines`.
-    """
-    for number, line in enumerate(read_lines(source, "a JSON object a line"), 1):
-        if line.strip():
-            place = f"{source.title}, line {number}"
-            yield place, _decoded(line, place)
+    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
+        for place, values in self.records():
+            names = [column.find([*values], place) for column in columns]
+            yield _texts(columns, names, [values[name] for name in names], place)
 
 
-def _decoded(line: str, place: str) -> dict[str, object]:
+def _decoded(line: str, place: str) -> Record:
     try:
         return _OBJECTS.decode(line)
     except msgspec.ValidationError as error:
@@ -191,82 +209,70 @@ _OBJECTS = msgspec.json.Decoder(dict[str, object])
 _ONE_A_LINE = " Objects stand one a line; `jq -c '.[]' FILE > NEW_FILE` writes those of an array so."
 
 
-# Reads columns of Parquet, with the extra `parquet`.
-
+# Parquet, with the extra `parquet`.
 
 _ROWS_AT_ONCE = 1024
 
 
-def read_parquet(source: Source, columns: Sequence[Column]) -> Iterator[list[str]]:
-    """Yield the texts of some columns, row by row; a few rows are in memory at a time.
+class _Parquet(TableReader):
+    def __init__(self, source: Source) -> None:
+        self.place = source.title
+        self._num_read = 0
+        with needs_extra("parquet,cpu", "Reading Parquet"):
+            import pyarrow  # noqa: F401 -- whether it is installed
+        with parquet_errors(self._progress):
+            self._file = open_parquet(source.raw())
+            self._schema = self._file.schema_arrow
+        self.names: list[str] = self._schema.names
 
-    Args:
-        source: what to read, which must be rereadable.
-        columns: the columns.
+    def records(self) -> Iterator[Row]:
+        for place, values in self._rows(self.names):
+            yield place, dict(zip(self.names, values, strict=True))
 
-    Raises:
-        InputError: it is not Parquet, or damaged; or a column is missing, or holds other things than texts.
-        MissingExtraError: pyarrow is not installed.
-    """
-    names: list[str] = []
+    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
+        names = find_texts(self._schema, columns, self.place)
+        for place, values in self._rows(names):
+            yield _texts(columns, names, values, place)
 
-    def choose(schema: "pyarrow.Schema") -> list[str]:
-        names.extend(column.find(schema.names, source.title) for column in columns)
-        for column, name in zip(columns, names, strict=True):
-            check_type(schema.field(name).type, column, name, source.title)
-        return names
+    def _rows(self, names: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+        with parquet_errors(self._progress):
+            for batch in self._file.iter_batches(_ROWS_AT_ONCE, columns=names, use_threads=False):
+                for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
+                    self._num_read += 1
+                    yield f"{self.place}, row {self._num_read}", values
 
-    for place, values in read_values(source, choose):
-        yield [
-            text
-            for column, name, value in zip(columns, names, values, strict=True)
-            for text in column.texts_of(value, name, place)
-        ]
+    def _progress(self) -> str:
+        return f"{self.place}, after row {self._num_read},"
 
 
-def read_values(
-    source: Source, choose: Callable[["pyarrow.Schema"], Sequence[str]]
-) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """Yield where each row stands, and its values in some columns; a few rows are in memory at a time.
+def open_parquet(file: object) -> "parquet.ParquetFile":
+    """Open a path or a file; without these two settings it would read a whole row group at a time."""
+    from pyarrow import parquet
 
-    Args:
-        source: what to read, which must be rereadable.
-        choose: says which columns, once it is known which there are.
+    return parquet.ParquetFile(file, buffer_size=1_000_000, pre_buffer=False)
 
-    Raises:
-        InputError: it is not Parquet, or damaged.
-        MissingExtraError: pyarrow is not installed.
-    """
-    with needs_extra("parquet,cpu", "Reading Parquet"):
-        import pyarrow
-        from pyarrow import parquet
-    number = 0
+
+@contextmanager
+def parquet_errors(place: Callable[[], str]) -> Iterator[None]:
+    """Translate errors of a file that is damaged, or is not Parquet, to InputError."""
+    import pyarrow
+
     try:
-        # Without these two settings it would read a whole row group at a time.
-        file = parquet.ParquetFile(source.raw(), buffer_size=1_000_000, pre_buffer=False)
-        names = choose(file.schema_arrow)
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names, use_threads=False):
-            for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
-                number += 1
-                yield f"{source.title}, row {number}", values
+        yield
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise unreadable(f"{source.title}, after row {number},", error) from error
+        reason = str(error).rstrip(".")
+        raise InputError(f"{place()} cannot be read as Parquet: {reason}. Write or copy it again.") from error
 
 
-def unreadable(place: str, error: Exception) -> InputError:
-    """Return the error that says that a file is no Parquet or damaged, and where."""
-    return InputError(f"{place} cannot be read as Parquet: {str(error).rstrip('.')}. Write or copy it again.")
+def find_texts(schema: "pyarrow.Schema", columns: Sequence[Column], title: str) -> list[str]:
+    """Return the names of some columns in a schema; raise InputError if one is missing, or not of texts."""
+    names = [column.find(schema.names, title) for column in columns]
+    for column, name in zip(columns, names, strict=True):
+        _check_type(schema.field(name).type, column, name, title)
+    return names
 
 
-def check_type(given: "pyarrow.DataType", column: Column, name: str, title: str) -> None:
-    """Raise an InputError where a column of this type holds no texts.
-
-    Args:
-        given: the type.
-        column: what the column is for.
-        name: its name.
-        title: the file.
-    """
+def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str) -> None:
     from pyarrow import types
 
     item = given

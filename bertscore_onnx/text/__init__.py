@@ -1,1 +1,1 @@
-"""Texts to token ids, the ids that the model's own tokenizer gives."""
+"""Texts to token ids: the same ids as the model's own tokenizer."""

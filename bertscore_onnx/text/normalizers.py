@@ -1,7 +1,7 @@
-"""What happens to a text before it is encoded, where `tokenizer.json` cannot express it.
+"""Changes to a text before it is encoded that `tokenizer.json` cannot express.
 
-Each normalizer is a record in the bundle's manifest. The slow tokenizers of transformers are Python, and so follow
-Python's own Unicode tables; the `tokenizers` package has older ones, and differs on characters assigned since.
+Each normalizer is a record in the bundle's manifest. The slow tokenizers of transformers are written in Python and so
+follow Python's Unicode tables; those of the `tokenizers` package are older and differ on recently assigned characters.
 """
 
 import importlib
@@ -18,25 +18,16 @@ import numpy as np
 
 from bertscore_onnx.errors import needs_extra
 
-# Characters and strings: what counts as punctuation, tables of characters, patterns that find any of some strings.
-
-
 Transform = Callable[[str], str]
 
 MAX_CHARACTERS = 16_384
 """The most entries of a `CharacterMap`: more than the texts of any language need, in 5 MB."""
 
-_PRINTS = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-_HIDDEN = [byte for byte in range(256) if byte not in _PRINTS]
-
-BYTE_CHARACTERS = {byte: chr(byte) for byte in _PRINTS} | {byte: chr(0x100 + n) for n, byte in enumerate(_HIDDEN)}
-"""The character that byte-level BPE writes for each byte: itself if it prints, else one from U+0100 on."""
-
 
 class CharacterMap(dict[int, str]):
     """A table for `str.translate` that computes and caches each character's replacement when it first occurs.
 
-    It begins again with an empty cache after `MAX_CHARACTERS`: all of Unicode would take hundreds of megabytes.
+    It is cleared after `MAX_CHARACTERS` entries: all of Unicode would take hundreds of megabytes.
     """
 
     def __init__(self, replace: Transform) -> None:
@@ -50,87 +41,11 @@ class CharacterMap(dict[int, str]):
         return replacement
 
 
-def any_of(literals: Sequence[str]) -> re.Pattern[str]:
-    """Return the pattern, one group, that finds any of some strings, the longest that begins at a place first."""
-    return re.compile(f"({_prefix_tree(sorted(set(literals)))})")
-
-
-def _prefix_tree(literals: Sequence[str]) -> str:
-    """Return a pattern that reads what sorted strings begin with once, not once for each of them."""
-    prefix = os.path.commonprefix(literals)  # noqa: RUF071 - strings it is, no paths
-    rests = [literal[len(prefix) :] for literal in literals]
-    branches = [_prefix_tree(list(some)) for _, some in itertools.groupby(filter(None, rests), key=itemgetter(0))]
-    if not branches:
-        return re.escape(prefix)
-    return f"{re.escape(prefix)}(?:{'|'.join(branches)}){'' if all(rests) else '?'}"
-
-
-def is_punctuation(character: str) -> bool:
-    """Tell whether a character is of Unicode's punctuation, or ASCII but no letter, digit, space or control."""
-    if character.isascii():
-        return character.isprintable() and not character.isalnum() and character != " "
-    return unicodedata.category(character).startswith("P")
-
-
-def split_punctuation(text: str) -> Iterator[str]:
-    """Yield a text in parts: each punctuation mark by itself, and what stands between."""
-    for is_mark, characters in itertools.groupby(text, key=is_punctuation):
-        if is_mark:
-            yield from characters
-        else:
-            yield "".join(characters)
-
-
-# Unicode's canonical normal forms, in time that grows with the text alone. `unicodedata.normalize` puts combining
-# marks in order by insertion, which takes the square of their number: minutes for a letter with a million marks. So
-# where many stand in a row, the text is decomposed and its marks sorted before. It is the canonical ordering of The
-# Unicode Standard (3.11), and so the normal form is the same.
-
-
-LONG_RUN = 64
-"""From this many marks in a row on they are sorted before; the square of fewer is not worth it."""
-
-_SAMPLE_STEP = LONG_RUN // 2
-_SAMPLED_RUN = re.compile(rb"[^\0]{2}")
-
-_MARKS_OF_CLASS_0 = {0x0F73: "\u0f71\u0f72", 0x0F75: "\u0f71\u0f74", 0x0F81: "\u0f71\u0f80"}
-"""The characters that decompose into nothing but marks, though their own combining class is that of a letter."""
-
-
-def normalize(form: Literal["NFC", "NFD"], text: str) -> str:
-    """Return what `unicodedata.normalize` returns."""
-    if unicodedata.is_normalized(form, text):
-        return text
-    return unicodedata.normalize(form, _in_canonical_order(text) if _may_have_long_runs(text) else text)
-
-
-def _may_have_long_runs(text: str) -> bool:
-    """Tell whether marks may stand in long runs, each of which has two neighbours of the sample."""
-    sample = text[::_SAMPLE_STEP].translate(_MARKS_OF_CLASS_0)
-    return _SAMPLED_RUN.search(_combining_classes(sample)) is not None
-
-
-def _in_canonical_order(text: str) -> str:
-    """Return a text decomposed, its marks sorted by class between letters, those of one class as they stand."""
-    decomposed = text.translate({ord(one): unicodedata.normalize("NFD", one) for one in set(text)})
-    code_points = np.frombuffer(decomposed.encode("utf-32-le", "surrogatepass"), dtype="<u4")  # (characters,)
-    classes = np.frombuffer(_combining_classes(decomposed), dtype=np.uint8)  # (characters,), 0 for letters
-    order = np.lexsort((classes, np.cumsum(classes == 0)))  # (characters,)
-    return code_points[order].tobytes().decode("utf-32-le", "surrogatepass")
-
-
-def _combining_classes(text: str) -> bytes:
-    return bytes(map(unicodedata.combining, text))
-
-
-# What BERT calls basic tokenisation.
-
-
 class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="basic_tokenize"):
-    """Clean a text and set its words and punctuation apart by spaces, as BERT's basic tokenizer does.
+    """Clean a text and put spaces around its words and punctuation marks, as BERT's basic tokenizer does.
 
-    Drops control characters, normalises to NFC, and treats letters, accents and punctuation by Python's Unicode
-    tables (transformers, `BasicTokenizer` in `tokenization_bert.py`).
+    Drops control characters, normalises to NFC, and handles case, accents and punctuation by Python's Unicode tables
+    (transformers, `BasicTokenizer` in `tokenization_bert.py`).
     """
 
     lowercase: bool
@@ -139,10 +54,10 @@ class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
     """Whether every ideograph is a word."""
 
     never_split: list[str]
-    """The words that stay as they are, also where they are one only after cleaning."""
+    """Words that stay unchanged, including those that become one of these by the cleaning."""
 
-    def bind(self) -> Transform:
-        """Return the function that does it."""
+    def compile(self) -> Transform:
+        """Return the function that changes a text."""
         clean = CharacterMap(self._clean)
         split = CharacterMap(self._split)
         kept = frozenset(self.never_split)
@@ -167,11 +82,8 @@ class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
         return f" {character} " if self.split_chinese and _is_ideograph(character) else character
 
     def _split(self, character: str) -> str:
-        characters = character
-        if self.strip_accents:
-            characters = unicodedata.normalize("NFD", character)
-            characters = "".join(one for one in characters if unicodedata.category(one) != "Mn")
-        return "".join(f" {one} " if is_punctuation(one) else one for one in characters)
+        characters = _without_marks(unicodedata.normalize("NFD", character)) if self.strip_accents else character
+        return "".join(f" {part} " if is_punctuation(part) else part for part in characters)
 
 
 _IDEOGRAPHS = (
@@ -188,18 +100,15 @@ def _is_ideograph(character: str) -> bool:
     return any(first <= ord(character) <= last for first, last in _IDEOGRAPHS)
 
 
-# The cleaning of ALBERT and XLNet.
-
-
 class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="clean_quotes"):
-    """Collapse white space, make `` and '' plain quotation marks, and drop accents and case where they do not count."""
+    """Collapse white space, replace `` and '' by plain quotation marks, and drop accents and case (ALBERT, XLNet)."""
 
     collapse_space: bool
     strip_accents: bool
     lowercase: bool
 
-    def bind(self) -> Transform:
-        """Return the function that does it."""
+    def compile(self) -> Transform:
+        """Return the function that changes a text."""
         unaccented = CharacterMap(_without_accents)
 
         def apply(text: str) -> str:
@@ -214,57 +123,50 @@ class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
 
 
 def _without_accents(character: str) -> str:
-    return "".join(one for one in unicodedata.normalize("NFKD", character) if not unicodedata.combining(one))
-
-
-# Lowercasing before special tokens are looked for.
+    return "".join(part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part))
 
 
 class Lowercase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="lowercase"):
-    """Lower every character by itself, but leave certain strings.
+    """Lower each character by itself, except in certain strings, before special tokens are looked for.
 
-    One by one, a final sigma is lowered like any other, and `<UNK>` turns into a special token where `<unk>` is one.
+    By itself, a final sigma is lowered like any other; `<UNK>` turns into a special token if `<unk>` is one.
     """
 
     never_lower: list[str]
-    """The strings that stay as they are; of two that begin at one place the earlier in the list."""
+    """Strings that stay unchanged. If two match at the same position, the earlier in the list is kept."""
 
-    def bind(self) -> Transform:
-        """Return the function that does it."""
+    def compile(self) -> Transform:
+        """Return the function that changes a text."""
         lowered = CharacterMap(str.lower)
         if not self.never_lower:
             return lambda text: text.translate(lowered)
         kept = re.compile("(" + "|".join(map(re.escape, self.never_lower)) + ")")
 
         def apply(text: str) -> str:
-            parts = kept.split(text)  # what is kept stands at the odd places
+            parts = kept.split(text)  # the strings to keep are at the odd indices
             parts[::2] = [part.translate(lowered) for part in parts[::2]]
             return "".join(parts)
 
         return apply
 
 
-# Word tokenisation of the Moses translation system (XLM); it needs the package sacremoses.
-
-
 _FULL_STOP = re.compile(r"[。．]\s*")
 _PLAIN_MARKS = str.maketrans(
-    "，、”“∶：？《》）！（；」「～’━〈〉【】％０１２３４５６７８９",
+    "，、”“∶：？《》）！（；「」～’━〈〉【】％０１２３４５６７８９",
     ',,""::?"")!(;""~\'-<>[]%0123456789',
 ) | {ord("…"): "..."}
 
 
 class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"):
-    """Make marks plain, drop what does not print, and set words and marks apart by spaces, as for English."""
+    """Tokenise into words as the Moses translation system does for English (XLM).
+
+    Replaces full-width marks by plain ones, drops unprintable characters, and puts spaces around words and marks.
+    """
 
     lowercase_and_strip_accents: bool
 
-    def bind(self) -> Transform:
-        """Return the function that does it.
-
-        Raises:
-            MissingExtraError: sacremoses is not installed, or not with all that it needs.
-        """
+    def compile(self) -> Transform:
+        """Return the function that changes a text; raise a MissingExtraError if sacremoses cannot be imported."""
         with needs_extra("xlm", "Tokenizing as XLM models do"):
             sacremoses = importlib.import_module("sacremoses")
         plain_marks = sacremoses.MosesPunctNormalizer(lang="en").normalize
@@ -274,19 +176,17 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
         def apply(text: str) -> str:
             text = plain_marks(_FULL_STOP.sub(". ", text).translate(_PLAIN_MARKS))
             text = words(text.translate(printing), return_str=True, escape=False)
-            return self._lowered(text) if self.lowercase_and_strip_accents else text
+            if self.lowercase_and_strip_accents:
+                text = _without_marks(normalize("NFD", text.lower())).lower()
+            return text
 
         return apply
 
-    def _lowered(self, text: str) -> str:
-        decomposed = normalize("NFD", text.lower())
-        return "".join(one for one in decomposed if unicodedata.category(one) != "Mn").lower()
-
 
 def _with_fast_look_ups(tokenizer: Any) -> Any:
-    """Let a tokenizer of sacremoses look characters and abbreviations up in sets made once.
+    """Replace the look-ups of a sacremoses tokenizer by sets that are built once.
 
-    It makes a set of all letters, more than 100,000, for every word such as `a.b.`: 2 ms each.
+    It builds a set of all letters, more than 100,000, for every word such as `a.b.`: 2 ms each.
     """
     letters, lower = frozenset(tokenizer.IsAlpha), frozenset(tokenizer.IsLower)
     tokenizer.isanyalpha = lambda text: not letters.isdisjoint(text)
@@ -296,43 +196,38 @@ def _with_fast_look_ups(tokenizer: Any) -> Any:
     return tokenizer
 
 
-# The space before the first word.
-
-
 class PrefixSpace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prefix_space"):
     """Put a space before the first word, so that it is tokenised like any other (slow RoBERTa and GPT-2)."""
 
-    def bind(self) -> Transform:
-        """Return the function that does it."""
+    def compile(self) -> Transform:
+        """Return the function that changes a text."""
         return lambda text: " " + text
-
-
-# Words set apart by single spaces, as BERTweet and the small BlenderBot do it.
 
 
 _WORD = re.compile(r"\S+\n?")  # a line break belongs to the word before it
 
+
+class SeparateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="separate_words"):
+    """Separate the words between white space by single spaces (BERTweet)."""
+
+    def compile(self) -> Transform:
+        """Return the function that changes a text."""
+        return lambda text: " ".join(_WORD.findall(text))
+
+
 _UNICODE_SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-"""White space by the Unicode property; Python counts four control characters more."""
+"""White space by the Unicode property; Python includes four more control characters."""
 
 _DIALOGUE_WORD = re.compile(rf"[^{_UNICODE_SPACE}]+\n?")
 _DIALOGUE_MARK = re.compile(r"([.,!?()])")
 _DIALOGUE_SPACES = re.compile(rf"[{_UNICODE_SPACE}]{{2,}}")
 
 
-class SeparateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="separate_words"):
-    """Take what stands between white space for words (BERTweet)."""
-
-    def bind(self) -> Transform:
-        """Return the function that does it."""
-        return lambda text: " ".join(_WORD.findall(text))
-
-
 class SeparateDialogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="separate_dialogue"):
     """Put spaces before marks and around apostrophes, name line breaks, and lower words (small BlenderBot)."""
 
-    def bind(self) -> Transform:
-        """Return the function that does it."""
+    def compile(self) -> Transform:
+        """Return the function that changes a text."""
         return lambda text: " ".join(part for word in _DIALOGUE_WORD.findall(text) for part in _dialogue_parts(word))
 
 
@@ -342,17 +237,14 @@ def _dialogue_parts(word: str) -> list[str]:
     return [part.lower() for part in spaced.split(" ") if part]
 
 
-# Words that a WordPiece vocabulary lacks and that must not be taken apart.
-
-
 class UnknownWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="unknown_words"):
-    """Put the unknown token in the place of certain words (`never_split` of BERT's tokenizer)."""
+    """Replace words of BERT's `never_split` that are missing from the vocabulary by the unknown token."""
 
     words: list[str]
     unknown_token: str
 
-    def bind(self) -> Transform:
-        """Return the function that does it."""
+    def compile(self) -> Transform:
+        """Return the function that changes a text."""
         unknown = frozenset(self.words)
 
         def apply(text: str) -> str:
@@ -369,9 +261,9 @@ Normalizer = (
 )
 
 
-def bind_normalizers(normalizers: Sequence[Normalizer]) -> Callable[[str], str]:
+def compile_normalizers(normalizers: Sequence[Normalizer]) -> Transform:
     """Return one function that applies all normalizers in their order."""
-    transforms = [normalizer.bind() for normalizer in normalizers]
+    transforms = [normalizer.compile() for normalizer in normalizers]
 
     def apply(text: str) -> str:
         for transform in transforms:
@@ -379,3 +271,90 @@ def bind_normalizers(normalizers: Sequence[Normalizer]) -> Callable[[str], str]:
         return text
 
     return apply
+
+
+# Characters and strings
+
+_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_UNPRINTABLE = [byte for byte in range(256) if byte not in _PRINTABLE]
+
+BYTE_CHARACTERS = {byte: chr(byte) for byte in _PRINTABLE} | {
+    byte: chr(0x100 + n) for n, byte in enumerate(_UNPRINTABLE)
+}
+"""The character that byte-level BPE writes for each byte: the byte itself if printable, otherwise one from U+0100."""
+
+
+def any_of(literals: Sequence[str]) -> re.Pattern[str]:
+    """Return a pattern of one group that matches any of the strings, the longest at each position first."""
+    return re.compile(f"({_prefix_tree(sorted(set(literals)))})")
+
+
+def _prefix_tree(literals: Sequence[str]) -> str:
+    """Return a pattern for sorted strings that matches their common beginnings once, not once per string."""
+    prefix = os.path.commonprefix(literals)  # noqa: RUF071 - these are strings, not paths
+    rests = [literal[len(prefix) :] for literal in literals]
+    branches = [_prefix_tree(list(group)) for _, group in itertools.groupby(filter(None, rests), key=itemgetter(0))]
+    if not branches:
+        return re.escape(prefix)
+    return f"{re.escape(prefix)}(?:{'|'.join(branches)}){'' if all(rests) else '?'}"
+
+
+def is_punctuation(character: str) -> bool:
+    """Return whether a character is punctuation in Unicode, or ASCII but no letter, digit, space or control."""
+    if character.isascii():
+        return character.isprintable() and not character.isalnum() and character != " "
+    return unicodedata.category(character).startswith("P")
+
+
+def split_punctuation(text: str) -> Iterator[str]:
+    """Yield a text in parts: each punctuation mark by itself, and the strings between the marks."""
+    for is_mark, characters in itertools.groupby(text, key=is_punctuation):
+        if is_mark:
+            yield from characters
+        else:
+            yield "".join(characters)
+
+
+def _without_marks(decomposed: str) -> str:
+    return "".join(part for part in decomposed if unicodedata.category(part) != "Mn")
+
+
+# Unicode's canonical normal forms in linear time. `unicodedata.normalize` puts combining marks in order by insertion,
+# which is quadratic in their number: minutes for a letter with a million marks. Texts with long runs of marks are
+# therefore decomposed and sorted first. This is the canonical ordering of The Unicode Standard (3.11), so the result
+# is the same.
+
+LONG_RUN = 64
+"""The number of consecutive marks from which they are sorted first; shorter runs are not worth it."""
+
+_SAMPLE_STEP = LONG_RUN // 2
+_SAMPLED_RUN = re.compile(rb"[^\0]{2}")
+
+_MARKS_OF_CLASS_0 = {0x0F73: "\u0f71\u0f72", 0x0F75: "\u0f71\u0f74", 0x0F81: "\u0f71\u0f80"}
+"""The characters that decompose into marks alone, although their own combining class is that of a letter."""
+
+
+def normalize(form: Literal["NFC", "NFD"], text: str) -> str:
+    """Return the same as `unicodedata.normalize`."""
+    if unicodedata.is_normalized(form, text):
+        return text
+    return unicodedata.normalize(form, _in_canonical_order(text) if _may_have_long_runs(text) else text)
+
+
+def _may_have_long_runs(text: str) -> bool:
+    """Return whether there may be a long run of marks: any such run contains two neighbours of the sample."""
+    sample = text[::_SAMPLE_STEP].translate(_MARKS_OF_CLASS_0)
+    return _SAMPLED_RUN.search(_combining_classes(sample)) is not None
+
+
+def _in_canonical_order(text: str) -> str:
+    """Return a text decomposed, with the marks between letters sorted by class; the sort is stable."""
+    decomposed = text.translate({ord(one): unicodedata.normalize("NFD", one) for one in set(text)})
+    code_points = np.frombuffer(decomposed.encode("utf-32-le", "surrogatepass"), dtype="<u4")  # (characters,)
+    classes = np.frombuffer(_combining_classes(decomposed), dtype=np.uint8)  # (characters,), 0 for letters
+    order = np.lexsort((classes, np.cumsum(classes == 0)))  # (characters,)
+    return code_points[order].tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _combining_classes(text: str) -> bytes:
+    return bytes(map(unicodedata.combining, text))

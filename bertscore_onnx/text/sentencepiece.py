@@ -1,4 +1,4 @@
-"""SentencePiece, by the library that the slow tokenizers call: which ids of a model a text becomes."""
+"""Encodes texts with SentencePiece: with the library that the slow tokenizers call, to the ids of their models."""
 
 from array import array
 from itertools import chain
@@ -10,37 +10,33 @@ from bertscore_onnx.text.normalizers import split_punctuation
 from bertscore_onnx.text.spec import SentencePieceSpec
 
 SEQUENTIAL_TEXTS = 8
-"""Up to this many texts are encoded one after the other: that takes less than to start the library's thread."""
+"""Up to this many texts are encoded one after the other, which is faster than starting the library's thread."""
 
 TEXTS_AT_ONCE = 16_384
-"""How many texts one call encodes; it holds the GIL while it takes and returns them, for up to 15 ms."""
+"""The number of texts per call, which holds the GIL for up to 15 ms while it receives and returns them."""
 
 SPACE = "▁"
-"""How a piece shows a space."""
+"""The character for a space in a piece."""
 
 
 class SentencePieceEncoder:
     """A SentencePiece model; threads may share it."""
 
     def __init__(self, path: Path, spec: SentencePieceSpec) -> None:
-        """Load a model.
-
-        Raises:
-            OSError, RuntimeError, ValueError: the file is not a model, or not the one that the spec is of.
-        """
+        """Load a model; raise an OSError, RuntimeError or ValueError if it is damaged or does not fit its spec."""
         self._processor = sentencepiece.SentencePieceProcessor()
         self._processor.LoadFromSerializedProto(path.read_bytes())
         pieces: list[str] = self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
         starts = [start for start, _ in spec.id_runs]
         if starts[0] != 0 or starts != sorted(starts) or starts[-1] > len(pieces):
             raise ValueError(
-                f"it has {len(pieces):,} pieces, and the manifest gives ids for runs that begin at {starts[:9]}"
+                f"it has {len(pieces):,} pieces, and the manifest has ids for runs that begin at {starts[:9]}"
             )
         ends = [*(start for start, _ in spec.id_runs[1:]), len(pieces)]
         runs = [range(first, first + end - start) for (start, first), end in zip(spec.id_runs, ends, strict=True)]
         self._ids = array("q", chain.from_iterable(runs))  # (pieces,)
         if len(self._ids) != len(pieces):
-            raise ValueError(f"it has {len(pieces):,} pieces, and the manifest gives ids for {len(self._ids):,}")
+            raise ValueError(f"it has {len(pieces):,} pieces, and the manifest has ids for {len(self._ids):,}")
         self._split_punctuation = spec.split_punctuation
         self._number_commas: set[int] = set()
         if spec.split_number_comma:
@@ -52,14 +48,14 @@ class SentencePieceEncoder:
         if not self._split_punctuation:
             return self._encode(texts)
         parts = [list(split_punctuation(text)) for text in texts]
-        found = iter(self._encode(list(chain.from_iterable(parts))))
-        return [[token for _ in parts_of_text for token in next(found)] for parts_of_text in parts]
+        encoded = iter(self._encode(list(chain.from_iterable(parts))))
+        return [[token for _ in parts_of_text for token in next(encoded)] for parts_of_text in parts]
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
         encoded: list[list[int]] = []
         if len(texts) <= SEQUENTIAL_TEXTS:
             encoded += (self._processor.encode(text, out_type=int) for text in texts)
-        else:  # few calls, as each releases the GIL, and busy threads give it back late
+        else:  # few calls: each one releases the GIL, which busy threads return late
             for start in range(0, len(texts), TEXTS_AT_ONCE):
                 encoded += self._processor.encode(texts[start : start + TEXTS_AT_ONCE], out_type=int, num_threads=1)
         if self._number_commas:
@@ -70,7 +66,7 @@ class SentencePieceEncoder:
         return [[self._ids[piece] for piece in pieces] for pieces in encoded]
 
     def _with_commas_split(self, text: str) -> list[int]:
-        """Encode a text so that commas after digits are pieces of their own (ALBERT, XLNet)."""
+        """Encode a text with commas after digits as pieces of their own (ALBERT, XLNet)."""
         pieces = self._processor.encode(text, out_type=str)
         parts = [part for piece in pieces for part in self._without_number_comma(piece)]
         return list(self._processor.piece_to_id(parts))

@@ -1,8 +1,8 @@
-"""Texts to token ids, the ids that the model's own tokenizer gives.
+"""Texts to token ids: the same ids as the model's own tokenizer.
 
-`tokenizer.json` expresses most of a tokenizer of transformers; the rest is the spec in the bundle's manifest. As in
-bert-score (`utils.py:sent_encode`) white space at both ends goes first, and what exceeds the maximum length is cut off
-at the right, unless long texts are to stay whole.
+`tokenizer.json` expresses most of a tokenizer of transformers; the spec in the bundle's manifest adds the rest. As in
+bert-score (`utils.py:sent_encode`), texts are stripped of surrounding white space first, and truncated at the maximum
+length, unless long texts are to be encoded in windows.
 """
 
 import re
@@ -23,272 +23,55 @@ from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
 from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError, one_line
-from bertscore_onnx.text.normalizers import bind_normalizers
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec, bind_split
-
-# The tokenizers that `tokenizer.json` says all of, and what runs such a file.
-
-
-SEQUENTIAL_TEXTS = 4
-"""Up to this many texts are encoded one after the other: that takes less than waking the package's threads."""
-
-MAX_ADDED_TOKEN = 1000
-"""Characters of a token that is added to a vocabulary. Such a one takes 0.02 s to load; one of 16,000 took 4.5 s."""
-
-
-class FastTokenizer:
-    """A tokenizer that `tokenizer.json` says all of."""
-
-    def __init__(self, path: Path, max_length: int | None, *, in_parallel: bool = True) -> None:
-        """Load a tokenizer.
-
-        Args:
-            path: a `tokenizer.json`.
-            max_length: the most tokens of a text, special tokens included; None for no bound.
-            in_parallel: whether the tokenizers package may use its threads.
-        """
-        self._tokenizer = load_tokenizer_json(path)
-        self._in_parallel = in_parallel
-        is_special = np.array(self._tokenizer.encode("a").special_tokens_mask)
-        num_prefix = int(is_special.argmin())
-        self.num_special_tokens: tuple[int, int] = (num_prefix, int(is_special[num_prefix:].sum()))
-        if max_length is not None:
-            self._tokenizer.enable_truncation(max_length)
-
-    def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
-        """Return the ids of each text, special tokens included, and whether the text was cut."""
-        found = encode_batch(self._tokenizer, texts, in_parallel=self._in_parallel)
-        return [(encoding.ids, bool(encoding.overflowing)) for encoding in found]
-
-
-def encode_batch(
-    tokenizer: Tokenizer, texts: Sequence[str], *, in_parallel: bool = True, add_special_tokens: bool = True
-) -> list[Encoding]:
-    """Encode texts: in the package's threads, which are as many as the CPUs; or one after the other, as a few are."""
-    step = len(texts) if in_parallel and len(texts) > SEQUENTIAL_TEXTS else 1
-    return [
-        encoding
-        for start in range(0, len(texts), step)
-        for encoding in tokenizer.encode_batch_fast(texts[start : start + step], add_special_tokens=add_special_tokens)
-    ]
-
-
-def load_tokenizer_json(path: Path) -> Tokenizer:
-    """Load a `tokenizer.json` that neither pads nor cuts."""
-    checked = msgspec.json.decode(path.read_bytes(), type=_CheckedFile)
-    _check_charsmaps(checked.normalizer)
-    _check_added_tokens(checked.added_tokens)
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    if isinstance(tokenizer.model, Unigram):
-        tokenizer.model = _exact_unigram(path)
-    return tokenizer
-
-
-class _AddedToken(msgspec.Struct):
-    content: str
-
-
-class _CheckedFile(msgspec.Struct):
-    normalizer: Any = None
-    added_tokens: list[_AddedToken] = []
-
-
-def _check_added_tokens(tokens: list[_AddedToken]) -> None:
-    """Check that no token is longer than any has reason to be: the package takes time with the square of it."""
-    longest = max((len(token.content) for token in tokens), default=0)
-    if longest > MAX_ADDED_TOKEN:
-        raise ValueError(f"it adds a token of {longest:,} characters, and at most {MAX_ADDED_TOKEN:,} are read")
-
-
-def _check_charsmaps(node: Any) -> None:
-    """Check that the tables of normalizers are as long as they say; the package would abort for want of memory.
-
-    A table, in base64, begins with the number of bytes of its first part.
-    """
-    if isinstance(node, dict) and isinstance(table := node.get("precompiled_charsmap"), str):
-        size = int.from_bytes(b64decode(table[:8])[:4], "little")
-        if size > len(table):
-            raise ValueError(f"a precompiled_charsmap of {len(table):,} characters says that it has {size:,} bytes")
-    if isinstance(node, dict | list):
-        for below in node.values() if isinstance(node, dict) else node:
-            _check_charsmaps(below)
-
-
-class _UnigramModel(msgspec.Struct):
-    vocab: list[tuple[str, float]]
-    unk_id: int | None = None
-    byte_fallback: bool = False
-
-
-class _UnigramFile(msgspec.Struct):
-    model: _UnigramModel
-
-
-def _exact_unigram(path: Path) -> Unigram:
-    """Load the model of a `tokenizer.json` with the very scores that it states.
-
-    The package itself reads about one score in four a unit in the last place off, which decides between cuts of equal
-    score; some scores it reads from no decimal at all.
-    """
-    model = msgspec.json.decode(path.read_bytes(), type=_UnigramFile).model
-    return Unigram(model.vocab, model.unk_id, model.byte_fallback)
-
-
-# Caches the ids of words, for tokenizers that look at one word at a time: few words of a text are new.
-
-
-CACHE_SIZE = 32_768
-"""How many words are cached, those used last; usual ones take 6 MB."""
-
-MAX_WORD_LENGTH = 32
-"""Longer words are not cached, and are encoded without the GIL: one may be as long as a text."""
-
-
-def has_words(tokenizer: Tokenizer) -> bool:
-    """Tell whether a tokenizer splits texts at white space and encodes what is between, and does nothing else."""
-    splits = isinstance(tokenizer.pre_tokenizer, WhitespaceSplit | CharDelimiterSplit)
-    return splits and tokenizer.normalizer is None and not tokenizer.get_added_tokens_decoder()
-
-
-class WordEncoder:
-    """A tokenizer that `has_words`; threads may share it."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        """Take its model, and how it splits texts."""
-        self._separator = getattr(tokenizer.pre_tokenizer, "delimiter", None)
-        self._tokenizer = tokenizer
-        self._cached = lru_cache(CACHE_SIZE)(partial(_encode, tokenizer.model))
-
-    def __call__(self, text: str) -> list[int]:
-        """Return the ids of a text, without special tokens."""
-        ids: list[int] = []
-        for word in text.split(self._separator):
-            ids += self._cached(word) if len(word) <= MAX_WORD_LENGTH else self._encode_long(word)
-        return ids
-
-    def _encode_long(self, word: str) -> list[int]:
-        [found] = encode_batch(self._tokenizer, [word], add_special_tokens=False)
-        ids: list[int] = found.ids
-        return ids
-
-
-def _encode(model: Model, word: str) -> tuple[int, ...]:
-    return tuple(token.id for token in model.tokenize(word))
-
-
-# The order of a slow tokenizer of transformers. The normalizers change the whole text; then literal special tokens
-# are cut out of it; each segment between them goes through the pre-tokenizers and becomes ids; last come the special
-# tokens around every text.
-
-
-class SlowTokenizer:
-    """A tokenizer that has a spec."""
-
-    def __init__(self, path: Path, spec: TokenizerSpec, max_length: int | None, *, in_parallel: bool = True) -> None:
-        """Load a tokenizer.
-
-        Args:
-            path: a `spiece.model` if the spec is of one, else a `tokenizer.json`.
-            spec: what that file does not say.
-            max_length: the most tokens of a text, special tokens included; None for no bound.
-            in_parallel: whether the tokenizers package may use its threads.
-        """
-        self._normalize = bind_normalizers(spec.normalizers)
-        self._split = bind_split(spec.special_tokens)
-        self._pre_tokenize = bind_normalizers(spec.pre_tokenizers)
-        self._encode_segments = _segment_encoder(path, spec, in_parallel)
-        self._spec = spec
-        self.num_special_tokens: tuple[int, int] = (len(spec.prefix_ids), len(spec.suffix_ids))
-        self._room = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
-
-    def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
-        """Return the ids of each text, special tokens included, and whether the text was cut."""
-        split = [self._split(self._normalize(text)) for text in texts]
-        segments = [self._pre_tokenize(part) for parts in split for part in parts if isinstance(part, str)]
-        encoded = map(self._mark_unknown, self._encode_segments(segments))
-        ids = [
-            [token for part in parts for token in ([part] if isinstance(part, int) else next(encoded))]
-            for parts in split
-        ]
-        return [self._add_special_tokens(ids_of_text) for ids_of_text in ids]
-
-    def _mark_unknown(self, ids: list[int]) -> list[int]:
-        """Replace the ids that only `tokenizer.json` has."""
-        if (size := self._spec.vocab_size) is None:
-            return ids
-        return [token if token < size else self._spec.unknown_id for token in ids]
-
-    def _add_special_tokens(self, ids: list[int]) -> tuple[list[int], bool]:
-        """Cut ids to their length and put the special tokens around them; tell whether they were cut."""
-        prefix, suffix = self._spec.prefix_ids, self._spec.suffix_ids
-        kept = ids[: self._room]
-        is_cut = len(kept) < len(ids)
-        if self._spec.suffix_once and kept[len(kept) - len(suffix) :] == suffix:
-            return prefix + kept, is_cut
-        return prefix + kept + suffix, is_cut
-
-
-def _segment_encoder(path: Path, spec: TokenizerSpec, in_parallel: bool) -> Callable[[list[str]], Iterable[list[int]]]:
-    """Return what encodes the segments between special tokens."""
-    if spec.sentencepiece is not None:
-        from bertscore_onnx.text.sentencepiece import SentencePieceEncoder  # costs memory and is needed only here
-
-        return SentencePieceEncoder(path, spec.sentencepiece)
-    tokenizer = load_tokenizer_json(path)
-    if has_words(tokenizer):
-        return partial(map, WordEncoder(tokenizer))
-    encode = partial(encode_batch, tokenizer, in_parallel=in_parallel, add_special_tokens=False)
-    return lambda segments: [found.ids for found in encode(segments)]
-
+from bertscore_onnx.text.normalizers import compile_normalizers
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec, compile_split
 
 LongText = Literal["truncate", "window"]
-"""What becomes of a text that is longer than the model's maximum."""
+"""What to do with a text that is longer than the model's maximum."""
 
 DEFAULT_MAX_LENGTH = 8192
 """The most tokens of a text for a model without a bound of its own, since attention grows with the square: at this
 length one layer's weights take 268 MB for each head, 4.3 GB for 16 heads."""
 
 MAX_TOKENIZER_BYTES = 256_000_000
-"""Far more than any has: 17 MB for a vocabulary of 250,000 pieces."""
+"""Far more than any tokenizer has: 17 MB for a vocabulary of 250,000 pieces."""
+
+SEQUENTIAL_TEXTS = 4
+"""Up to this many texts are encoded one after the other, which is faster than waking the package's threads."""
+
+CACHE_SIZE = 32_768
+"""How many of the most recently used words are cached; usual ones take 6 MB."""
+
+MAX_WORD_LENGTH = 32
+"""Longer words are not cached, and are encoded without the GIL, since a word may be as long as a text."""
+
+MAX_ADDED_TOKEN = 1000
+"""The most characters of a token added to a vocabulary: 1,000 take 0.02 s to load, 16,000 took 4.5 s."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class TextTokenizer:
-    """The tokenizer of one bundle; its settings never change, so threads may share it."""
+    """The tokenizer of one bundle; it never changes, so threads may share it."""
 
     def __init__(
         self,
         folder: Path,
         *,
-        spec: TokenizerSpec | None,
-        max_length: int | None,
-        empty_ids: Sequence[int],
+        spec: TokenizerSpec | None,  # None in the fast mode, where `tokenizer.json` expresses everything
+        max_length: int | None,  # in tokens, special ones included; None for no bound but DEFAULT_MAX_LENGTH
+        empty_ids: Sequence[int],  # of an empty text
         long_text: LongText = "truncate",
-        in_parallel: bool = True,
+        in_parallel: bool = True,  # in the threads of the tokenizers package, one per CPU
     ) -> None:
-        """Load a tokenizer.
-
-        Args:
-            folder: a bundle, of which the tokenizer's files are read.
-            spec: what `tokenizer.json` cannot express; None where it says all.
-            max_length: the most tokens of a text, special tokens included; None for no bound but `DEFAULT_MAX_LENGTH`.
-            empty_ids: the ids of an empty text.
-            long_text: whether longer texts are cut, or keep all their ids, to be encoded in windows.
-            in_parallel: whether the tokenizers package may use its threads, one for each CPU.
-
-        Raises:
-            TokenizerError: the file is not a tokenizer, or larger than any.
-        """
+        """Load the tokenizer of a bundle's folder; raise a TokenizerError if its file cannot be used."""
         sentencepiece = spec is not None and spec.sentencepiece is not None
         path = folder / (SENTENCEPIECE_FILE if sentencepiece else TOKENIZER_FILE)
         mode = "fast" if spec is None else "slow"
         self.description: str = f"{mode}+sentencepiece-{version('sentencepiece')}" if sentencepiece else mode
-        """Whose ids these are, and the version of the library that decides between equally good cuts."""
+        """The mode, and the version of the library, which decides between equally good segmentations."""
         self.max_length: int = DEFAULT_MAX_LENGTH if max_length is None else max_length
-        """The most tokens that the model may get at a time."""
+        """The most tokens that the model may receive at a time."""
         self.long_text: LongText = long_text
         bound = self.max_length if long_text == "truncate" else None
         self._path = path
@@ -301,46 +84,39 @@ class TextTokenizer:
             )
         self._empty_ids = list(empty_ids)
         self.num_special_tokens: tuple[int, int] = self._encode.num_special_tokens
-        """How many special tokens stand in front of every text, and how many behind."""
+        """The number of special tokens in front of every text, and behind it."""
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
-        """Tokenise texts.
+        """Return each text's ids, (tokens,), at least one, special tokens included; and the number of truncated texts.
 
-        Args:
-            texts: any strings; a lone surrogate, which no encoding can express, counts as U+FFFD.
-
-        Returns:
-            For each text its ids, special tokens included, (tokens,), at least one; and how many texts were cut.
-
-        Raises:
-            TokenizerError: the tokenizer fails on a text.
+        A lone surrogate, which has no encoding, counts as U+FFFD.
         """
         stripped = [_SURROGATE.sub("\ufffd", text.strip()) for text in texts]
         with exit_gate, _tokenizer_errors(self._path, "fails on a text"):
-            found = iter(self._encode([text for text in stripped if text]))
-        ids, num_cut = [], 0
+            encoded = iter(self._encode([text for text in stripped if text]))
+        ids, num_truncated = [], 0
         for text in stripped:
-            one, is_cut = next(found) if text else (self._empty_ids, False)
-            ids.append(np.array(one or self._empty_ids, dtype=np.int64))
-            num_cut += is_cut
-        return ids, num_cut
+            ids_of_text, is_truncated = next(encoded) if text else (self._empty_ids, False)
+            ids.append(np.array(ids_of_text or self._empty_ids, dtype=np.int64))
+            num_truncated += is_truncated
+        return ids, num_truncated
 
 
 def check_long_text(long_text: str) -> None:
-    """Raise an InputError where this is no way to treat a long text."""
+    """Raise an InputError unless `long_text` is one of the ways to treat a long text."""
     if long_text not in get_args(LongText):
         raise InputError(f'long_text is {long_text!r}; expected "truncate" or "window".')
 
 
 @contextmanager
 def _tokenizer_errors(path: Path, what: str) -> Iterator[None]:
-    """Turn what the libraries of tokenizers raise into errors of ours."""
+    """Turn the errors of the tokenizer libraries into TokenizerErrors."""
     try:
         yield
     except (BertScoreOnnxError, MemoryError):
         raise
     except BaseException as error:
-        # the libraries raise nothing more special than Exception; a panic of Rust is not even that
+        # the libraries raise nothing more specific than Exception, and a panic of Rust is not even that
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise TokenizerError(f"{path} {what}: {one_line(error)}. Export the model again.") from error
@@ -349,3 +125,174 @@ def _tokenizer_errors(path: Path, what: str) -> Iterator[None]:
 def _check_size(path: Path) -> None:
     if (size := path.stat().st_size) > MAX_TOKENIZER_BYTES:
         raise ValueError(f"it has {size:,} bytes, and at most {MAX_TOKENIZER_BYTES:,} are read")
+
+
+class FastTokenizer:
+    """A tokenizer that `tokenizer.json` expresses completely."""
+
+    def __init__(self, path: Path, max_length: int | None, *, in_parallel: bool = True) -> None:
+        """Load a `tokenizer.json`; `max_length` counts special tokens, and None sets no bound."""
+        self._tokenizer = load_tokenizer_json(path)
+        self._in_parallel = in_parallel
+        is_special = np.array(self._tokenizer.encode("a").special_tokens_mask)
+        num_prefix = int(is_special.argmin())
+        self.num_special_tokens: tuple[int, int] = (num_prefix, int(is_special[num_prefix:].sum()))
+        if max_length is not None:
+            self._tokenizer.enable_truncation(max_length)
+
+    def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
+        """Return the ids of each text, special tokens included, and whether the text was truncated."""
+        encodings = encode_batch(self._tokenizer, texts, in_parallel=self._in_parallel)
+        return [(encoding.ids, bool(encoding.overflowing)) for encoding in encodings]
+
+
+class SlowTokenizer:
+    """A tokenizer with a spec, which does the steps of a slow tokenizer of transformers in their order.
+
+    The normalizers change the whole text; then literal special tokens are cut out of it; each segment between them
+    passes through the pre-tokenizers and becomes ids; the special tokens around the text come last.
+    """
+
+    def __init__(self, path: Path, spec: TokenizerSpec, max_length: int | None, *, in_parallel: bool = True) -> None:
+        """Load a `spiece.model` or a `tokenizer.json`; `max_length` counts special tokens, and None sets no bound."""
+        self._normalize = compile_normalizers(spec.normalizers)
+        self._split = compile_split(spec.special_tokens)
+        self._pre_tokenize = compile_normalizers(spec.pre_tokenizers)
+        self._encode_segments = _segment_encoder(path, spec, in_parallel)
+        self._spec = spec
+        self.num_special_tokens: tuple[int, int] = (len(spec.prefix_ids), len(spec.suffix_ids))
+        self._max_ids = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
+
+    def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
+        """Return the ids of each text, special tokens included, and whether the text was truncated."""
+        split = [self._split(self._normalize(text)) for text in texts]
+        segments = [self._pre_tokenize(part) for parts in split for part in parts if isinstance(part, str)]
+        encoded = map(self._mark_unknown, self._encode_segments(segments))
+        ids = [
+            [token for part in parts for token in ([part] if isinstance(part, int) else next(encoded))]
+            for parts in split
+        ]
+        return [self._add_special_tokens(ids_of_text) for ids_of_text in ids]
+
+    def _mark_unknown(self, ids: list[int]) -> list[int]:
+        """Replace the ids of `tokenizer.json` that the model lacks by the unknown id."""
+        if (size := self._spec.vocab_size) is None:
+            return ids
+        return [token if token < size else self._spec.unknown_id for token in ids]
+
+    def _add_special_tokens(self, ids: list[int]) -> tuple[list[int], bool]:
+        """Truncate ids and put the special tokens around them; also return whether they were truncated."""
+        prefix, suffix = self._spec.prefix_ids, self._spec.suffix_ids
+        kept = ids[: self._max_ids]
+        is_truncated = len(kept) < len(ids)
+        if self._spec.suffix_once and kept[len(kept) - len(suffix) :] == suffix:
+            return prefix + kept, is_truncated
+        return prefix + kept + suffix, is_truncated
+
+
+def _segment_encoder(path: Path, spec: TokenizerSpec, in_parallel: bool) -> Callable[[list[str]], Iterable[list[int]]]:
+    """Return the function that encodes the segments between special tokens."""
+    if spec.sentencepiece is not None:
+        from bertscore_onnx.text.sentencepiece import SentencePieceEncoder  # costs memory and is needed only here
+
+        return SentencePieceEncoder(path, spec.sentencepiece)
+    tokenizer = load_tokenizer_json(path)
+    if is_word_based(tokenizer):
+        return partial(map, WordEncoder(tokenizer))
+    encode = partial(encode_batch, tokenizer, in_parallel=in_parallel, add_special_tokens=False)
+    return lambda segments: [encoding.ids for encoding in encode(segments)]
+
+
+def is_word_based(tokenizer: Tokenizer) -> bool:
+    """Return whether a tokenizer only splits texts at white space and encodes each word by itself."""
+    splits = isinstance(tokenizer.pre_tokenizer, WhitespaceSplit | CharDelimiterSplit)
+    return splits and tokenizer.normalizer is None and not tokenizer.get_added_tokens_decoder()
+
+
+class WordEncoder:
+    """Encodes texts word by word and caches the ids, since few words of a text are new; threads may share it."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        """Take the model and the separator of a word-based tokenizer."""
+        self._separator = getattr(tokenizer.pre_tokenizer, "delimiter", None)
+        self._tokenizer = tokenizer
+        self._cached = lru_cache(CACHE_SIZE)(partial(_encode_word, tokenizer.model))
+
+    def __call__(self, text: str) -> list[int]:
+        """Return the ids of a text, without special tokens."""
+        ids: list[int] = []
+        for word in text.split(self._separator):
+            ids += self._cached(word) if len(word) <= MAX_WORD_LENGTH else self._encode_long(word)
+        return ids
+
+    def _encode_long(self, word: str) -> list[int]:
+        [encoding] = encode_batch(self._tokenizer, [word], add_special_tokens=False)
+        ids: list[int] = encoding.ids
+        return ids
+
+
+def _encode_word(model: Model, word: str) -> tuple[int, ...]:
+    return tuple(token.id for token in model.tokenize(word))
+
+
+def encode_batch(
+    tokenizer: Tokenizer, texts: Sequence[str], *, in_parallel: bool = True, add_special_tokens: bool = True
+) -> list[Encoding]:
+    """Encode texts in the package's threads, one per CPU; or one after the other, if there are only a few."""
+    step = len(texts) if in_parallel and len(texts) > SEQUENTIAL_TEXTS else 1
+    return [
+        encoding
+        for start in range(0, len(texts), step)
+        for encoding in tokenizer.encode_batch_fast(texts[start : start + step], add_special_tokens=add_special_tokens)
+    ]
+
+
+class _TokenizerJson(msgspec.Struct):
+    """The parts of a `tokenizer.json` that are checked, or read more exactly than by the package."""
+
+    model: msgspec.Raw = msgspec.Raw(b"{}")
+    normalizer: Any = None
+    added_tokens: list[dict[str, Any]] = []
+
+
+class _UnigramModel(msgspec.Struct):
+    vocab: list[tuple[str, float]]
+    unk_id: int | None = None
+    byte_fallback: bool = False
+
+
+def load_tokenizer_json(path: Path) -> Tokenizer:
+    """Load a `tokenizer.json` without padding and truncation."""
+    content = msgspec.json.decode(path.read_bytes(), type=_TokenizerJson)
+    _check_charsmaps(content.normalizer)
+    _check_added_tokens(content.added_tokens)
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if isinstance(tokenizer.model, Unigram):
+        # The package reads about one score in four wrong in the last bit, which decides between segmentations of equal
+        # score; some of its scores correspond to no decimal at all. So the model is built from the stated scores.
+        model = msgspec.json.decode(content.model, type=_UnigramModel)
+        tokenizer.model = Unigram(model.vocab, model.unk_id, model.byte_fallback)
+    return tokenizer
+
+
+def _check_added_tokens(tokens: list[dict[str, Any]]) -> None:
+    """Raise a ValueError if a token is unreasonably long: the package's time is quadratic in its length."""
+    longest = max((len(token["content"]) for token in tokens), default=0)
+    if longest > MAX_ADDED_TOKEN:
+        raise ValueError(f"it adds a token of {longest:,} characters, and at most {MAX_ADDED_TOKEN:,} are read")
+
+
+def _check_charsmaps(node: Any) -> None:
+    """Raise a ValueError if a table of a normalizer is shorter than it states: the package would run out of memory.
+
+    A table, in base64, begins with the number of bytes of its first part.
+    """
+    if isinstance(node, dict) and isinstance(table := node.get("precompiled_charsmap"), str):
+        size = int.from_bytes(b64decode(table[:8])[:4], "little")
+        if size > len(table):
+            raise ValueError(f"a precompiled_charsmap of {len(table):,} characters claims to have {size:,} bytes")
+    if isinstance(node, dict | list):
+        for child in node.values() if isinstance(node, dict) else node:
+            _check_charsmaps(child)

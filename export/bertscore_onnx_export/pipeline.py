@@ -1,4 +1,4 @@
-"""The export from end to end: load, cut, write the graph, convert the tokenizer, verify, put in place."""
+"""The whole export: load, cut, write the graph, convert the tokenizer, verify, place the bundle."""
 
 import importlib.metadata
 import logging
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _PACKAGES = ("bertscore-onnx", "onnx", "optimum-onnx", "sentencepiece", "tokenizers", "torch", "transformers")
 
 STAGES = 5
-"""How many times `export_model` reports a stage."""
+"""The number of stages that `export_model` reports."""
 
 
 def export_model(
@@ -50,36 +50,11 @@ def export_model(
     force: bool = False,
     report: Callable[[str], object] = _log.info,
 ) -> Path:
-    """Export a model into a bundle that gives its scores.
+    """Export a model into a bundle with the same scores, and return the bundle's folder.
 
-    Args:
-        name_or_path: a catalogue name, a Hub id, or a folder written by `save_pretrained`.
-        name: what to call the model of a local folder; the name of the catalogue's model that it holds decides the
-            layer and the baselines. None for the folder's own name, or in the cache of a hub for the hub's id; with
-            it the store takes only one model of a name, and none of a name such as "model".
-        num_layers: the layer to take tokens from; None for the one in the catalogue.
-        all_layers: make a bundle that scores every layer, whatever `num_layers` is.
-        scoring_graph: add a graph that gives P, R and F of token ids, for any runtime of ONNX.
-        output: the bundle's own folder; None for its place in the store of this machine.
-        tokenizer_mode: whose ids to reproduce, the slow tokenizer's (bert-score's default) or the fast one's.
-        precision: the compute precision of the graph; "fp16" is meant for GPUs, "int8" for CPUs.
-        revision: a branch, tag or commit of the Hub.
-        license_id: the license of the model, for the bundle's model card; None for what the model's own card says, if
-            it says any.
-        force: replace a bundle that is there already.
-        report: called with a sentence before each of the `STAGES` stages.
-
-    Returns:
-        The bundle's folder.
-
-    Raises:
-        UnsupportedFamilyError, UnknownLayerError, VerificationError, ExportError: the model cannot be exported.
-        MissingExtraError: ONNX Runtime, which verifies the bundle, is not installed.
-
-    Warns:
-        UserWarning: the model is of an architecture that no test holds to bert-score, or lacks some of its weights.
+    Raises an ExportError if the model or its tokenizer cannot be exported, or the bundle fails its verification.
     """
-    load_onnxruntime()  # fail before the work rather than after it
+    load_onnxruntime()  # if it is missing, fail before the work
     source = Source(name_or_path, revision, name)
     model_id = source.model_id
     is_named_by_folder = output is None and source.is_named_by_folder
@@ -108,7 +83,7 @@ def export_model(
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
         if precision == "fp16":
             fuse(folder, config)
-            verify_vectors(model, folder / GRAPH_FILE, padding=padding)  # a wrong fusion is not to hide in rounding
+            verify_vectors(model, folder / GRAPH_FILE, padding=padding)  # so that rounding cannot hide a wrong fusion
             convert_to_fp16(folder)
         elif precision == "int8":
             quantize_to_int8(folder)
@@ -149,13 +124,13 @@ def export_model(
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:
             check_same_model(manifest)
-        del model  # make room for the runtime's own copy
+        del model  # free memory for the runtime's own copy
         manifest = msgspec.structs.replace(manifest, golden_difference=verify_bundle(folder))
         if scoring_graph:
             manifest = msgspec.structs.replace(manifest, scoring_difference=verify_scoring_graph(folder))
         sealed = write_manifest(folder, manifest)
-        known = license_of(source) if license_id is None else {"license": license_id}
-        (folder / CARD).write_text(model_card({"path/to/bundle": sealed}, known), encoding="utf-8")
+        license_fields = license_of(source) if license_id is None else {"license": license_id}
+        (folder / CARD).write_text(model_card({"path/to/bundle": sealed}, license_fields), encoding="utf-8")
     return target
 
 
@@ -176,17 +151,17 @@ def _vocabulary(config: Any, facts: TokenizerFacts) -> Vocabulary:
 
 
 def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:
-    """Return the catalogue's baselines, of the languages that have one for each layer."""
+    """Return the catalogue's baselines of the languages that have one for each layer."""
     rows = [catalogue.baselines(model_id, layer) for layer in layers]
     return {language: [row[language] for row in rows] for language in rows[0] if all(language in row for row in rows)}
 
 
 def _check_types(manifest: Manifest, source: Source) -> None:
-    """Raise an ExportError where a manifest has from the model's settings what is of a wrong type."""
+    """Raise an ExportError if the manifest contains a setting of the model with a wrong type."""
     try:
         msgspec.json.decode(msgspec.json.encode(manifest), type=Manifest)
     except msgspec.ValidationError as error:
-        raise ExportError(f"Settings of {source.name_or_path} are of a wrong type: {error}. {source.remedy}") from error
+        raise ExportError(f"Settings of {source.name_or_path} have a wrong type: {error}. {source.remedy}") from error
 
 
 def _warn_of_untested(family: Family) -> None:

@@ -1,4 +1,4 @@
-"""Puts a bundle at its place: checked before the work, swapped when all is well, recovered after a crash."""
+"""Places an exported bundle: checks the target first, replaces it at the end, recovers it after a crash."""
 
 import contextlib
 import glob
@@ -17,96 +17,89 @@ try:
 except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-_LEFT_AFTER = 24 * 3600
-"""Seconds after which a staging folder is taken for a leftover where no lock can tell."""
+_ABANDONED_AFTER = 24 * 3600
+"""The age in seconds of an abandoned staging folder, on file systems without locks."""
 
 
 @contextlib.contextmanager
 def staging_folder(target: Path, *, force: bool) -> Iterator[Path]:
-    """Yield an empty folder that becomes `target` if all goes well, and is removed otherwise.
+    """Yield an empty folder that is renamed to `target` after the block, and removed if the block raises.
 
-    A bundle that is replaced is renamed first and deleted last. Until the new one stands in its place, any failure puts
-    it back; if the process is killed in between, the next export to the same place does.
-
-    Args:
-        target: where the bundle goes; the folders above it are made.
-        force: replace a bundle that is there already.
-
-    Raises:
-        ExportError: nothing can be written there, or what stands there must not be replaced.
+    A bundle that is replaced is renamed first and deleted last. A failure before the new one is in its place restores
+    it; if the process is killed, the next export to the same folder does.
     """
-    with _telling(target):
-        place = _place_of(target)
-        made = [folder for folder in place.parents if not folder.exists()]
-        place.parent.mkdir(parents=True, exist_ok=True)
+    with _export_errors(target):
+        folder = _resolve(target)
+        missing = [parent for parent in folder.parents if not parent.exists()]
+        folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with _telling(target):
-            _recover(place)
-            _check_free(place, force=force)
-            staging = Path(tempfile.mkdtemp(prefix=_prefix(place), dir=place.parent))
+        with _export_errors(target):
+            _recover(folder)
+            _check_free(folder, force=force)
+            staging = Path(tempfile.mkdtemp(prefix=_prefix(folder), dir=folder.parent))
         try:
-            with _locked(staging):
+            with _lock_folder(staging):
                 new = staging / "new"
                 new.mkdir()
                 yield new
-                with _telling(target):
-                    _check_free(place, force=force)
-                    if place.exists():
-                        place.rename(staging / "old")
-                    new.rename(place)
+                with _export_errors(target):
+                    _check_free(folder, force=force)
+                    if folder.exists():
+                        folder.rename(staging / "old")
+                    new.rename(folder)
         finally:
-            _clear(staging, place)
+            _clear(staging, folder)
     finally:
-        for folder in made:  # those that hold nothing
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        for parent in missing:
+            with contextlib.suppress(OSError):  # it is not empty, as after a successful export
+                parent.rmdir()
 
 
-def _place_of(target: Path) -> Path:
-    """Return where `target` leads to, since a rename would replace a link."""
-    place = Path(os.path.realpath(target))
-    if target.is_symlink() and not place.exists():
-        raise ExportError(f"{target} is a link to {place}, where nothing is. Remove the link, or name another folder.")
-    if os.path.ismount(place):
-        raise ExportError(f"{target} is a mount point, which no bundle can take the place of. Name a folder inside it.")
-    return place
+def _resolve(target: Path) -> Path:
+    """Return the folder that `target` links to, since a rename would replace the link."""
+    folder = Path(os.path.realpath(target))
+    if target.is_symlink() and not folder.exists():
+        raise ExportError(f"{target} is a link to {folder}, where nothing is. Remove the link, or name another folder.")
+    if os.path.ismount(folder):
+        raise ExportError(f"{target} is a mount point, which cannot be replaced by a bundle. Name a folder inside it.")
+    return folder
 
 
-def _check_free(place: Path, *, force: bool) -> None:
-    """Raise an ExportError where something stands that must not be replaced: all but a bundle, even by force."""
-    if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+def _check_free(folder: Path, *, force: bool) -> None:
+    """Raise an ExportError if the folder must not be replaced: a bundle without force, and anything else always."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    if not (place / MANIFEST).is_file():
-        raise ExportError(f"{place} is there already and is no bundle. Name a folder that is new or empty.")
+    if not (folder / MANIFEST).is_file():
+        raise ExportError(f"{folder} is there already and is no bundle. Name a folder that is new or empty.")
     if not force:
-        raise ExportError(f"{place} is there already. Pass --force to replace it.")
+        raise ExportError(f"{folder} is there already. Pass --force to replace it.")
 
 
-def _recover(place: Path) -> None:
-    """Clear what exports to this place left when they were killed."""
-    for staging in place.parent.glob(f"{glob.escape(_prefix(place))}*"):
-        if _is_left(staging):
-            _clear(staging, place)
+def _recover(folder: Path) -> None:
+    """Clear the staging folders of killed exports to a folder."""
+    for staging in folder.parent.glob(f"{glob.escape(_prefix(folder))}*"):
+        if _is_abandoned(staging):
+            _clear(staging, folder)
 
 
-def _clear(staging: Path, place: Path) -> None:
-    """Remove a staging folder, once the bundle that it may have taken from the place is back there or replaced."""
+def _clear(staging: Path, folder: Path) -> None:
+    """Remove a staging folder, after restoring the old bundle in it if no new one replaced it."""
     old = staging / "old"
-    if old.exists() and not place.exists():
+    if old.exists() and not folder.exists():
         try:
-            old.rename(place)
+            old.rename(folder)
         except OSError as error:
-            raise ExportError(f"Cannot put {old} back at {place}: {error.strerror}. Rename it yourself.") from error
+            raise ExportError(f"Cannot put {old} back at {folder}: {error.strerror}. Rename it yourself.") from error
     shutil.rmtree(staging, ignore_errors=True)
 
 
-def _prefix(place: Path) -> str:
-    return f".{place.name}.exporting-"
+def _prefix(folder: Path) -> str:
+    return f".{folder.name}.exporting-"
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; the system takes it back when the process ends, in whatever way."""
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder; the system releases the lock when the process ends, in whatever way."""
     if fcntl is None:
         yield
         return
@@ -119,8 +112,8 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _is_left(staging: Path) -> bool:
-    """Tell whether the process that made a staging folder is gone: its lock is free, or it is old."""
+def _is_abandoned(staging: Path) -> bool:
+    """Return whether the process of a staging folder has ended: its lock is free, or, without locks, it is old."""
     if fcntl is not None:
         descriptor = os.open(staging, os.O_RDONLY)
         try:
@@ -133,12 +126,12 @@ def _is_left(staging: Path) -> bool:
             return True
         finally:
             os.close(descriptor)
-    return time.time() - staging.stat().st_mtime > _LEFT_AFTER
+    return time.time() - staging.stat().st_mtime > _ABANDONED_AFTER
 
 
 @contextlib.contextmanager
-def _telling(target: Path) -> Iterator[None]:
-    """Tell what the system refuses in an ExportError."""
+def _export_errors(target: Path) -> Iterator[None]:
+    """Turn an OSError into an ExportError."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Silences the messages and progress bars of the libraries that the export uses."""
+"""Hides the messages and progress bars of the libraries that the export uses."""
 
 import logging
 import warnings
@@ -6,13 +6,13 @@ import warnings
 from transformers.utils import logging as transformers_logging
 
 _FUSIONS = ("fusion_attention", "fusion_base", "fusion_utils", "onnx_model", "onnxruntime.transformers")
-"""The loggers of ONNX Runtime's optimizer, whose modules are not named after its package."""
+"""The loggers of ONNX Runtime's optimizer, some of which are not named after its package."""
 
 _LOGGERS = ("huggingface_hub", "optimum", "torch", *_FUSIONS)
 
 
 def quiet_libraries() -> None:
-    """Hide the progress bars of the libraries that the export uses, and their messages below an error."""
+    """Hide the libraries' progress bars, and their messages below the level of an error."""
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     for name in _LOGGERS:

@@ -1,1 +1,1 @@
-"""Facts about the models as data: tuned layers, lengths, language defaults and baselines."""
+"""Facts about models as data: chosen layers, maximum lengths, default models of languages, and baselines."""

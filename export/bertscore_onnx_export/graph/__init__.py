@@ -1,1 +1,1 @@
-"""Writes the ONNX graph of a model, and rewrites it in other precisions."""
+"""Writes the ONNX graph of a model, its scoring graph, and versions in reduced precision."""

@@ -1,4 +1,4 @@
-"""Writes nodes of ONNX as calls: `op.Add(a, 1.5)` adds a node and returns the name of its value."""
+"""Builds ONNX graphs from calls, such as `op.Add(a, 1.5)`; reads and replaces the graph of a folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,26 +13,29 @@ from onnx.numpy_helper import from_array
 
 from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 
+CONTRIB = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
+
 
 class Nodes:
-    """Nodes in the order of their calls.
+    """Collects the nodes of a graph in the order of the calls that add them.
 
-    An input is the name of a value, or an array or a number that becomes a constant: whole ones int64, others fp32. The
-    value is called after the operator, unless `name` says how; with `outputs` a call returns as many names.
+    A call adds a node and returns the name of its value, or as many names as `outputs`; `name` sets it. An input is
+    the name of a value, or an array or a number, which becomes a constant: int64 for integers, otherwise fp32.
     """
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
-        """What the names of values begin with."""
+        """The beginning of all names of values."""
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
 
     def __getattr__(self, operator: str) -> Callable[..., Any]:
         def add(*inputs: str | ArrayLike, name: str = "", outputs: int = 1, **attributes: Any) -> Any:
             names = [self._name(value) for value in inputs]
-            made = [name or f"{self.prefix}{operator}_{len(self.nodes)}_{index}" for index in range(outputs)]
-            self.nodes.append(make_node(operator, names, made, **attributes))
-            return made[0] if outputs == 1 else made
+            values = [name or f"{self.prefix}{operator}_{len(self.nodes)}_{index}" for index in range(outputs)]
+            self.nodes.append(make_node(operator, names, values, **attributes))
+            return values[0] if outputs == 1 else values
 
         return add
 
@@ -46,20 +49,13 @@ class Nodes:
         return name
 
 
-# Reads and replaces the graph of a bundle with its weights, which lie in a file of their own where they are large.
-
-
-CONTRIB = "com.microsoft"
-"""The domain of ONNX Runtime's own operators."""
-
-
 def load_graph(folder: Path) -> Any:
-    """Return the graph of a folder, an `onnx.ModelProto`, with all its weights in memory."""
+    """Return the graph in a folder, an `onnx.ModelProto`, with all its weights in memory."""
     return onnx.load(folder / GRAPH_FILE)
 
 
 def replace_graph(model: Any, folder: Path) -> None:
-    """Write a graph in the place of the one in a folder, in as many files; it may use ONNX Runtime's own operators."""
+    """Replace the graph in a folder, keeping weights in a file of their own if they were; allow contrib operators."""
     if all(opset.domain != CONTRIB for opset in model.opset_import):
         model.opset_import.append(make_opsetid(CONTRIB, 1))
     if (folder / DATA_FILE).exists():
@@ -69,9 +65,9 @@ def replace_graph(model: Any, folder: Path) -> None:
 
 
 def write_apart(model: Any, folder: Path) -> None:
-    """Write a graph with its weights in a file of their own, in the place of the one in a folder."""
+    """Replace the graph in a folder, with the weights in a file of their own."""
     data, graph = folder / DATA_FILE, folder / GRAPH_FILE
     data.unlink(missing_ok=True)  # onnx would append to it
-    graph.unlink()  # its weights are in memory; the disk need not hold them twice
+    graph.unlink()  # its weights are in memory, and need not be on the disk twice
     onnx.save(model, graph, save_as_external_data=True, location=DATA_FILE)
-    data.chmod(graph.stat().st_mode)  # onnx lets nobody else read it
+    data.chmod(graph.stat().st_mode)  # onnx makes it readable for this user only

@@ -1,4 +1,4 @@
-"""fp16: a graph computes in half precision, but for what half precision cannot hold."""
+"""Rewrites a graph: with fused operators, in fp16, or in int8."""
 
 import contextlib
 import io
@@ -19,20 +19,46 @@ from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx_export.graph.nodes import CONTRIB, load_graph, replace_graph
 from bertscore_onnx_export.graph.write import NORMS, OUTPUT
 
+_PATTERNS = "bert"
+"""The set of patterns for ONNX Runtime's optimizer; the others match no more in the encoders of the known families."""
+
+
+def fuse(folder: Path, config: Any) -> None:
+    """Fuse operators of the graph in a folder, in fp32, into ONNX Runtime's: attention, normalisation and activation.
+
+    On a GPU they are faster, and they sum in fp32 where a chain of small operators would overflow fp16.
+    """
+    heads = getattr(config, "num_attention_heads", 0)  # 0: derived from the graph
+    options = FusionOptions(_PATTERNS)
+    options.enable_embed_layer_norm = False  # it would require int32 inputs
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints that it cannot infer some shapes
+        fused = optimize_model(
+            str(folder / GRAPH_FILE),
+            _PATTERNS,
+            heads,
+            config.hidden_size,
+            opt_level=0,
+            optimization_options=options,
+            use_gpu=True,
+        )
+        fused.topological_sort()
+    replace_graph(fused.model, folder)
+
+
 _LARGEST = float(np.finfo(np.float16).max)
 _EXACT = {"CumSum", "Cos", "Log", "Range", "Sin"}
-"""What these compute, and what leads to them, are positions: past 2,048 fp16 skips whole numbers, and the angles of
-far positions are off by a radian long before."""
+"""Operators on positions. They and all that leads to them stay in fp32: fp16 skips integers past 2,048, and the angles
+of far positions are off by a radian long before."""
 
 _SHAPE_ONLY = {"Shape", "Size"}
 _FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 
 
 def convert_to_fp16(folder: Path) -> None:
-    """Rewrite the graph of a folder to compute in fp16.
+    """Rewrite the graph in a folder to compute in fp16.
 
-    Its inputs are integers and its output stays fp32, as do the norms of the vectors, whose floor is 0 in fp16, and
-    all that is computed of positions.
+    Its inputs are integers. Its output stays fp32, as do the norms of the vectors, whose lower bound is 0 in fp16, and
+    all values computed from positions.
     """
     model = load_graph(folder)
     _hoist_constants(model.graph)
@@ -41,7 +67,7 @@ def convert_to_fp16(folder: Path) -> None:
 
 
 def _hoist_constants(graph: GraphProto) -> None:
-    """Turn constant nodes into initializers, so that all constants are of one kind."""
+    """Turn constant nodes into initializers, so that there is one kind of constants."""
     constants = [node for node in graph.node if node.op_type == "Constant" and node.attribute[0].name == "value"]
     for node in constants:
         graph.initializer.append(TensorProto())
@@ -51,7 +77,7 @@ def _hoist_constants(graph: GraphProto) -> None:
 
 
 class _Fp16Conversion:
-    """One pass over the nodes of a graph."""
+    """Converts a graph in one pass over its nodes."""
 
     def __init__(self, model: ModelProto) -> None:
         self.graph: GraphProto = model.graph
@@ -62,7 +88,7 @@ class _Fp16Conversion:
 
         self.nodes: list[NodeProto] = []
         self.copies: dict[tuple[str, int], str] = {}
-        """By value and precision, the name of its copy in that precision."""
+        """The name of a value's copy in a precision, by value and precision."""
 
         self.new_constants: list[TensorProto] = []
 
@@ -82,9 +108,9 @@ class _Fp16Conversion:
         self.graph.initializer.extend([*kept, *self.new_constants])
 
     def _as(self, name: str, kind: int) -> str:
-        """Return the name of a value in a precision; one that is not a float keeps its own."""
-        here = _FLOAT if name in self.single or name in self.constants else _HALF
-        if not name or self.types.get(name, _FLOAT) != _FLOAT or here == kind:
+        """Return the name of a value in a precision; values that are not floats keep theirs."""
+        current = _FLOAT if name in self.single or name in self.constants else _HALF
+        if not name or self.types.get(name, _FLOAT) != _FLOAT or current == kind:
             return name
         if (name, kind) not in self.copies:
             copy = self.copies[name, kind] = f"{name}_{'fp16' if kind == _HALF else 'fp32'}"
@@ -96,16 +122,16 @@ class _Fp16Conversion:
 
 
 def _value_types(model: ModelProto) -> dict[str, int]:
-    """Return the element types of the values of a graph, as far as ONNX's own operators say them.
+    """Return the element types of a graph's values, as far as ONNX infers them.
 
-    ONNX Runtime's, which are not inferred, give fp32 here.
+    The results of ONNX Runtime's own operators are not inferred; all of them are fp32 here.
     """
     bare = ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
     bare.graph.node.extend(model.graph.node)
     bare.graph.input.extend(model.graph.input)
     bare.graph.input.extend(
         make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in model.graph.initializer
-    )  # without their data, which may be too large to be passed on
+    )  # without their data, which may be too large to pass on
     inferred = onnx.shape_inference.infer_shapes(bare).graph
     return {value.name: value.type.tensor_type.elem_type for value in (*inferred.input, *inferred.value_info)}
 
@@ -136,37 +162,32 @@ def _attributes_to_fp16(node: NodeProto) -> None:
 
 
 def _fp16_tensor(tensor: TensorProto, name: str) -> TensorProto:
-    """Return a copy in fp16; the masks' largest negative number becomes fp16's own, and not infinity."""
+    """Return a copy in fp16. Masks use the largest negative number, which becomes that of fp16 and not infinity."""
     array = to_array(tensor)
     clipped = np.where(np.isfinite(array), np.clip(array, -_LARGEST, _LARGEST), array)
     return from_array(clipped.astype(np.float16), name)
 
 
-# int8: products with weights are computed in 8-bit integers, each token with a scale of its own. A product X W
-# becomes (A B) s t, where A is X / s rounded to 8 bits, with a scale s for each row of X, which is a token, and B is
-# W / t rounded to 7 bits, with a scale t for each column of W. The usual dynamic quantization has one scale for a
-# whole batch instead: there a score depends on the other texts of its batch, and vectors move further (MiniLM at
-# layer 4: 1 - cos is 0.008 on average, and 0.002 here).
-
+# int8: products with weights are computed in 8-bit integers, with a scale for each token. A product X W becomes
+# (A B) s t, where A is X / s rounded to 8 bits, with a scale s for each row of X, which is a token, and B is W / t
+# rounded to 7 bits, with a scale t for each column of W. The usual dynamic quantization has one scale for a whole batch
+# instead, so that a score depends on the other texts of its batch, and vectors change more (MiniLM at layer 4: 1 - cos
+# is 0.008 on average, and 0.002 here).
 
 WEIGHT_LIMIT = 63
-"""The largest weight. CPUs without VNNI add pairs of products in 16 bits and cut off what does not fit; 2 * 255 * 63
-does, so that every CPU computes the same. An eighth bit of the weights bought nothing measurable."""
+"""The largest weight. CPUs without VNNI add pairs of products in 16 bits and saturate; 2 * 255 * 63 fits, so that every
+CPU computes the same. An eighth bit of the weights brought no measurable gain."""
 
 _STEP, _ZERO, _FLOOR = "int8_step", "int8_zero", "int8_smallest_scale"
 _CONSTANTS = {
-    _STEP: np.float32(1 / 127),  # of a row that was divided by its largest absolute value
+    _STEP: np.float32(1 / 127),  # for a row divided by its largest absolute value
     _ZERO: np.uint8(128),
     _FLOOR: np.float32(1e-30),  # a row may be all zeros
 }
 
 
 def quantize_to_int8(folder: Path) -> None:
-    """Rewrite the graph of a folder so that its products with constant matrices are computed in int8.
-
-    Raises:
-        UnsupportedFamilyError: there is no such product.
-    """
+    """Rewrite the graph in a folder to compute products with constant matrices in int8."""
     model = load_graph(folder)
     if not _quantize_products(model.graph):
         raise UnsupportedFamilyError("Nothing in the graph can be computed in int8. Export it with --precision fp32.")
@@ -174,7 +195,7 @@ def quantize_to_int8(folder: Path) -> None:
 
 
 def _quantize_products(graph: GraphProto) -> int:
-    """Replace the products of a graph; return how many there were."""
+    """Replace the products of a graph, and return their number."""
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     nodes: list[NodeProto] = []
     matrices: dict[str, list[TensorProto]] = {}
@@ -204,8 +225,8 @@ def _quantize_products(graph: GraphProto) -> int:
 def _quantized_matrix(weight: TensorProto) -> list[TensorProto]:
     matrix: NDArray[np.float32] = to_array(weight)  # (rows, columns)
     scales = np.abs(matrix).max(axis=0) / WEIGHT_LIMIT  # (columns,)
-    whole = np.rint(matrix / np.where(scales > 0, scales, 1)).astype(np.int8)
-    return [from_array(whole, f"{weight.name}_int8"), from_array(scales, f"{weight.name}_scale")]
+    rounded = np.rint(matrix / np.where(scales > 0, scales, 1)).astype(np.int8)
+    return [from_array(rounded, f"{weight.name}_int8"), from_array(scales, f"{weight.name}_scale")]
 
 
 def _quantize_rows(value: str) -> list[NodeProto]:
@@ -226,35 +247,3 @@ def _integer_product(node: NodeProto) -> list[NodeProto]:
         make_node("MatMulIntegerToFloat", inputs, [unscaled], node.name, domain=CONTRIB),
         make_node("Mul", [unscaled, f"{value}_scale"], node.output),
     ]
-
-
-# Joins the operators of a graph into ONNX Runtime's larger ones: attention, normalisation and activation. On a GPU
-# they are faster, and they sum in fp32 where a chain of small operators would overflow fp16.
-
-
-_FAMILY = "bert"
-"""Which of ONNX Runtime's sets of patterns is tried; the others find no more in the encoders of the families here."""
-
-
-def fuse(folder: Path, config: Any) -> None:
-    """Rewrite the graph of a folder with fused operators where they fit; the graph stays in fp32.
-
-    Args:
-        folder: the folder.
-        config: the model's configuration, which says what a graph does not always: how many heads there are.
-    """
-    heads = getattr(config, "num_attention_heads", 0)  # 0: to be found in the graph
-    options = FusionOptions(_FAMILY)
-    options.enable_embed_layer_norm = False  # it would take its inputs as int32
-    with contextlib.redirect_stdout(io.StringIO()):  # it prints that it cannot infer some shapes
-        fused = optimize_model(
-            str(folder / GRAPH_FILE),
-            _FAMILY,
-            heads,
-            config.hidden_size,
-            opt_level=0,
-            optimization_options=options,
-            use_gpu=True,
-        )
-        fused.topological_sort()
-    replace_graph(fused.model, folder)

@@ -1,7 +1,7 @@
 """Writes the scoring graph: token ids of pairs in, their P, R and F out, for any runtime of ONNX.
 
-The encoder's graph stands in the middle of it and takes both sides of the pairs as one batch, with the weights of the
-file that it shares with `model.onnx`. What matches is Zhang et al., ICLR 2020, section 3, as `matching.greedy` has it.
+It contains the encoder's graph, which receives both sides of the pairs as one batch, and shares the weight file of
+`model.onnx`. The matching is that of Zhang et al., ICLR 2020, section 3, as in `matching.greedy`.
 """
 
 from dataclasses import dataclass
@@ -31,27 +31,19 @@ _BOOL, _FLOAT, _INT64 = TensorProto.BOOL, TensorProto.FLOAT, TensorProto.INT64
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a scoring graph has to know of the ids of a model."""
+    """The facts about a model's ids in a scoring graph."""
 
     size: int
     pad_id: int
     special_ids: list[int]
-    """The ids that do not make a text non-empty."""
+    """The ids that do not count as content: a text of these alone is empty."""
 
     zero_weight_ids: list[int]
-    """The ids that weigh 0 where the caller gives no weights."""
+    """The ids with weight 0 if the caller gives no weights."""
 
 
 def write_scoring_graph(folder: Path, vocabulary: Vocabulary, *, padding: bool, layers: int | None) -> None:
-    """Write `scoring.onnx` beside `model.onnx`, in the precision of that.
-
-    Args:
-        folder: where `model.onnx` is; its weights are moved to the file that both graphs share, if they are not there.
-        vocabulary: the ids of the model.
-        padding: whether the encoder may be given padding; if not, texts are encoded one after the other.
-        layers: how many layers the encoder's output has before the batch, as P, R and F then do; None for one without
-            that axis.
-    """
+    """Write `scoring.onnx` beside `model.onnx`, in the same precision; `layers` is None for one layer."""
     if not (folder / DATA_FILE).exists():
         write_apart(load_graph(folder), folder)
     model = onnx.load(folder / GRAPH_FILE, load_external_data=False)
@@ -85,10 +77,10 @@ def write_scoring_graph(folder: Path, vocabulary: Vocabulary, *, padding: bool, 
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """The names of values that say what the tokens of both sides are, candidates first: (texts, tokens) or (texts,)."""
+    """The names of values about the tokens of both sides, candidates first: (texts, tokens) or (texts,)."""
 
     num_texts: str
-    """How many candidates and how many references there are, (2,)."""
+    """The numbers of candidates and of references, (2,)."""
 
     is_token: str
     """int64: 1 on real tokens."""
@@ -98,12 +90,12 @@ class _Tokens:
 
     total_weight: str
     is_scorable: str
-    """int64, (texts,): 1 where a token is not special, the total weight is positive and finite, all ids are the
-    model's, and padding stands only at the end."""
+    """int64, (texts,): 1 if there is a token that is not special, the total weight is positive and finite, all ids are
+    the model's, and padding stands only at the end."""
 
 
 def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
-    """Write what makes the encoder's inputs of both sides, padded to the longest text."""
+    """Write the nodes that make the encoder's inputs from both sides, padded to the longest text."""
     shapes = [op.Shape(f"{side}_ids") for side in _SIDES]
     numbers = [op.Slice(shape, [0], [1]) for shape in shapes]
     widths = [op.Slice(shape, [1], [2]) for shape in shapes]
@@ -114,7 +106,7 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
     ]
 
     def joined(kind: str) -> str:
-        # a mask of another shape than its ids is to fail, not to be spread over them
+        # a mask of another shape than its ids must fail, and not be broadcast
         given = [op.Reshape(f"{side}_{kind}", shape) for side, shape in zip(_SIDES, shapes, strict=True)]
         sides = [op.Concat(value, rest, axis=1) for value, rest in zip(given, missing, strict=True)]
         name: str = op.Concat(*sides, axis=0)
@@ -129,7 +121,7 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
     ids = op.Where(op.And(is_token, is_known), ids, vocabulary.pad_id, name=_INPUT_IDS)
     mask = op.Cast(is_token, to=_INT64, name=_ATTENTION_MASK)
     given = op.Gather(WEIGHTS_INPUT, ids)
-    given = op.Where(op.GreaterOrEqual(given, 0.0), given, np.nan)  # what is no weight makes the sum no number
+    given = op.Where(op.GreaterOrEqual(given, 0.0), given, np.nan)  # an invalid weight makes the sum NaN
     weights = op.Where(is_token, given, 0.0)
     total_weight = op.ReduceSum(weights, [1], keepdims=0)
     is_special = op.Equal(op.Unsqueeze(ids, [2]), vocabulary.special_ids)  # (texts, tokens, special ids)
@@ -146,7 +138,7 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
 
 
 def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
-    """Write a loop over the texts that encodes each without its padding, and then pads its vectors."""
+    """Write a loop over the texts that encodes each one without its padding, and then pads its vectors."""
     op, body = Nodes("loop/"), Nodes("text/")
     ids, mask = (body.Gather(name, "text", axis=0) for name in INPUTS)  # (tokens,)
     length = body.Max(body.ReduceSum(mask, [0], keepdims=1), [1])
@@ -161,7 +153,9 @@ def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
     missing = body.Sub(body.Shape(mask), length)
     missing_shape = body.Concat(body.Slice(shape, [0], [-2]), missing, body.Slice(shape, [-1], [4]), axis=0)
     vectors = body.Concat(renamed[OUTPUT], body.ConstantOfShape(missing_shape), axis=-2)
-    vectors = body.Squeeze(vectors, [1 if all_layers else 0])  # (tokens, hidden), or with the layers before
+    vectors = body.Squeeze(
+        vectors, [1 if all_layers else 0]
+    )  # (tokens, hidden), with all layers (layers, tokens, hidden)
     going_on = body.Identity("going_on")
     loop = make_graph(
         body.nodes,
@@ -180,7 +174,7 @@ def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
 
 
 def _match(op: Nodes, tokens: _Tokens, *, all_layers: bool) -> None:
-    """Write what makes P, R and F of the vectors of both sides, (texts, tokens, hidden), or with the layers before."""
+    """Write the nodes that make P, R and F from vectors, (texts, tokens, hidden), with a first axis for all layers."""
     texts = 1 if all_layers else 0  # the axis
 
     def sides(value: str, axis: int = 0) -> tuple[str, str]:
@@ -203,7 +197,7 @@ def _match(op: Nodes, tokens: _Tokens, *, all_layers: bool) -> None:
     sums = op.ReduceSum(op.Mul(nearest, tokens.weights), [-1], keepdims=0)
     weight = op.Where(op.Cast(tokens.is_scorable, to=_BOOL), tokens.total_weight, 1.0)
     means = op.Clip(op.Div(sums, weight), -1.0, 1.0)
-    # A maximum may hide what is no number; a sum does not.
+    # A maximum may hide a NaN; a sum does not.
     any_similarity = op.ReduceSum(op.Where(is_similarity, similarity, 0.0), [-2, -1], keepdims=0)
     is_scorable = op.And(op.Cast(op.Mul(*sides(tokens.is_scorable)), to=_BOOL), op.Less(op.Abs(any_similarity), np.inf))
     precision, recall = (

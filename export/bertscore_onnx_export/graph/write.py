@@ -22,30 +22,113 @@ from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from bertscore_onnx_export.model.load import count_layers
 from bertscore_onnx_export.model.source import first_line
 
-# Exports a large model in little more memory than its own: traces the graph alone, then writes weight after weight.
-# The usual export holds the weights several times over, and cannot write 2 GB into one file without help.
+INPUTS = ["input_ids", "attention_mask"]
+OUTPUT = "token_embeddings"
+NORMS = ("norm", "positive_norm")
+"""The values between the model's own vectors and the output."""
+
+OPSET = 17
+
+LARGE = 250_000_000
+"""The bytes of weights from which they are streamed into a file of their own. For 1.3 GB optimum's export took 5.8 GB
+of memory and 63 s, the streamed one 2.0 GB and 23 s; a graph in one file cannot have more than 2 GB."""
+
+SPARE = 100_000_000
+"""The bytes of disk that an export needs beyond its weights."""
 
 
 _INLINE_BYTES = 1024
-"""Smaller tensors stay in the graph."""
+"""Smaller tensors stay in the graph, also if its weights are in a file of their own."""
 
 _ALIGNMENT = 4096
-"""The ONNX specification recommends that external data start at multiples of this, so that it can be mapped."""
+"""External data starts at multiples of this, as the ONNX specification recommends, so that it can be mapped."""
 
 
-def export_streamed(model: PreTrainedModel, config: Any, opset: int, path: Path, data: Path) -> ModelProto:
-    """Export a model with its weights in a file of their own.
+def write_graph(model: PreTrainedModel, folder: Path, *, all_layers: bool = False) -> list[str]:
+    """Export a cut model to `model.onnx` in a folder, and large weights to `model.onnx.data`; return its inputs.
 
-    Args:
-        model: the model, on the CPU.
-        config: optimum's description of its inputs and outputs.
-        opset: the version of the operators.
-        path: the file for the graph; what is written there lacks the weights.
-        data: the file for the weights, beside it.
-
-    Returns:
-        The graph to be written to `path`, which refers to `data` by its name.
+    The output is `token_embeddings`, (batch, tokens, hidden), each vector divided by its L2 norm as in bert-score
+    (`utils.py:greedy_cos_idf`). With `all_layers`, after `stack_hidden_states`, it has a first axis for the layers.
     """
+    path = folder / GRAPH_FILE
+    size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    _require_space(folder, size)
+    config = (_AllLayersConfig if all_layers else _TokenEncoderConfig)(model.config, task="feature-extraction")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the tracer warns of constants, which do not depend on the input's shape
+            if size < LARGE:
+                optimum_export(model, config, path, opset=OPSET)
+                graph = onnx.load(path)
+            else:
+                graph = _export_streamed(model, config, OPSET, path, folder / DATA_FILE)
+    except OSError as error:
+        raise ExportError(f"Cannot write the graph to {folder}: {error.strerror}.") from error
+    except Exception as error:  # a model's code may raise anything when it is traced
+        raise UnsupportedFamilyError(
+            f"Models of the type {model.config.model_type!r} cannot be exported at {count_layers(model.config)} "
+            f"layers: {type(error).__name__}, {first_line(error)}"
+        ) from error
+    layers = [count_layers(model.config) + 1] if all_layers else []
+    _normalise_output(graph, [*layers, "batch", "tokens", model.config.hidden_size])
+    onnx.save(graph, path)
+    onnx.checker.check_model(path)  # by its path, since a model in memory may have at most 2 GB
+    return [node.name for node in graph.graph.input]
+
+
+def _require_space(folder: Path, size: int) -> None:
+    needed, free = size + SPARE, shutil.disk_usage(folder).free
+    if free < needed:
+        raise ExportError(
+            f"The disk of {folder.parent} has {free / 1e9:.1f} GB left; this export needs {needed / 1e9:.1f} GB."
+        )
+
+
+def _normalise_output(model: Any, shape: list[int | str]) -> None:
+    """Append x / max(‖x‖, 1e-12) to the graph; the lower bound prevents NaN for a zero vector."""
+    helper, graph = onnx.helper, model.graph
+    vectors = graph.output[0].name
+    norm, positive_norm = NORMS
+    graph.initializer.append(helper.make_tensor("smallest_norm", onnx.TensorProto.FLOAT, [], [1e-12]))
+    graph.node.extend(
+        [
+            helper.make_node("ReduceL2", [vectors], [norm], axes=[-1], keepdims=1),
+            helper.make_node("Max", [norm, "smallest_norm"], [positive_norm]),
+            helper.make_node("Div", [vectors, positive_norm], [OUTPUT]),
+        ]
+    )
+    del graph.output[:]
+    graph.output.append(helper.make_tensor_value_info(OUTPUT, onnx.TensorProto.FLOAT, shape))
+
+
+class _TokenEncoderConfig(TextEncoderOnnxConfig):  # type: ignore[misc] # optimum is untyped
+    """Sets the same inputs for all families; optimum's own vary, and some are wrong for an encoder alone."""
+
+    NORMALIZED_CONFIG_CLASS = NormalizedTextConfig.with_args(vocab_size="vocab_size", allow_new=True)
+
+    @property
+    def inputs(self) -> dict[str, dict[int, str]]:
+        return {name: {0: "batch", 1: "tokens"} for name in INPUTS}
+
+    @property
+    def outputs(self) -> dict[str, dict[int, str]]:
+        return {"last_hidden_state": {0: "batch", 1: "tokens"}}
+
+
+class _AllLayersConfig(_TokenEncoderConfig):
+    """Sets the output of a model with a first axis for the layers."""
+
+    @property
+    def outputs(self) -> dict[str, dict[int, str]]:
+        return {"last_hidden_state": {1: "batch", 2: "tokens"}}
+
+
+# The export of a large model in little more memory than its own: the graph is traced without weights, which are then
+# written one after the other. The usual export holds the weights several times, and fails at 2 GB in one file.
+
+
+def _export_streamed(model: PreTrainedModel, config: Any, opset: int, path: Path, data: Path) -> ModelProto:
+    """Export a model with its weights in a file of their own."""
     _trace(model, config, opset, path)
     proto = onnx.load(path)
     tensors = {
@@ -62,7 +145,7 @@ def export_streamed(model: PreTrainedModel, config: Any, opset: int, path: Path,
 
 
 def _trace(model: PreTrainedModel, config: Any, opset: int, path: Path) -> None:
-    """Write the graph alone; the weights become inputs, named as in the model."""
+    """Write the graph without weights, which become inputs, named as in the model."""
     with torch.no_grad(), config.patch_model_for_export(model, model_kwargs={}):
         torch.onnx.export(
             model,
@@ -79,13 +162,13 @@ def _trace(model: PreTrainedModel, config: Any, opset: int, path: Path) -> None:
 
 
 def _move_weights(proto: ModelProto, weights: Mapping[str, Tensor], file: BinaryIO) -> None:
-    """Turn inputs into initializers whose data lies in a file; a weight that is only used transposed lies so."""
+    """Turn inputs into initializers with data in a file; weights that are only used transposed are written so."""
     users: dict[str, list[NodeProto]] = defaultdict(list)
     for node in proto.graph.node:
         for name in node.input:
             users[name].append(node)
-    written: dict[tuple[object, ...], str] = {}  # what lies in the file already, to the name of its initializer
-    alias: dict[str, str] = {}  # names of further weights, or transposed ones, to the initializer that has their data
+    written: dict[tuple[object, ...], str] = {}  # data in the file to the name of its initializer
+    alias: dict[str, str] = {}  # names of weights, also transposed ones, to the initializer with their data
     for name, weight in weights.items():
         transposing = [node for node in users[name] if node.op_type == "Transpose"]
         views = [(node.output[0], weight.permute(*node.attribute[0].ints)) for node in transposing]
@@ -115,104 +198,3 @@ def _write(name: str, tensor: Tensor, file: BinaryIO) -> TensorProto:
     external.ClearField("raw_data")
     file.write(array.data)
     return external
-
-
-INPUTS = ["input_ids", "attention_mask"]
-OUTPUT = "token_embeddings"
-NORMS = ("norm", "positive_norm")
-"""The values between the model's own vectors and the output."""
-
-OPSET = 17
-
-LARGE = 250_000_000
-"""Bytes of weights from which they are streamed into a file of their own. For 1.3 GB optimum's export peaks at 5.8 GB
-and took 63 s, the streamed one at 2.0 GB and 23 s; past 2 GB a graph in one file cannot be."""
-
-SPARE = 100_000_000
-"""Bytes of disk an export needs beyond its weights."""
-
-
-class _TokenEncoderConfig(TextEncoderOnnxConfig):  # type: ignore[misc] # optimum is untyped
-    """Two inputs for every family; optimum's own configurations differ, and some are wrong for an encoder alone."""
-
-    NORMALIZED_CONFIG_CLASS = NormalizedTextConfig.with_args(vocab_size="vocab_size", allow_new=True)
-
-    @property
-    def inputs(self) -> dict[str, dict[int, str]]:
-        return {name: {0: "batch", 1: "tokens"} for name in INPUTS}
-
-    @property
-    def outputs(self) -> dict[str, dict[int, str]]:
-        return {"last_hidden_state": {0: "batch", 1: "tokens"}}
-
-
-class _AllLayersConfig(_TokenEncoderConfig):
-    """The same for a model whose output has the layers before the batch."""
-
-    @property
-    def outputs(self) -> dict[str, dict[int, str]]:
-        return {"last_hidden_state": {1: "batch", 2: "tokens"}}
-
-
-def write_graph(model: PreTrainedModel, folder: Path, *, all_layers: bool = False) -> list[str]:
-    """Export a cut model to `model.onnx` in a folder, with its weights in `model.onnx.data` where they are large.
-
-    The output is `token_embeddings`, (batch, tokens, hidden), each vector divided by its L2 norm as bert-score does
-    (`utils.py:greedy_cos_idf`). With `all_layers`, after `stack_hidden_states`, it has the layers before the batch.
-
-    Returns:
-        Which of `INPUTS` the graph takes; the embeddings alone, a model cut at 0, mostly need no mask.
-
-    Raises:
-        UnsupportedFamilyError: PyTorch cannot export the model.
-        ExportError: the disk is too full, or cannot be written.
-    """
-    path = folder / GRAPH_FILE
-    size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    _require_space(folder, size)
-    config = (_AllLayersConfig if all_layers else _TokenEncoderConfig)(model.config, task="feature-extraction")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the tracer warns of constants that do not depend on the input's shape
-            if size < LARGE:
-                optimum_export(model, config, path, opset=OPSET)
-                graph = onnx.load(path)
-            else:
-                graph = export_streamed(model, config, OPSET, path, folder / DATA_FILE)
-    except OSError as error:
-        raise ExportError(f"Cannot write the graph to {folder}: {error.strerror}.") from error
-    except Exception as error:  # whatever a model's own code raises when it is traced
-        raise UnsupportedFamilyError(
-            f"Models of the type {model.config.model_type!r} cannot be exported at {count_layers(model.config)} "
-            f"layers: {type(error).__name__}, {first_line(error)}"
-        ) from error
-    layers = [count_layers(model.config) + 1] if all_layers else []
-    _normalise_output(graph, [*layers, "batch", "tokens", model.config.hidden_size])
-    onnx.save(graph, path)
-    onnx.checker.check_model(path)  # by its path: a model in memory may have 2 GB at most
-    return [node.name for node in graph.graph.input]
-
-
-def _require_space(folder: Path, size: int) -> None:
-    needed, free = size + SPARE, shutil.disk_usage(folder).free
-    if free < needed:
-        raise ExportError(
-            f"The disk of {folder.parent} has {free / 1e9:.1f} GB left; this export needs {needed / 1e9:.1f} GB."
-        )
-
-
-def _normalise_output(model: Any, shape: list[int | str]) -> None:
-    """Append x / max(‖x‖, 1e-12) to the graph; the floor keeps a zero vector from becoming NaN."""
-    helper, graph = onnx.helper, model.graph
-    vectors = graph.output[0].name
-    norm, positive_norm = NORMS
-    graph.initializer.append(helper.make_tensor("smallest_norm", onnx.TensorProto.FLOAT, [], [1e-12]))
-    graph.node.extend(
-        [
-            helper.make_node("ReduceL2", [vectors], [norm], axes=[-1], keepdims=1),
-            helper.make_node("Max", [norm, "smallest_norm"], [positive_norm]),
-            helper.make_node("Div", [vectors, positive_norm], [OUTPUT]),
-        ]
-    )
-    del graph.output[:]
-    graph.output.append(helper.make_tensor_value_info(OUTPUT, onnx.TensorProto.FLOAT, shape))

@@ -1,1 +1,1 @@
-"""Loads a transformer, cut at its layer."""
+"""Loads a transformer cut at a layer."""

@@ -1,4 +1,4 @@
-"""What each architecture needs to be exported exactly, as one table; a new family is a new row."""
+"""How each architecture is exported exactly, as one table; a new family is a new row."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,57 +11,15 @@ from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
 from transformers.models.led.modeling_led import LEDEncoderSelfAttention
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
-# Longformer's sliding-window attention in a form that exports: dense, with a band for a mask. The original (Beltagy
-# et al., 2020, section 3) cuts the sequence into chunks, whose number a trace would fix. Without global tokens, which
-# are not used here, it is ordinary attention in which a token sees those at most half a window away. Dense costs
-# memory in the square of the length, as every other family does.
-
-
-class _BandAttention(nn.Module):
-    """Takes the place of a window attention layer, with its weights."""
-
-    def __init__(self, original: Any) -> None:
-        super().__init__()
-        self.query, self.key, self.value = original.query, original.key, original.value
-        self.num_heads: int = original.num_heads
-        self.reach: int = original.one_sided_attn_window_size
-
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor, **unused: Any) -> tuple[Tensor]:
-        """Attend; in `attention_mask`, (batch, tokens), real tokens are 0."""
-        query, key, value = (self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value))
-        position = torch.arange(hidden_states.shape[1], device=hidden_states.device)
-        far = (position[None, :] - position[:, None]).abs() > self.reach  # (tokens, tokens)
-        hidden = far | (attention_mask != 0)[:, None, None, :]  # (batch, 1, tokens, tokens)
-        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])  # (batch, heads, tokens, tokens)
-        weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(dim=-1)
-        return ((weights @ value).transpose(1, 2).flatten(2),)  # (batch, tokens, hidden)
-
-    def _heads(self, vectors: Tensor) -> Tensor:
-        """Split vectors, (batch, tokens, hidden), among the heads, (batch, heads, tokens, hidden / heads)."""
-        return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
-
-
-def use_band_attention(model: PreTrainedModel, num_layers: int) -> None:
-    """Replace every window attention of a Longformer or an LED encoder, and its padding to whole windows."""
-    for parent in list(model.modules()):
-        for name, layer in list(parent.named_children()):
-            if isinstance(layer, LongformerSelfAttention | LEDEncoderSelfAttention):
-                setattr(parent, name, _BandAttention(layer))
-    model._pad_to_window_size = _pad_nothing
-
-
-def _pad_nothing(*, pad_token_id: int, **inputs: Tensor | None) -> tuple[int | Tensor | None, ...]:
-    return 0, *inputs.values()
-
 
 def as_configured(config: Any) -> int | None:
-    """Return the number of positions that the configuration gives; None where it gives none, or -1 as XLNet does."""
+    """Return the number of positions in the configuration; None if it has none, or -1 as in XLNet."""
     positions = getattr(config, "max_position_embeddings", None)
     return positions if positions and positions > 0 else None
 
 
 def after_padding(config: Any) -> int:
-    """RoBERTa counts positions from the padding id plus one."""
+    """Return the number of positions for a model that counts them from the padding id plus one, as RoBERTa does."""
     return int(config.max_position_embeddings) - int(config.pad_token_id) - 1
 
 
@@ -74,13 +32,8 @@ def _unbounded(config: Any) -> None:
 
 
 def _absolute_only(config: Any) -> int | None:
-    """DeBERTa's relative positions have no bound; only its first version can have absolute ones beside them."""
+    """Return the bound of DeBERTa: only its first version can have absolute positions beside the relative ones."""
     return as_configured(config) if config.position_biased_input else None
-
-
-def _drop_blocks(model: Any, num_layers: int) -> None:
-    """T5's class looks for a weight of its layers, and so cannot be built without any."""
-    model.encoder.block = model.encoder.block[:num_layers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,31 +44,78 @@ class Family:
     """Its name in the catalogue and in manifests."""
 
     max_tokens: Callable[[Any], int | None] = as_configured
-    """The most tokens that a model can take, by its configuration; None: no bound."""
+    """Returns the most tokens of a model with a configuration; None for no bound."""
 
     model_arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments to load it with: what to leave out since no token vector depends on it, which code to run."""
+    """Arguments for loading it: parts to leave out since no token vector depends on them, and the code to run."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What to set in its configuration so that it exports."""
+    """Settings of its configuration that make it exportable."""
 
     loader: Any = AutoModel
     """The class of transformers that finds and loads the model's class."""
 
     least_layers: int = 0
-    """The fewest layers that its class can be built with; `adapt` has to drop them where fewer are wanted."""
+    """The fewest layers that its class can be built with; `adapt` must drop those beyond the requested number."""
 
     adapt: Callable[[PreTrainedModel, int], None] = lambda model, num_layers: None
-    """Turns a loaded model into an equal one that exports, and has this number of layers."""
+    """Turns a loaded model into an equivalent one that can be exported, with this number of layers."""
 
     padding: bool = True
-    """Whether padding leaves the vectors of the real tokens alone."""
+    """Whether padding leaves the vectors of the real tokens unchanged."""
 
     also: tuple[str, ...] = ()
-    """Other names that the catalogue has for models of this architecture."""
+    """Other names of this architecture in the catalogue."""
 
     is_tested: bool = True
-    """Whether tests hold it to bert-score's own vectors."""
+    """Whether tests compare it with bert-score's vectors."""
+
+
+def _drop_blocks(model: Any, num_layers: int) -> None:
+    """Drop layers of T5, whose class reads a weight of the first one, and so cannot be built without any."""
+    model.encoder.block = model.encoder.block[:num_layers]
+
+
+class _BandAttention(nn.Module):
+    """Longformer's sliding-window attention in a form that can be exported: dense, with a band as mask.
+
+    The original (Beltagy et al., 2020, section 3) cuts the sequence into chunks, whose number a trace would fix.
+    Without global tokens, which are not used here, it is ordinary attention in which a token sees those at most half a
+    window away. Dense attention takes memory quadratic in the length, as in all other families.
+    """
+
+    def __init__(self, original: Any) -> None:
+        super().__init__()
+        self.query, self.key, self.value = original.query, original.key, original.value
+        self.num_heads: int = original.num_heads
+        self.reach: int = original.one_sided_attn_window_size
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor, **unused: Any) -> tuple[Tensor]:
+        """Attend. In `attention_mask`, (batch, tokens), real tokens are 0."""
+        query, key, value = (self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value))
+        position = torch.arange(hidden_states.shape[1], device=hidden_states.device)
+        far = (position[None, :] - position[:, None]).abs() > self.reach  # (tokens, tokens)
+        hidden = far | (attention_mask != 0)[:, None, None, :]  # (batch, 1, tokens, tokens)
+        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])  # (batch, heads, tokens, tokens)
+        weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(dim=-1)
+        return ((weights @ value).transpose(1, 2).flatten(2),)  # (batch, tokens, hidden)
+
+    def _heads(self, vectors: Tensor) -> Tensor:
+        """Split vectors, (batch, tokens, hidden), into heads, (batch, heads, tokens, hidden / heads)."""
+        return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
+
+
+def use_band_attention(model: PreTrainedModel, num_layers: int) -> None:
+    """Replace the window attention of a Longformer or LED encoder, and disable its padding to whole windows."""
+    for parent in list(model.modules()):
+        for name, layer in list(parent.named_children()):
+            if isinstance(layer, LongformerSelfAttention | LEDEncoderSelfAttention):
+                setattr(parent, name, _BandAttention(layer))
+    model._pad_to_window_size = _pad_nothing
+
+
+def _pad_nothing(*, pad_token_id: int, **inputs: Tensor | None) -> tuple[int | Tensor | None, ...]:
+    return 0, *inputs.values()
 
 
 _NO_POOLER = {"add_pooling_layer": False}
@@ -140,7 +140,7 @@ FAMILIES: Mapping[str, Family] = {
     "mbart": Family("mbart", also=("mbart50",)),
     "modernbert": Family(
         "modernbert",
-        model_arguments={"attn_implementation": "sdpa"},  # its class takes flash attention where that is installed
+        model_arguments={"attn_implementation": "sdpa"},  # otherwise it uses flash attention, if that is installed
         settings={"reference_compile": False},
     ),
     "mpnet": Family("mpnet", after_padding, _NO_POOLER),
@@ -150,7 +150,7 @@ FAMILIES: Mapping[str, Family] = {
     "roberta": Family("roberta", after_padding, _NO_POOLER, also=("bertweet",)),
     "squeezebert": Family("squeezebert"),
     "t5": _T5,
-    "umt5": replace(_T5, name="umt5", also=(), is_tested=False),  # bert-score loads it as a T5, which it is not
+    "umt5": replace(_T5, name="umt5", also=(), is_tested=False),  # bert-score wrongly loads it as a T5
     "xlm": Family("xlm"),
     "xlm-prophetnet": Family("xlm-prophetnet", _unbounded),  # as prophetnet
     "xlm-roberta": Family("xlm-roberta", after_padding, _NO_POOLER),
@@ -162,5 +162,5 @@ _UNKNOWN = Family("", is_tested=False)
 
 
 def family_of(config: Any) -> Family:
-    """Return the row for a configuration of transformers, or an untested one that assumes nothing special."""
+    """Return the family of a configuration of transformers; an untested one without special treatment by default."""
     return FAMILIES.get(config.model_type) or replace(_UNKNOWN, name=config.model_type)

@@ -15,31 +15,27 @@ from bertscore_onnx_export.model.families import Family
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
 
 _LAYER_COUNTS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers")
-"""How a configuration may call the number of an encoder's layers. Where it has several, the later ones may count the
-decoder's too."""
+"""The names of the number of encoder layers in configurations. If one has several, the later ones may include the
+decoder's layers."""
 
 _DECODER_LAYER_COUNTS = ("decoder_layers", "num_decoder_layers")
 
 _PER_LAYER = ("attention_window", "layer_types")
-"""Settings that may be lists with an item for each layer."""
+"""Settings that may be lists with one item per layer."""
 
 _MOST_LAYERS = 1_000
 _LARGEST = {"hidden_size": 100_000, "vocab_size": 10_000_000}
-"""Ten times what the largest models have; whatever a configuration says beyond is damage, and would take all memory."""
+"""Ten times the sizes of the largest models; larger ones in a configuration are damage, and would fill the memory."""
 
 _SAFE_ATTENTION = (None, "eager", "sdpa")
-"""The implementations of attention that are part of PyTorch; other names may stand for code on the Hub."""
+"""The implementations of attention in PyTorch itself; other names may refer to code on the Hub."""
 
 _NOT_ENCODING = ("decoder.", "pooler.")
-"""What the names of weights begin with that no token vector depends on."""
+"""The prefixes of weights that no token vector depends on."""
 
 
 def load_config(source: Source) -> Any:
-    """Load the configuration alone.
-
-    Raises:
-        ExportError: it cannot be found, it is damaged, or the model comes with code of its own.
-    """
+    """Load the configuration; raise an ExportError if it is damaged or comes with code of its own."""
     with loading("configuration", source):
         settings, _ = PretrainedConfig.get_config_dict(source.name_or_path, revision=source.revision)
         refuse_own_code(source, settings, "config.json")
@@ -52,17 +48,12 @@ def load_config(source: Source) -> Any:
 
 
 def count_layers(config: Any) -> int:
-    """Return how many layers the encoder has.
-
-    Raises:
-        UnsupportedFamilyError: the configuration does not say.
-        ExportError: it is no number of layers.
-    """
+    """Return how many layers the encoder has."""
     for name in _LAYER_COUNTS:
         if hasattr(config, name):
             return _check_size(config, name, 0, _MOST_LAYERS)
     raise UnsupportedFamilyError(
-        f"The configuration of a model of the type {config.model_type!r} says nowhere how many layers it has; looked "
+        f"The configuration of a model of the type {config.model_type!r} has no number of layers; looked "
         f"for {', '.join(_LAYER_COUNTS)}."
     )
 
@@ -70,22 +61,8 @@ def count_layers(config: Any) -> int:
 def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> PreTrainedModel:
     """Load the first layers of an encoder in fp32, ready for inference.
 
-    Building the model with fewer layers is the same as dropping the others afterwards (bert-score,
-    `utils.py:get_model`), but neither builds nor reads them. What follows the last layer stays.
-
-    Args:
-        source: the model.
-        config: its configuration.
-        family: its row.
-        num_layers: how many layers to keep; 0 keeps the embeddings.
-
-    Raises:
-        UnknownLayerError: the model has fewer layers.
-        UnsupportedFamilyError: the model cannot be cut by its configuration.
-        ExportError: the weights cannot be loaded.
-
-    Warns:
-        UserWarning: some weights are not there, and were drawn at random.
+    Building the model with fewer layers has the same effect as dropping the others afterwards (bert-score,
+    `utils.py:get_model`), without building or reading them. Modules after the last layer stay.
     """
     layers = count_layers(config)
     if not 0 <= num_layers <= layers:
@@ -104,10 +81,10 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
 
 
 def stack_hidden_states(model: PreTrainedModel) -> None:
-    """Let a model give all its hidden states, (layers, batch, tokens, hidden), in place of the last.
+    """Make a model return all its hidden states, (layers, batch, tokens, hidden), instead of the last.
 
-    They are as bert-score takes them with `all_layers` (`utils.py:bert_encode`): what follows the last layer, such as
-    T5's final norm, is applied to the last alone.
+    As in bert-score with `all_layers` (`utils.py:bert_encode`), modules after the last layer, such as T5's final norm,
+    are applied to the last hidden state alone.
     """
     forward = model.forward
 
@@ -120,9 +97,9 @@ def stack_hidden_states(model: PreTrainedModel) -> None:
 
 def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
     level = logging.get_verbosity()
-    logging.set_verbosity_error()  # it lists every weight of the layers left out
+    logging.set_verbosity_error()  # it would list every weight of the omitted layers
     try:
-        model, found = family.loader.from_pretrained(
+        model, loading_info = family.loader.from_pretrained(
             source.name_or_path,
             revision=source.revision,
             config=config,
@@ -134,11 +111,11 @@ def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
     finally:
         logging.set_verbosity(level)
     learnt = {name for name, weight in model.named_parameters() if weight.requires_grad}
-    missing = sorted(name for name in learnt & {*found["missing_keys"]} if not name.startswith(_NOT_ENCODING))
+    missing = sorted(name for name in learnt & {*loading_info["missing_keys"]} if not name.startswith(_NOT_ENCODING))
     if missing:
         warnings.warn(
-            f"{source.name_or_path} lacks {len(missing)} weights, {missing[0]} for one; they were drawn at random, and "
-            "so are the scores, if they depend on them.",
+            f"{source.name_or_path} lacks {len(missing)} weights, {missing[0]} for one; they were drawn at random, "
+            "and so are scores that depend on them.",
             UserWarning,
             stacklevel=3,
         )
@@ -146,11 +123,11 @@ def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
 
 
 def _check_size(config: Any, name: str, least: int, largest: int) -> int:
-    """Return a size that a configuration says, or raise an ExportError where it can be none."""
+    """Return a size from a configuration; raise an ExportError unless it is within bounds."""
     size = getattr(config, name, None)
     if type(size) is not int or not least <= size <= largest:
         raise ExportError(
-            f"The configuration of {config.name_or_path} gives {name} as {size!r}; expected a whole number from "
+            f"The configuration of {config.name_or_path} has {size!r} as {name}; expected a whole number from "
             f"{least} to {largest}. Download or save the model again."
         )
     return size
@@ -160,7 +137,7 @@ def _cut(config: Any, num_layers: int) -> Any:
     cut = copy.deepcopy(config)
     for name in _LAYER_COUNTS:
         if hasattr(cut, name):
-            with contextlib.suppress(NotImplementedError):  # some are computed from the others
+            with contextlib.suppress(NotImplementedError):  # some are properties computed from others
                 setattr(cut, name, num_layers)
     for name in _DECODER_LAYER_COUNTS:
         if hasattr(cut, name):

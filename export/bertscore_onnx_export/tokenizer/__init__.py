@@ -1,1 +1,1 @@
-"""Converts a tokenizer of transformers."""
+"""Converts and checks tokenizers of transformers."""

@@ -1,4 +1,4 @@
-"""Tries a tokenizer before it is converted: damaged vocabularies load, and give ids that the model has not."""
+"""Checks a tokenizer before its conversion, and compares the fast one with the slow one."""
 
 from pathlib import Path
 
@@ -18,37 +18,30 @@ from bertscore_onnx_export.tokenizer.write import (
 )
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, GOLDEN_PAIRS, PLAIN_TEXTS
 
+EXAMPLES = 5
+"""The number of texts with different ids that are kept."""
+
 _LARGEST_ID = 10_000_000
-"""Of a vocabulary's; the largest vocabulary of the catalogue has 250,112 ids."""
+"""The largest vocabulary in the catalogue has 250,112 ids."""
 
 
 def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_size: int) -> None:
-    """Encode the golden texts.
-
-    Args:
-        original: the tokenizer of transformers.
-        source: where it comes from.
-        vocab_size: how many ids the model has.
-
-    Raises:
-        ExportError: it fails, knows none of their words, has no id for unknown ones, or gives ids that the model has
-            not.
-    """
+    """Raise an ExportError for a damaged vocabulary, which may load and give ids that the model does not have."""
     _check_unknown_token(original, source)
     with loading("tokenizer", source):
         ids = {index for pair in GOLDEN_PAIRS for text in ("", *pair) for index in original_ids(original, text, None)}
         special = {*original.all_special_ids}
-        weightless = {original.cls_token_id, original.sep_token_id} - {None}
+        zero_weight = {original.cls_token_id, original.sep_token_id} - {None}
         largest = max(original.get_vocab().values(), default=0)
-    unusable = [index for index in (*ids, *weightless) if type(index) is not int or not 0 <= index < vocab_size]
+    unusable = [index for index in (*ids, *zero_weight) if type(index) is not int or not 0 <= index < vocab_size]
     if unusable:
-        wrong = f"gives the id {unusable[0]}, where the model has those from 0 to {vocab_size - 1}"
+        wrong = f"gives the id {unusable[0]}, but the model has ids from 0 to {vocab_size - 1}"
     elif ids <= special:
-        wrong = "knows no word of an ordinary text"
+        wrong = "has no word of an ordinary text"
     elif largest > _LARGEST_ID:
-        wrong = f"has the id {largest}, and none beyond {_LARGEST_ID} is expected"
+        wrong = f"has the id {largest}; expected at most {_LARGEST_ID}"
     elif not _is_length(original.model_max_length):
-        wrong = f"gives its longest text as {original.model_max_length!r}; expected a whole number of tokens"
+        wrong = f"has {original.model_max_length!r} as model_max_length; expected a whole number of tokens"
     else:
         return
     raise ExportError(
@@ -58,7 +51,7 @@ def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_siz
 
 
 def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> None:
-    """Raise an ExportError for a WordPiece whose vocabulary lacks the token that stands for unknown words."""
+    """Raise an ExportError if the vocabulary of a WordPiece lacks the token for unknown words."""
     if original.is_fast:
         backend = original.backend_tokenizer
         if not isinstance(backend.model, WordPiece):
@@ -70,34 +63,21 @@ def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> N
         return
     if unknown not in vocab:
         raise ExportError(
-            f"The vocabulary of {source.name_or_path} lacks {unknown!r}, so a word that it does not know would get no "
-            "id. Put that token into it, where it was when the model was trained, or name the right one as `unk_token` "
-            f"in tokenizer_config.json. {source.remedy}"
+            f"The vocabulary of {source.name_or_path} lacks {unknown!r}, so unknown words would get no id. Put that "
+            "token into it, where it was when the model was trained, or set the right one as `unk_token` in "
+            f"tokenizer_config.json. {source.remedy}"
         )
 
 
 def _is_length(stated: object) -> bool:
-    """Tell whether a tokenizer's maximum can be one; transformers writes 1e30 for none."""
+    """Return whether a tokenizer's maximum is plausible; transformers writes 1e30 for none."""
     return isinstance(stated, int | float) and (stated >= UNSTATED_LENGTH or (type(stated) is int and stated > 0))
 
 
-# Compares the tokenizer of a bundle in the fast mode with the slow one, whose ids are bert-score's default.
-
-
-EXAMPLES = 5
-"""How many texts of other ids are kept."""
-
-
 def compare_with_slow(source: Source, facts: TokenizerFacts, folder: Path) -> SlowDifferences | None:
-    """Encode the sample texts by both tokenizers.
+    """Compare the ids of a bundle in the fast mode with those of the slow tokenizer, bert-score's default.
 
-    Args:
-        source: where the model comes from.
-        facts: what `write_tokenizer` returned of its fast tokenizer.
-        folder: where that wrote `tokenizer.json`.
-
-    Returns:
-        Where the ids differ; None where the model has no slow tokenizer that works.
+    Returns None for a model without a slow tokenizer.
     """
     texts = [*PLAIN_TEXTS, *EDGE_CASE_TEXTS]
     written = TextTokenizer(folder, spec=None, max_length=facts.max_length, empty_ids=facts.empty_ids)

@@ -1,4 +1,4 @@
-"""How each slow tokenizer of transformers is converted: one table, and a function for each kind."""
+"""The conversion of each slow tokenizer of transformers: one table, and a function for each kind."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -23,38 +23,36 @@ from bertscore_onnx.text.normalizers import (
 )
 from bertscore_onnx.text.spec import SentencePieceSpec
 
-# What a conversion makes of a slow tokenizer.
-
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A tokenizer without its special tokens, which the tokenizer spec handles for all kinds alike."""
+    """A converted tokenizer without its special tokens, which the tokenizer spec handles alike for all kinds."""
 
     tokenizer: Tokenizer
-    """What becomes `tokenizer.json`: it maps a prepared segment of text to ids, or only names them (SentencePiece)."""
+    """The content of `tokenizer.json`: it maps a prepared segment to ids, or (SentencePiece) only names them."""
 
     pre_tokenizers: list[Normalizer] = field(default_factory=list)
-    """What happens first to a segment between special tokens."""
+    """The changes to a segment between special tokens."""
 
     normalizers: list[Normalizer] = field(default_factory=list)
-    """What happens to a whole text first."""
+    """The changes to a whole text, which come first."""
 
     sentencepiece: SentencePieceSpec | None = None
-    """How texts are encoded with `spiece.model`, where not by `tokenizer.json`."""
+    """How texts are encoded with `spiece.model`; None if `tokenizer.json` encodes them."""
 
     sentencepiece_model: bytes = b""
-    """What becomes `spiece.model`."""
+    """The content of `spiece.model`."""
 
     vocab_size: int | None = None
-    """How many ids the model has, where `tokenizer.json` has further ones, which are unknown to it."""
+    """The number of ids of the model, if `tokenizer.json` has more, which then count as unknown."""
 
 
 SlowConversion = Callable[[PreTrainedTokenizer], Converted]
-"""Reads a slow tokenizer's own tables."""
+"""Converts a slow tokenizer by its own tables."""
 
 
 def without_holes(vocab: Mapping[str, int]) -> dict[str, int]:
-    """Name the ids that a vocabulary skips, or the `tokenizers` package complains; no word begins with a space."""
+    """Name the ids that a vocabulary skips, which the `tokenizers` package requires; no word begins with a space."""
     taken = set(vocab.values())
     return {f" {index}": index for index in range(max(taken, default=0)) if index not in taken} | dict(vocab)
 
@@ -63,7 +61,7 @@ def without_holes(vocab: Mapping[str, int]) -> dict[str, int]:
 
 
 def byt5(slow: PreTrainedTokenizer) -> Converted:
-    """Give each byte of the UTF-8 its own id, by a byte-level BPE that merges nothing."""
+    """Give each byte of the UTF-8 its own id, by a byte-level BPE without merges."""
     vocab = {written: byte + slow.offset for byte, written in BYTE_CHARACTERS.items()}
     tokenizer = Tokenizer(models.BPE(without_holes(vocab), []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -74,7 +72,7 @@ def byt5(slow: PreTrainedTokenizer) -> Converted:
 
 
 def byte_bpe(slow: PreTrainedTokenizer) -> Converted:
-    """Put the space before the first word by hand; byte-level BPE's own option adds it after special tokens too."""
+    """Add the space before the first word by a normalizer; BPE's own option adds it after special tokens too."""
     merges = [pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2]
     tokenizer = Tokenizer(models.BPE(without_holes(slow.encoder), merges, unk_token=str(slow.unk_token)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -83,7 +81,7 @@ def byte_bpe(slow: PreTrainedTokenizer) -> Converted:
 
 
 def takes_prefix_space(tokenizer: PreTrainedTokenizer) -> bool:
-    """Tell whether bert-score asks this tokenizer for a space before the first word."""
+    """Return whether bert-score requests a space before the first word from this tokenizer."""
     return isinstance(tokenizer, GPT2Tokenizer | RobertaTokenizer)
 
 
@@ -91,12 +89,12 @@ def takes_prefix_space(tokenizer: PreTrainedTokenizer) -> bool:
 
 
 def sentencepiece(slow: PreTrainedTokenizer) -> Converted:
-    """Copy the model file, which the runtime encodes with; `tokenizer.json` names the ids."""
+    """Copy the model file, which the runtime uses for encoding; `tokenizer.json` names the ids."""
     return _from_library(slow, slow.sp_model)
 
 
 def cleaned_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
-    """Do the same for ALBERT and XLNet, which clean texts first and take commas off numbers."""
+    """Convert ALBERT and XLNet, which clean texts first and split commas from numbers."""
     cleaning = CleanQuotes(
         collapse_space=slow.remove_space, strip_accents=not slow.keep_accents, lowercase=slow.do_lower_case
     )
@@ -104,16 +102,12 @@ def cleaned_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
 
 
 def deberta_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
-    """Do the same for DeBERTa v2 and v3, which may take punctuation apart first."""
+    """Convert DeBERTa v2 and v3, which may split off punctuation first."""
     return _from_library(slow, slow._tokenizer.spm, split_punctuation=slow.split_by_punct)
 
 
 def t5_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
-    """Do the same for T5 and mT5, in what transformers calls the legacy way, which is the default.
-
-    Raises:
-        ExportError: the tokenizer goes the other way.
-    """
+    """Convert T5 and mT5 in the way that transformers calls legacy, which is its default."""
     if not slow.legacy:
         raise ExportError(
             "T5 tokenizers with `legacy=False` are not reproduced in the slow mode. Export with "
@@ -145,63 +139,52 @@ def _from_library(
 
 
 def _runs(ids: list[int]) -> list[tuple[int, int]]:
-    """Return where runs of consecutive ids begin, and their first ids."""
-    return [(0, ids[0])] + [(place, two) for place, (one, two) in enumerate(pairwise(ids), 1) if two != one + 1]
+    """Return the index and the id of the first piece of each run of consecutive ids."""
+    return [(0, ids[0])] + [
+        (index, second) for index, (first, second) in enumerate(pairwise(ids), 1) if second != first + 1
+    ]
 
 
-# BPE within words whose last piece is marked: BERTweet, small BlenderBot and XLM.
-
+# BPE within words, with the last piece of a word marked: BERTweet, small BlenderBot and XLM.
 
 _END = "</w>"
 
 
 def bertweet(slow: PreTrainedTokenizer) -> Converted:
-    """Split at white space.
-
-    Raises:
-        ExportError: the tokenizer also rewrites tweets, which is off by default.
-    """
+    """Convert BERTweet, which splits at white space."""
     if slow.normalization:
         raise ExportError(
             "BERTweet's rewriting of tweets is not reproduced. Set `normalization` to false in tokenizer_config.json, "
-            "and rewrite the texts themselves before they are scored."
+            "and normalise the texts before they are scored."
         )
     tokenizer, vocab_size = _word_bpe(slow, _with_continuation)
     return Converted(tokenizer, [SeparateWords()], vocab_size=vocab_size)
 
 
 def blenderbot_small(slow: PreTrainedTokenizer) -> Converted:
-    """Split at white space, marks and apostrophes."""
+    """Convert the small BlenderBot, which splits at white space, marks and apostrophes."""
     tokenizer, vocab_size = _word_bpe(slow, _with_continuation)
     return Converted(tokenizer, [SeparateDialogue()], vocab_size=vocab_size)
 
 
 def xlm(slow: PreTrainedTokenizer) -> Converted:
-    """Split as Moses does for English, which is what a text of no stated language gets."""
+    """Convert XLM, which splits a text without a language as Moses splits English."""
     tokenizer, vocab_size = _word_bpe(slow, str)
     moses = Moses(lowercase_and_strip_accents=slow.do_lowercase_and_remove_accent)
     return Converted(tokenizer, [moses], vocab_size=vocab_size)
 
 
 def _with_continuation(symbol: str) -> str:
-    """Return the vocabulary's name of a symbol where it is the earlier pieces of a word that are marked."""
+    """Return the name of a symbol in a vocabulary that marks all pieces of a word but the last."""
     return symbol.removesuffix(_END) if symbol.endswith(_END) else symbol + "@@"
 
 
 def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple[Tokenizer, int]:
-    """Build the BPE over its symbols, some of which the vocabulary may lack.
-
-    Args:
-        slow: has `encoder`, the vocabulary, and `bpe_ranks`, the merges.
-        name_of: the vocabulary's name of a symbol.
-
-    Returns:
-        A tokenizer of words with a space between, and its first id that the vocabulary lacks.
-    """
+    """Return the BPE and the size of its vocabulary, which may lack some of the symbols."""
     merges = [pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2]
     symbols = dict.fromkeys(symbol for first, second in merges for symbol in (first, second, first + second))
-    single = {one for name in slow.encoder for one in name}
-    symbols |= dict.fromkeys(symbol for one in sorted(single) for symbol in (one, one + _END))
+    characters = sorted({character for name in slow.encoder for character in name})
+    symbols |= dict.fromkeys(symbol for character in characters for symbol in (character, character + _END))
     vocab_size = max(slow.encoder.values()) + 1
     vocab = {str(slow.unk_token): slow.convert_tokens_to_ids(slow.unk_token)}
     unlisted = itertools.count(vocab_size)
@@ -217,15 +200,11 @@ def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple
     return tokenizer, vocab_size
 
 
-# WordPiece: BERT and its kin.
+# WordPiece: BERT and similar models.
 
 
 def wordpiece(slow: PreTrainedTokenizer) -> Converted:
-    """Leave only WordPiece itself to `tokenizer.json`; the basic tokenizer before it becomes a pre-tokenizer.
-
-    Raises:
-        ExportError: a word of `never_split` is longer than WordPiece takes.
-    """
+    """Put only WordPiece itself into `tokenizer.json`; the basic tokenizer before it becomes a pre-tokenizer."""
     pieces = slow.wordpiece_tokenizer
     vocab, longest = without_holes(slow.vocab), pieces.max_input_chars_per_word
     tokenizer = Tokenizer(models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest))
@@ -244,7 +223,7 @@ def wordpiece(slow: PreTrainedTokenizer) -> Converted:
     if too_long := [word for word in basic.never_split if word in slow.vocab and len(word) > longest]:
         raise ExportError(
             f"A word of `never_split`, {too_long[0][:20]!r}…, has more than the {longest} characters that WordPiece "
-            "takes. Remove it from tokenizer_config.json, or export with `--tokenizer-mode fast`."
+            "accepts. Remove it from tokenizer_config.json, or export with `--tokenizer-mode fast`."
         )
     return Converted(tokenizer, [basic_tokenize, *([UnknownWords(unknown, pieces.unk_token)] if unknown else [])])
 
@@ -280,30 +259,26 @@ CONVERSIONS: Mapping[str, SlowConversion] = {
     "XLMTokenizer": xlm,
     "XLNetTokenizer": cleaned_sentencepiece,
 }
-"""By the class of the slow tokenizer, which says more than a model's type: BERTweet is of the type `roberta`."""
+"""By the class of the slow tokenizer, which is more specific than a model's type: BERTweet has the type `roberta`."""
 
 
 def convert(slow: PreTrainedTokenizer) -> Converted:
-    """Convert a slow tokenizer.
-
-    Raises:
-        ExportError: there is no way to, or its files do not fit together.
-    """
+    """Convert a slow tokenizer by the row of its class, or of the nearest base class."""
     for ancestor in type(slow).__mro__:
         if ancestor.__name__ in CONVERSIONS:
-            return _converted(slow, CONVERSIONS[ancestor.__name__])
+            return _convert(slow, CONVERSIONS[ancestor.__name__])
     raise ExportError(
         f"The slow tokenizer {type(slow).__name__} cannot be converted by this version. Export with "
         "`--tokenizer-mode fast` if it has a fast one."
     )
 
 
-def _converted(slow: PreTrainedTokenizer, conversion: SlowConversion) -> Converted:
+def _convert(slow: PreTrainedTokenizer, conversion: SlowConversion) -> Converted:
     try:
         return conversion(slow)
     except Exception as error:
-        if type(error) is not Exception:  # the `tokenizers` package raises nothing narrower; all else is a bug here
+        if type(error) is not Exception:  # the `tokenizers` package raises nothing narrower; other classes are bugs
             raise
         raise ExportError(
-            f"The vocabulary files of {slow.name_or_path} do not fit together: {error}. Download or save them again."
+            f"The vocabulary files of {slow.name_or_path} do not match: {error}. Download or save them again."
         ) from error

@@ -1,4 +1,4 @@
-"""Turns a tokenizer of transformers into `tokenizer.json` and a spec that give the same ids."""
+"""Converts a tokenizer of transformers into `tokenizer.json` and a spec that give the same ids."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,36 +18,26 @@ from bertscore_onnx_export.tokenizer.conversions import Converted, convert, take
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 
 UNSTATED_LENGTH = 1_000_000
-"""A tokenizer that states a longer maximum states none (transformers writes 1e30)."""
+"""Longer maximums count as none (transformers writes 1e30)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFacts:
-    """What the manifest says of a tokenizer."""
+    """The facts about a tokenizer in the manifest."""
 
     spec: TokenizerSpec | None
-    """What `tokenizer.json` cannot express; None in the fast mode."""
+    """The rules that `tokenizer.json` cannot express; None in the fast mode."""
 
     max_length: int | None
     pad_id: int
     empty_ids: list[int]
     zero_weight_ids: list[int]
     differences: int
-    """How many of `EDGE_CASE_TEXTS` get other ids than from the original."""
+    """The number of `EDGE_CASE_TEXTS` that get other ids than from the original."""
 
 
 def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None, folder: Path) -> TokenizerFacts:
-    """Write `tokenizer.json` into a folder and compare it with the original.
-
-    Args:
-        original: the tokenizer of transformers to reproduce, slow or fast.
-        max_positions: the most tokens the model itself can take; None for no bound.
-        folder: where to write.
-
-    Raises:
-        ExportError: there is no way to convert it.
-        VerificationError: the ids of plain texts differ.
-    """
+    """Write the tokenizer's files into a folder; raise a VerificationError if plain texts get other ids from them."""
     spec = None
     if original.is_fast:
         tokenizer = original.backend_tokenizer
@@ -78,18 +68,14 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
 
 
 def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:
-    """Load the tokenizer that a bundle reproduces.
-
-    Raises:
-        ExportError: there is none of this mode, or it is damaged or comes with code of its own.
-    """
+    """Load the slow or fast tokenizer of a model; raise an ExportError if it has none or is damaged."""
     with loading("tokenizer", source):
         settings = get_tokenizer_config(source.name_or_path, revision=source.revision)
         refuse_own_code(source, settings, "tokenizer_config.json")
         tokenizer = AutoTokenizer.from_pretrained(
             source.name_or_path, revision=source.revision, use_fast=mode == "fast", trust_remote_code=False
         )
-        if not isinstance(tokenizer, PreTrainedTokenizerBase):  # transformers gives False for it
+        if not isinstance(tokenizer, PreTrainedTokenizerBase):  # transformers returns False then
             raise ValueError("the SentencePiece model is damaged")
     if tokenizer.is_fast != (mode == "fast"):
         other = "slow" if mode == "fast" else "fast"
@@ -115,7 +101,7 @@ def original_ids(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int 
 def different_texts(
     original: PreTrainedTokenizerBase, written: TextTokenizer, max_length: int | None, texts: Sequence[str]
 ) -> list[str]:
-    """Return those of the texts that get other ids from a bundle's tokenizer than from one of transformers."""
+    """Return the texts that get other ids from a bundle's tokenizer than from one of transformers."""
     return [
         text
         for text, ids in zip(texts, written(texts)[0], strict=True)
@@ -128,10 +114,10 @@ _MARK = -1
 
 
 def _spec_of(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
-    """Add to a conversion what slow tokenizers of all kinds have in common."""
+    """Return the spec of a conversion, with the parts that all kinds of slow tokenizers have in common."""
     framed = slow.build_inputs_with_special_tokens([_MARK])
-    place = framed.index(_MARK)
-    prefix_ids, suffix_ids = framed[:place], framed[place + 1 :]
+    index = framed.index(_MARK)
+    prefix_ids, suffix_ids = framed[:index], framed[index + 1 :]
     return TokenizerSpec(
         normalizers=[*converted.normalizers, *_lowercase(slow)],
         special_tokens=[
@@ -155,7 +141,7 @@ def _spec_of(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
 
 
 def _lowercase(slow: PreTrainedTokenizer) -> list[Lowercase]:
-    """Return the lowercasing of `PreTrainedTokenizer.tokenize`, if this tokenizer does it."""
+    """Return the lowercasing of `PreTrainedTokenizer.tokenize`, if this tokenizer uses it."""
     if not getattr(slow, "do_lower_case", False):
         return []
     ordinary = [token.content for token in slow.added_tokens_decoder.values() if not token.special and token.normalized]
@@ -163,13 +149,13 @@ def _lowercase(slow: PreTrainedTokenizer) -> list[Lowercase]:
 
 
 def _ends_once(slow: PreTrainedTokenizer, suffix_ids: list[int]) -> bool:
-    """Tell whether a text that ends with the last special tokens gets no second ones."""
+    """Return whether the suffix is left out if a text already ends with it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return list(slow.build_inputs_with_special_tokens([_MARK, *suffix_ids]))[1:] == suffix_ids
 
 
 def _max_length(tokenizer: PreTrainedTokenizerBase, max_positions: int | None) -> int | None:
-    """Return the tighter of the tokenizer's bound and the model's."""
+    """Return the smaller of the tokenizer's bound and the model's; None without both."""
     stated = tokenizer.model_max_length if tokenizer.model_max_length < UNSTATED_LENGTH else None
     return min((bound for bound in (stated, max_positions) if bound is not None), default=None)

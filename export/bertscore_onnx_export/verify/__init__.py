@@ -1,1 +1,1 @@
-"""Compares what was exported with PyTorch."""
+"""Compares an export with PyTorch."""

@@ -1,4 +1,4 @@
-"""Verifies a bundle: PyTorch and the runtime must give the golden pairs the same scores."""
+"""Verifies a bundle: PyTorch, the runtime and the scoring graph must give the golden pairs the same scores."""
 
 from pathlib import Path
 
@@ -23,11 +23,7 @@ from bertscore_onnx_export.verify.vectors import unit_vectors
 def score_golden_pairs(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, facts: TokenizerFacts
 ) -> list[GoldenPair]:
-    """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3).
-
-    Raises:
-        VerificationError: a score is undefined.
-    """
+    """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3)."""
 
     def embed(text: str) -> tuple[torch.Tensor, torch.Tensor]:
         ids = torch.tensor([original_ids(tokenizer, text, facts.max_length)])
@@ -56,10 +52,9 @@ def _undefined(model: PreTrainedModel) -> str:
 
 
 def verify_bundle(folder: Path) -> float:
-    """Score a bundle's golden pairs with the runtime; return the largest absolute difference.
+    """Return the largest difference between the runtime's scores of a bundle's golden pairs and PyTorch's.
 
-    Raises:
-        VerificationError: it is more than `golden_tolerance` says, or undefined.
+    Raises a VerificationError above the tolerance of the bundle's precision.
     """
     with golden_pipeline(folder, device="cpu") as pipeline:
         precision = pipeline.manifest.precision
@@ -67,8 +62,8 @@ def verify_bundle(folder: Path) -> float:
             difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
         except EncodingError as error:
             raise VerificationError(
-                f"The exported graph gives infinite or undefined vectors in {precision}. The bundle was not kept; fp32 "
-                "holds larger numbers than fp16, and neither helps where the model's weights are damaged."
+                f"The exported graph gives infinite or undefined vectors in {precision}. The bundle was not kept. fp32 "
+                "has a larger range than fp16, but does not help if the model's weights are damaged."
             ) from error
     if not difference <= tolerance:
         raise VerificationError(
@@ -78,25 +73,21 @@ def verify_bundle(folder: Path) -> float:
     return difference
 
 
-# Verifies a scoring graph: it and the runtime must give the golden pairs the same scores.
-
-
 def verify_scoring_graph(folder: Path) -> float:
-    """Score a bundle's golden pairs by its scoring graph and by the encoder; return the largest absolute difference.
+    """Return the largest difference between the scores of the scoring graph and of the runtime for the golden pairs.
 
-    Raises:
-        VerificationError: it is more than `GOLDEN_TOLERANCES` says, or the graph does not run.
+    Raises a VerificationError above the tolerance of the bundle's precision.
     """
     bundle = open_bundle(folder, verify=True)
     try:
         difference, tolerance = difference_by_pairs(bundle, device="cpu"), GOLDEN_TOLERANCES[bundle.manifest.precision]
     except (EncodingError, GraphError) as error:
         raise VerificationError(
-            f"The scoring graph cannot be used: {error} The bundle was not kept; without --scoring-graph there is none."
+            f"The scoring graph cannot be used: {error} The bundle was not kept; export without --scoring-graph."
         ) from error
     if not difference <= tolerance:
         raise VerificationError(
             f"The scores of the scoring graph differ from the runtime's by {difference:.1e} on the golden pairs; at "
-            f"most {tolerance:.0e} is accepted. The bundle was not kept; without --scoring-graph there is none."
+            f"most {tolerance:.0e} is accepted. The bundle was not kept; export without --scoring-graph."
         )
     return difference

@@ -1,4 +1,4 @@
-"""Texts that every export is tried on: plain ones, edge cases, and the golden pairs that go into the bundle."""
+"""Texts that every export is tested with: plain ones, edge cases, and the golden pairs of the bundle."""
 
 GOLDEN_PAIRS: tuple[tuple[str, str], ...] = (
     ("The cat sat on the mat.", "A cat was sitting on the mat."),
@@ -10,7 +10,7 @@ GOLDEN_PAIRS: tuple[tuple[str, str], ...] = (
     ("今日はとても暑いです。", "今天天气很热。"),
     ("Wait -- what?! (see https://example.org/a_b?c=1)", "what?? see http://example.org"),
 )
-"""Candidates and references of the scores in a manifest; different lengths, languages and meanings."""
+"""The candidates and references of the golden scores, of different lengths, languages and meanings."""
 
 PLAIN_TEXTS: tuple[str, ...] = (
     *(text for pair in GOLDEN_PAIRS[:6] for text in pair),
@@ -24,7 +24,7 @@ PLAIN_TEXTS: tuple[str, ...] = (
     "a\tb\nc",
     "word " * 600,
 )
-"""Texts whose ids must equal the original tokenizer's, or the export is refused."""
+"""Texts whose ids must be those of the original tokenizer."""
 
 EDGE_CASE_TEXTS: tuple[str, ...] = (
     "",
@@ -68,4 +68,4 @@ EDGE_CASE_TEXTS: tuple[str, ...] = (
     "tab\tnew\nline\r\nreturn\rformfeed\x0cvertical\x0b",
     "mixed 漢字kanji and한글hangul",
 )
-"""Texts whose ids are compared with the original tokenizer's, and the differences counted in the manifest."""
+"""Texts whose ids are compared with the original tokenizer's; the manifest counts the differences."""

@@ -1,4 +1,4 @@
-"""The unit vectors that a model gives, and the check that its graph gives the same."""
+"""The unit vectors of a model, and the comparison of its graph with them."""
 
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ from bertscore_onnx_export.model.families import Family, after_padding
 from bertscore_onnx_export.model.source import first_line
 
 HARMLESS = 1e-4
-"""What moves a coordinate of a unit vector by less leaves the vector alone."""
+"""The largest change of a coordinate that leaves a unit vector the same."""
 
 
 def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
-    """Return the unit vectors of ids, (batch, tokens), as (batch, tokens, hidden), or with the layers before these."""
+    """Return the unit vectors of ids, (batch, tokens): (batch, tokens, hidden), with a first axis for all layers."""
     with torch.no_grad():
         vectors: Tensor = model(ids, attention_mask=mask).last_hidden_state
     norms: Tensor = vectors.norm(dim=-1, keepdim=True)
@@ -26,17 +26,16 @@ def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def sample_ids(model: PreTrainedModel, tokens: int, *, padding: int = 0) -> tuple[Tensor, Tensor]:
-    """Return ids of some tokens followed by padding, and their mask, (1, tokens + padding) each."""
+    """Return ids of a number of tokens followed by padding, and their mask, (1, tokens + padding) each."""
     middle = model.config.vocab_size // 2  # away from special tokens; RoBERTa does not count padding as positions
     ids = middle + torch.arange(tokens)[None] % 5
     return pad(ids, (0, padding)), pad(torch.ones_like(ids), (0, padding))
 
 
 def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> None:
-    """Compare a graph with its model on batches of several shapes, any of which a trace may have fixed.
+    """Raise a VerificationError if a graph differs from its model on batches of several shapes.
 
-    Raises:
-        VerificationError: the vectors differ, or the graph does not run.
+    A trace may have fixed any of the shapes.
     """
     session = load_onnxruntime().InferenceSession(graph)
     for batch, tokens, padded in ((1, 1, 0), (1, 17, 0), (3, 9, 7 if padding else 0)):
@@ -46,7 +45,7 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
         try:
             vectors = torch.from_numpy(session.run(None, feed)[0])  # (batch, tokens, hidden)
             difference = float((vectors - unit_vectors(model, ids, mask))[..., :tokens, :].abs().max())
-        except Exception as error:  # ONNX Runtime's own are untyped; shapes that differ raise RuntimeError
+        except Exception as error:  # ONNX Runtime's errors are untyped; different shapes raise RuntimeError
             raise VerificationError(
                 f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: "
                 f"{first_line(error)}"
@@ -58,14 +57,14 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
             )
 
 
-# Learns by running a model what the table of families says of the tested ones.
+# Facts that the table of families has for tested families, and that are found by running other models.
 
 
 def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | None:
-    """Return the most tokens that a model can take; None where it has no bound.
+    """Return the most tokens that a model accepts; None if it has no bound.
 
-    For a family outside the table it is what the configuration gives, if the model runs at that length, or else what
-    RoBERTa's way of counting leaves of it.
+    For an untested family it is the number in the configuration, if the model runs at that length, or else the number
+    that RoBERTa's way of counting positions leaves.
     """
     longest = family.max_tokens(config)
     if family.is_tested or longest is None:
@@ -78,7 +77,7 @@ def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | Non
 
 
 def takes_padding(model: PreTrainedModel, family: Family) -> bool:
-    """Return whether padding leaves the vectors of the real tokens alone."""
+    """Return whether padding leaves the vectors of the real tokens unchanged."""
     if family.is_tested:
         return family.padding
     alone, padded = unit_vectors(model, *sample_ids(model, 9)), unit_vectors(model, *sample_ids(model, 9, padding=7))

@@ -1,9 +1,10 @@
-"""The catalogue: its look-ups and its entries."""
+from typing import Any
 
 import pytest
 
 from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.bundle.catalogue import Baseline
+from bertscore_onnx.bundle.catalogue import Baseline, read_baseline_file
+from bertscore_onnx.errors import BaselineError, InputError
 
 FAMILIES = {
     "albert",
@@ -92,9 +93,7 @@ def test_find_returns_the_facts_of_a_model(name: str, family: str, num_layers: i
     ("name", "size_mb"), [("roberta-large", 1065), ("albert-xxlarge-v2", 823), ("sshleifer/tiny-mbart", 2)]
 )
 def test_find_returns_the_size_of_a_model(name: str, size_mb: int) -> None:
-    entry = catalogue.find(name)
-    assert entry is not None
-    assert entry.size_mb == size_mb
+    assert catalogue.entries()[name].size_mb == size_mb
 
 
 def test_every_model_has_a_size() -> None:
@@ -136,33 +135,24 @@ def test_default_models_are_in_the_catalogue() -> None:
     assert all(catalogue.find(catalogue.default_model(language)) for language in ("en", "zh", "tr", "en-sci", "xx"))
 
 
-def test_nearest_names_puts_the_best_first() -> None:
-    assert catalogue.nearest_names("roberta-lagre")[0] == "roberta-large"
-
-
-def test_nearest_names_ignores_case() -> None:
-    assert catalogue.nearest_names("KHALIDALT/DEBERTA-V3-LARGE-MNLI")[0] == "khalidalt/DeBERTa-v3-large-mnli"
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        pytest.param("roberta-lagre", {"count": 1}, ["roberta-large"], id="the best first"),
+        pytest.param("KHALIDALT/DEBERTA-V3-LARGE-MNLI", {"count": 1}, ["khalidalt/DeBERTa-v3-large-mnli"], id="case"),
+        pytest.param("nope", {"cutoff": 0.6}, [], id="far names are left out"),
+        pytest.param("roberta-lrge", {"cutoff": 0.9}, ["roberta-large"], id="near names stay"),
+        pytest.param("XLNET", {"cutoff": 1}, ["xlnet-base-cased", "xlnet-large-cased"], id="names that contain it"),
+        pytest.param("fr", {"candidates": ["de", "FR", "fi"]}, ["FR", "fi", "de"], id="given candidates"),
+        pytest.param("en", {"candidates": []}, [], id="no candidates"),
+    ],
+)
+def test_nearest_names_are_the_most_similar(name: str, options: dict[str, Any], expected: list[str]) -> None:
+    assert catalogue.nearest_names(name, **options) == expected
 
 
 def test_nearest_names_has_no_cutoff_by_default() -> None:
     assert len(catalogue.nearest_names("?", count=5)) == 5
-
-
-def test_nearest_names_can_leave_out_those_that_are_far() -> None:
-    assert catalogue.nearest_names("nope", cutoff=0.6) == []
-    assert catalogue.nearest_names("roberta-lrge", cutoff=0.9) == ["roberta-large"]
-
-
-def test_a_name_that_contains_the_name_is_nearest() -> None:
-    assert catalogue.nearest_names("XLNET", cutoff=1) == ["xlnet-base-cased", "xlnet-large-cased"]
-
-
-def test_nearest_names_chooses_from_the_given_candidates() -> None:
-    assert catalogue.nearest_names("fr", iter(["de", "FR", "fi"])) == ["FR", "fi", "de"]
-
-
-def test_nearest_names_returns_fewer_when_there_are_fewer() -> None:
-    assert catalogue.nearest_names("en", []) == []
 
 
 def test_baseline_languages_are_sorted() -> None:
@@ -195,3 +185,50 @@ def test_baselines_are_empty_for_a_layer_outside_the_model(num_layers: int) -> N
 @pytest.mark.parametrize("name", ["t5-small", "mine", "../en/roberta-large"])
 def test_baselines_are_empty_without_a_file(name: str) -> None:
     assert catalogue.baselines(name, 1) == {}
+
+
+@pytest.fixture
+def baseline_file(tmp_path):
+    """Return a function that writes a baseline file."""
+
+    def write(content):
+        path = tmp_path / "baseline.tsv"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def test_the_row_of_the_layer_is_read(baseline_file):
+    path = baseline_file("LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.4,0.5,0.6\n")
+    assert read_baseline_file(path, 1) == Baseline(0.4, 0.5, 0.6)
+
+
+def test_the_layer_is_found_by_its_number_wherever_it_stands(baseline_file):
+    assert read_baseline_file(baseline_file("LAYER,P,R,F\n7,0.1,0.2,0.3\n"), 7) == Baseline(0.1, 0.2, 0.3)
+
+
+def test_a_missing_layer_names_those_that_exist(baseline_file):
+    path = baseline_file("LAYER,P,R,F\n0,0.1,0.2,0.3\n2,0.1,0.2,0.3\n")
+    with pytest.raises(BaselineError, match="no row for layer 5; it has: 0, 2"):
+        read_baseline_file(path, 5)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "0,0.1,0.2,0.3\n", "LAYER,P,R\n1,0.1,0.2\n", "LAYER,P,R,F\n1,a,b,c\n", b"\xff\xfe\x00", "LAYER,P,R,F\n1,0.1"],
+)
+def test_other_content_is_refused(baseline_file, content):
+    with pytest.raises((InputError, BaselineError)):
+        read_baseline_file(baseline_file(content), 1)
+
+
+@pytest.mark.parametrize("figure", ["1", "1.5", "nan", "inf"])
+def test_a_baseline_that_cannot_divide_is_refused(baseline_file, figure):
+    with pytest.raises(InputError, match="must be below 1"):
+        read_baseline_file(baseline_file(f"LAYER,P,R,F\n1,0.1,{figure},0.3\n"), 1)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"absent\.tsv"):
+        read_baseline_file(tmp_path / "absent.tsv", 1)

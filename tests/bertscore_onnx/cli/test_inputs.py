@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bertscore_onnx.cli.inputs import InputFile, open_pairs
+from bertscore_onnx.cli.inputs import InputFile, choose_inputs, open_pairs, read_side_by_side
 from bertscore_onnx.errors import InputError
 
 UNEQUAL = (
@@ -108,3 +108,17 @@ def test_a_damaged_line_of_a_file_is_refused_before_any_is_used(write):
     candidates, references = write("c", b"a\nb\n"), write("r", b"c\n\xff\n")
     with pytest.raises(InputError, match=r"r is not UTF-8: line 2"), open_pairs(texts(candidates, references)):
         pass
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("pairs.csv", "candidate,reference\n"), ("pairs.jsonl", ""), ("pairs.jsonl", "\n")]
+)
+def test_a_table_without_rows_is_refused(write, name, content):
+    [file] = choose_inputs([str(write(name, content))], [])
+    with pytest.raises(InputError, match=r"pairs\.\w+ has no rows"), open_pairs([file]):
+        pass
+
+
+def test_files_are_read_side_by_side(write):
+    files = texts(write("a", "a\nb\n"), write("b", "c\nd\n"))
+    assert read_side_by_side(files) == [[["a"], ["b"]], [["c"], ["d"]]]

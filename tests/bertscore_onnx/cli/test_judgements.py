@@ -121,5 +121,5 @@ def test_rows_are_expected(write):
 
 
 def test_a_name_without_a_format_is_refused(write):
-    with pytest.raises(InputError, match="says no format of a table"):
+    with pytest.raises(InputError, match="has no suffix of a table"):
         table(write, "a.txt", "system\thuman\nA\t1\n")

@@ -86,9 +86,9 @@ def test_closing_waits_for_a_time_only(gate, monkeypatch):
 def test_a_closed_gate_says_so(gate):
     gate.check()
     gate.close()
-    with pytest.raises(ClosedError, match="Python is ending"):
+    with pytest.raises(ClosedError, match="Python is exiting"):
         gate.check()
-    with pytest.raises(ClosedError, match="Python is ending"), gate:
+    with pytest.raises(ClosedError, match="Python is exiting"), gate:
         pass
 
 

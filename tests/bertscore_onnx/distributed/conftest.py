@@ -1,12 +1,21 @@
-"""The engines that all tests of one process share; each is started by the first test that asks for it."""
+"""Tables to score, and the engines, each of which all tests of one process share."""
 
 import logging
 import os
 import sys
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.support.programs import require_java
+from tests.support.scores import WORDS
+
+QUIET_RAY = [
+    pytest.mark.filterwarnings(f"ignore::{name}") for name in ("DeprecationWarning", "FutureWarning", "ResourceWarning")
+]
+"""For warnings of Ray about itself."""
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +63,63 @@ def cluster():
     ray.data.DataContext.get_current().execution_options.preserve_order = True
     yield
     ray.shutdown()
+
+
+def processes_of(name):
+    """Return the processes with this name of the cluster that this process started."""
+    parents, found = {}, []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if command.startswith(name):
+            found.append(int(folder.name))
+    return [process for process in found if is_descendant(process, parents)]
+
+
+def is_descendant(process, parents):
+    while process in parents and process != os.getpid():
+        process = parents[process]
+    return process == os.getpid()
+
+
+# Files.
+
+WORD = WORDS.split()
+
+
+def texts(number, seed):
+    """Return different short texts of known words."""
+    return [" ".join(WORD[(seed + row * step) % len(WORD)] for step in range(1, 3 + row % 5)) for row in range(number)]
+
+
+@pytest.fixture
+def write_pairs(tmp_path):
+    """Write a Parquet file of pairs, with other columns if need be, and return its path."""
+
+    def write(name, number, **others):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        table = {"id": range(number), "candidate": texts(number, 1), "reference": texts(number, 2), **others}
+        pq.write_table(pa.table({key: pa.array(values) for key, values in table.items()}), path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def read_scores():
+    """Read all parts of a folder, in order, as one table."""
+
+    def read(folder):
+        return pa.concat_tables(pq.read_table(part) for part in sorted(folder.glob("part-*.parquet")))
+
+    return read
+
+
+@pytest.fixture
+def contents():
+    """Return the bytes of all files of a folder."""
+    return lambda folder: {file.name: file.read_bytes() for file in folder.iterdir()}

@@ -12,13 +12,10 @@ from bertscore_onnx.distributed import ScoreBatch
 from bertscore_onnx.distributed.ray import count_documents, score_dataset
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
 from bertscore_onnx.scoring.tokenization import count_documents as count_here
+from tests.bertscore_onnx.distributed.conftest import QUIET_RAY, processes_of
 from tests.support.scores import WORDS
 
-pytestmark = [
-    pytest.mark.ray,
-    # Ray's own, about itself
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
-]
+pytestmark = [pytest.mark.ray, *QUIET_RAY]
 
 SCORES = ["precision", "recall", "f1", "best_reference"]
 
@@ -189,21 +186,7 @@ def test_a_job_goes_on_where_an_actor_is_killed(cluster: None, tiny_bundle: Path
     scored = score_dataset(blocks(table), tiny_bundle, rows_per_batch=100)
     batches = iter(scored.iter_batches(batch_size=None, batch_format="pyarrow"))
     first = next(batches)
-    os.kill(scoring_processes()[0], signal.SIGKILL)
+    os.kill(processes_of(b"ray::MapWorker")[0], signal.SIGKILL)
     rows = pa.concat_tables([first, *batches])
 
     assert rows.to_pylist() == expected.to_pylist()
-
-
-def scoring_processes() -> list[int]:
-    """Return the actors of this process's cluster."""
-    parents, actors = {}, []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            pid, command = int(folder.name), (folder / "cmdline").read_bytes()
-            parents[pid] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if command.startswith(b"ray::MapWorker"):
-            actors.append(pid)
-    return [pid for pid in actors if parents.get(parents.get(pid, 0)) == os.getpid()]

@@ -109,5 +109,5 @@ def test_the_description_names_the_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("id_runs", [[(0, 0), (10**9, 1)], [(1, 0)], [(0, 0), (5, 1), (3, 2)]])
 def test_runs_of_ids_that_do_not_fit_the_pieces_are_refused(tmp_path: Path, id_runs: list[tuple[int, int]]) -> None:
-    with pytest.raises(TokenizerError, match="gives ids for runs that begin at"):
+    with pytest.raises(TokenizerError, match="has ids for runs that begin at"):
         tokenizer(tmp_path, id_runs=id_runs)

@@ -1,19 +1,21 @@
 import json
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from string import ascii_lowercase
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from bertscore_onnx.errors import TokenizerError
 from bertscore_onnx.text.normalizers import Lowercase
 from bertscore_onnx.text.spec import SpecialToken, TokenizerSpec
-from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx.text.tokenizer import CACHE_SIZE, TextTokenizer, WordEncoder, is_word_based
 
 VOCAB = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3, "b": 4, "c": 5}
 SPEC = TokenizerSpec(
@@ -183,7 +185,7 @@ def test_a_table_of_characters_that_is_none_is_refused(tmp_path: Path, charsmap:
 def test_a_table_of_characters_cannot_ask_for_memory(tmp_path: Path) -> None:
     charsmap = b64encode(b"\xff\xff\xff\xfe" * 99).decode()
     inner = {"type": "Precompiled", "precompiled_charsmap": charsmap}
-    with pytest.raises(TokenizerError, match="says that it has 4,278,190,079 bytes"):
+    with pytest.raises(TokenizerError, match="claims to have 4,278,190,079 bytes"):
         damaged(tmp_path, normalizer={"type": "Sequence", "normalizers": [inner]})
 
 
@@ -211,3 +213,88 @@ def test_an_added_token_cannot_make_loading_take_long(tmp_path: Path) -> None:
     with pytest.raises(TokenizerError, match="it adds a token of 1,001 characters, and at most 1,000 are read"):
         damaged(tmp_path, added_tokens=[token])
     damaged(tmp_path, added_tokens=[{**token, "content": "x" * 1000}])
+
+
+def wordpiece() -> Tokenizer:
+    pieces = ["[UNK]", *"abc", *(f"##{piece}" for piece in "abc"), "ab", "##ca"]
+    vocab = {piece: index for index, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.WordPiece(vocab=vocab, unk_token=pieces[0], max_input_chars_per_word=100))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return tokenizer
+
+
+def word_bpe() -> Tokenizer:
+    pieces = ["<unk>", *"abc", *(f"{piece}</w>" for piece in "abc"), "ab", "ab</w>"]
+    vocab = {piece: index for index, piece in enumerate(pieces)}
+    merges = [("a", "b"), ("a", "b</w>")]
+    tokenizer = Tokenizer(models.BPE(vocab, merges, unk_token=pieces[0], end_of_word_suffix="</w>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(" ")
+    return tokenizer
+
+
+def plain_ids(tokenizer: Tokenizer, text: str) -> list[int]:
+    found: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    return found
+
+
+@pytest.fixture(params=[wordpiece, word_bpe])
+def word_tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    made: Tokenizer = request.param()
+    return made
+
+
+def test_ids_are_those_of_the_tokenizer(word_tokenizer: Tokenizer) -> None:
+    encode, chance = WordEncoder(word_tokenizer), np.random.default_rng(0)
+    texts = ["", " ", "a", "  ab  c ", "a\tb", "x", "abx xab", "a" * 99, "a" * 101 + " b"]
+    texts += ["".join(chance.choice(list("abcx  "), 200)) for _ in range(50)]
+    for text in texts + texts:
+        assert encode(text) == plain_ids(word_tokenizer, text), text
+
+
+@pytest.mark.slow
+def test_more_words_than_are_cached_do_no_harm(word_tokenizer: Tokenizer) -> None:
+    encode = WordEncoder(word_tokenizer)
+    text = " ".join(map("".join, product("abc", repeat=10)))
+    assert len(text.split()) > CACHE_SIZE
+    for _ in range(2):
+        assert encode(text) == plain_ids(word_tokenizer, text)
+
+
+def test_words_end_where_python_says_so() -> None:
+    tokenizer = wordpiece()
+    assert WordEncoder(tokenizer)("a\x1cb") == plain_ids(tokenizer, "a b") != plain_ids(tokenizer, "a\x1cb")
+
+
+def test_the_ids_of_a_text_are_the_callers_own() -> None:
+    encode = WordEncoder(wordpiece())
+    encode("ab c").clear()
+    assert encode("ab c") == plain_ids(wordpiece(), "ab c")
+
+
+def test_long_words_are_not_cached() -> None:
+    encoded = []
+    fake = SimpleNamespace(
+        pre_tokenizer=pre_tokenizers.WhitespaceSplit(),
+        model=SimpleNamespace(tokenize=lambda word: encoded.append(word) or []),
+        encode_batch_fast=lambda words, **options: encoded.extend(words) or [SimpleNamespace(ids=[])],
+    )
+    encode = WordEncoder(fake)
+    encode(f"a {'b' * 33} a {'b' * 33}")
+    assert encoded == ["a", "b" * 33, "b" * 33]
+
+
+def test_what_sees_more_than_a_word_is_told_apart() -> None:
+    assert is_word_based(wordpiece())
+    assert is_word_based(word_bpe())
+
+    changed = wordpiece()
+    changed.normalizer = normalizers.Lowercase()
+    assert not is_word_based(changed)
+
+    changed = wordpiece()
+    changed.pre_tokenizer = pre_tokenizers.ByteLevel()
+    assert not is_word_based(changed)
+
+    changed = wordpiece()
+    changed.add_tokens([AddedToken("a b")])
+    assert not is_word_based(changed)

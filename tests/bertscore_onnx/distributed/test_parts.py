@@ -2,8 +2,7 @@
 
 import pytest
 
-from bertscore_onnx.distributed.engines import MAX_PARTS, MAX_ROWS, cut_tasks
-from bertscore_onnx.distributed.parts import cut_parts
+from bertscore_onnx.distributed.parts import MAX_TASK_PARTS, MAX_TASK_ROWS, cut_parts, cut_tasks
 from bertscore_onnx.distributed.rows import InputTable
 
 
@@ -13,10 +12,10 @@ def tasks():
 
     def tasks(*numbers, num_workers, part_rows=100, kind="parquet"):
         tables = [
-            InputTable(f"{number}", f"/{number}", kind, 1, rows, "candidate", "reference", None)
+            InputTable(f"{number}", f"/{number}", kind, 1, rows, "candidate", "reference", None, "")
             for number, rows in enumerate(numbers)
         ]
-        parts = cut_parts(tables, [""] * len(tables), part_rows)
+        parts = cut_parts(tables, part_rows)
         return [[part.rows for part in task] for task in cut_tasks(parts, num_workers)]
 
     return tasks
@@ -28,9 +27,11 @@ def test_each_worker_has_several_tasks_where_there_are_parts_enough(tasks):
 
 
 def test_tasks_are_bounded(tasks):
-    assert {sum(task) for task in tasks(50 * MAX_ROWS, num_workers=1, part_rows=MAX_ROWS // 4)} == {MAX_ROWS}
-    many = tasks(*[1] * (9 * MAX_PARTS), num_workers=1)
-    assert max(map(len, many)) == MAX_PARTS
+    assert {sum(task) for task in tasks(50 * MAX_TASK_ROWS, num_workers=1, part_rows=MAX_TASK_ROWS // 4)} == {
+        MAX_TASK_ROWS
+    }
+    many = tasks(*[1] * (9 * MAX_TASK_PARTS), num_workers=1)
+    assert max(map(len, many)) == MAX_TASK_PARTS
 
 
 def test_all_parts_of_a_text_file_are_of_one_task(tasks):

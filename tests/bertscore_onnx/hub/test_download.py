@@ -124,7 +124,7 @@ def test_what_was_pulled_is_found_offline(hub, commit, place, monkeypatch, name)
 
 
 def test_the_store_alone_can_be_asked(hub, commit, place):
-    with pytest.raises(HubUnreachableError, match="not in the store"):
+    with pytest.raises(HubUnreachableError, match="not in the home folder"):
         pull("org/tiny", offline=True)
     pull("org/tiny")
     hub.requests.clear()
@@ -136,7 +136,7 @@ def test_a_hub_that_is_away_leaves_what_was_pulled(hub, commit, place, caplog):
     pull("org/tiny")
     hub.leave()
     assert pull("org/tiny") == place
-    assert "came from there earlier" in caplog.text
+    assert "pulled from there earlier" in caplog.text
 
 
 def test_another_revision_is_not_taken_for_the_one_pulled(hub, commit, monkeypatch):

@@ -1,4 +1,4 @@
-"""Reading columns of Parquet."""
+"""Reading columns of Parquet, with its extra."""
 
 import sys
 
@@ -48,7 +48,7 @@ def test_lists_are_several_references(write_table, read_rows, as_type):
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"mt": ["a"]}, ": there is no column 'candidate', only 'mt'. Name one with --candidate-column."),
         ({"candidate": [1], "reference": ["b"]}, ": the column 'candidate' is of type int64; expected string."),
@@ -65,14 +65,10 @@ def test_lists_are_several_references(write_table, read_rows, as_type):
             {"candidate": ["a"], "reference": pyarrow.array([[]], pyarrow.list_(pyarrow.string()))},
             ", row 1: .* an empty list",
         ),
-        (
-            {"candidate": pyarrow.array([], pyarrow.string()), "reference": pyarrow.array([], pyarrow.string())},
-            " has no rows",
-        ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_row(write_table, read_rows, columns, told):
-    with pytest.raises(InputError, match=rf"pairs\.parquet{told}"):
+def test_faults_of_parquet_are_reported_with_their_row(write_table, read_rows, columns, message):
+    with pytest.raises(InputError, match=rf"pairs\.parquet{message}"):
         read_rows(write_table(columns))
 
 
@@ -83,7 +79,7 @@ def test_damaged_files_are_refused(write_table, write, read_rows):
             read_rows(write("damaged.parquet", damaged))
 
 
-def test_the_extra_is_asked_for_where_it_is_missing(write_table, read_rows, monkeypatch):
+def test_a_missing_extra_is_named(write_table, read_rows, monkeypatch):
     path = write_table({"candidate": ["a"], "reference": ["b"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"`pip install 'bertscore-onnx\[parquet,cpu\]'`"):

@@ -3,7 +3,9 @@
 import gzip
 import json
 import math
+import shutil
 
+import onnxruntime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -282,3 +284,19 @@ def test_what_is_wrong_with_the_scorer_is_told_before_the_folder_is_made(write_p
     with pytest.raises(InputError, match="engine is 'dask'"):
         score_files(path, tmp_path / "scores", tiny_bundle, engine="dask")
     assert not (tmp_path / "scores").exists()
+
+
+@pytest.mark.parametrize("idf", [False, True])
+def test_a_job_loads_its_model_once(write_pairs, tmp_path, tiny_bundle, monkeypatch, idf):
+    sessions = []
+
+    class CountedSession(onnxruntime.InferenceSession):
+        def __init__(self, *arguments, **options):
+            sessions.append(self)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", CountedSession)
+    inputs = [write_pairs("a.parquet", 20), write_pairs("b.parquet", 20)]
+    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")  # one that no test has loaded before
+    score_files(inputs, tmp_path / "scores", bundle, part_rows=10, device="cpu", nthreads=1, idf=idf)
+    assert len(sessions) == 1

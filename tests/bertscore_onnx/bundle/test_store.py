@@ -89,8 +89,8 @@ def test_files_that_are_gone_are_forgotten(file, home, tmp_path):
 
 def test_another_file_of_the_same_size_and_times_is_read(file, read, monkeypatch):
     cached_digest(file)
-    stamp = digests.file_stamp(file)
-    monkeypatch.setattr(digests, "file_stamp", lambda path: stamp._replace(inode=stamp.inode + 1))
+    *times, inode = digests.file_stamp(file)
+    monkeypatch.setattr(digests, "file_stamp", lambda path: (*times, inode + 1))
     cached_digest(file)
     assert read == [file, file]
 

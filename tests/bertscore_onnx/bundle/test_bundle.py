@@ -1,0 +1,416 @@
+import hashlib
+import json
+import os
+import shutil
+
+import msgspec
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import external_files, open_bundle, read_manifest
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.store import file_digest
+from bertscore_onnx.errors import (
+    BundleError,
+    BundleNotFoundError,
+    DigestError,
+    FormatVersionError,
+    GraphError,
+    ManifestError,
+    UnsafePathError,
+)
+from bertscore_onnx.scoring.golden import difference_by_pairs
+from bertscore_onnx.text.spec import SentencePieceSpec
+from tests.support.processes import forks, in_forked_child
+
+pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+DEEP = b'{"format_version": 2, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+
+@pytest.fixture
+def bundle(tiny_bundle, tmp_path):
+    """A copy of the tiny bundle, to be damaged."""
+    return shutil.copytree(tiny_bundle, tmp_path / "bundle")
+
+
+@pytest.fixture
+def rewrite(bundle):
+    """Return a function that changes fields of the manifest and seals it again, as the program that wrote it would."""
+
+    def change(**fields):
+        write_manifest(bundle, msgspec.structs.replace(read_manifest(bundle), **fields))
+        return bundle
+
+    return change
+
+
+def edit(bundle, change):
+    """Change the manifest's JSON without sealing it."""
+    file = bundle / "bertscore.json"
+    content = json.loads(file.read_bytes())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def move_weights(graph, name):
+    """Move the weights of a graph into a file."""
+    onnx.save(onnx.load(graph), graph, save_as_external_data=True, location=name, size_threshold=0)
+
+
+def test_a_sound_bundle_opens(bundle):
+    opened = open_bundle(bundle, verify=True)
+    assert (opened.manifest.model_id, opened.manifest.num_layers) == ("tiny-bert", 2)
+
+
+def test_a_folder_without_a_manifest_is_no_bundle(tmp_path):
+    with pytest.raises(BundleNotFoundError, match="is no bundle"):
+        open_bundle(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"\xff\xfe", b'{"model_id": "x"}', b'{"format_version": 2, "x": "\xff"}', DEEP]
+)
+def test_a_manifest_that_is_no_manifest_is_refused(bundle, content):
+    (bundle / "bertscore.json").write_bytes(content)
+    with pytest.raises(ManifestError, match="is not a manifest"):
+        open_bundle(bundle)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("hidden_size", 0),
+        ("hidden_size", "32"),
+        ("golden", None),
+        ("zero_weight_ids", [-1]),
+        ("empty_ids", []),
+        ("tokenizer_spec", {"normalizers": [{"type": "magic"}]}),
+    ],
+)
+def test_a_misstated_field_is_named(bundle, field, value):
+    edit(bundle, lambda manifest: manifest.update({field: value}))
+    with pytest.raises(ManifestError, match=field):
+        open_bundle(bundle)
+
+
+def test_a_missing_field_is_named(bundle):
+    edit(bundle, lambda manifest: manifest.pop("pad_id"))
+    with pytest.raises(ManifestError, match="pad_id"):
+        open_bundle(bundle)
+
+
+@pytest.mark.parametrize(("version", "advice"), [(3, "Upgrade bertscore-onnx"), (1, "Export the model again")])
+def test_another_format_version_is_refused_whatever_else_it_says(bundle, version, advice):
+    (bundle / "bertscore.json").write_text(json.dumps({"format_version": version}))
+    with pytest.raises(FormatVersionError, match=advice):
+        open_bundle(bundle)
+
+
+def test_a_changed_manifest_is_noticed(bundle):
+    edit(bundle, lambda manifest: manifest.update(zero_weight_ids=[]))
+    with pytest.raises(DigestError, match="changed after it was exported"):
+        open_bundle(bundle)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_changed_file_is_noticed(bundle, name):
+    file = bundle / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(DigestError, match=name):
+        open_bundle(bundle)
+
+
+def test_a_missing_file_is_named(bundle):
+    (bundle / "model.onnx").unlink()
+    with pytest.raises(BundleNotFoundError, match=r"lacks its file model\.onnx"):
+        open_bundle(bundle)
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/file", "..", ".", "", "nul\0", "a\x1b[2J"])
+def test_a_path_that_leaves_the_folder_is_refused(rewrite, name):
+    files = {**read_manifest(rewrite()).files, name: "0" * 64}
+    with pytest.raises(UnsafePathError, match="not a file of that folder"):
+        open_bundle(rewrite(files=files))
+
+
+def test_a_link_to_itself_is_refused(bundle):
+    (bundle / "model.onnx").unlink()
+    (bundle / "model.onnx").symlink_to(bundle / "model.onnx")
+    with pytest.raises(BundleNotFoundError, match=r"lacks its file model\.onnx"):
+        open_bundle(bundle)
+
+
+def test_a_manifest_must_vouch_for_the_graph_and_the_tokenizer(rewrite):
+    with pytest.raises(ManifestError, match=r"has no digest for tokenizer\.json"):
+        open_bundle(rewrite(files={"model.onnx": "0" * 64}))
+
+
+def test_a_manifest_must_vouch_for_a_sentencepiece_model(bundle, rewrite):
+    pieces = SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False)
+    spec = msgspec.structs.replace(read_manifest(bundle).tokenizer_spec, sentencepiece=pieces)
+    with pytest.raises(ManifestError, match=r"has no digest for spiece\.model"):
+        open_bundle(rewrite(tokenizer_spec=spec))
+
+
+def test_a_manifest_beyond_reason_is_not_read(bundle, monkeypatch):
+    size = (bundle / "bertscore.json").stat().st_size
+    monkeypatch.setattr("bertscore_onnx.bundle.bundle.MAX_MANIFEST_BYTES", size)
+    open_bundle(bundle)
+    monkeypatch.setattr("bertscore_onnx.bundle.bundle.MAX_MANIFEST_BYTES", size - 1)
+    with pytest.raises(ManifestError, match="more than the"):
+        open_bundle(bundle)
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkdir, pytest.param(getattr(os, "mkfifo", None), marks=pipes)], ids=["dir", "fifo"]
+)
+@pytest.mark.parametrize("name", ["bertscore.json", "model.onnx", "tokenizer.json"])
+def test_what_is_no_regular_file_is_not_opened(bundle, name, make):
+    (bundle / name).unlink()
+    make(bundle / name)
+    with pytest.raises(BundleNotFoundError, match=name):
+        open_bundle(bundle)
+
+
+def test_weights_in_a_file_that_the_manifest_does_not_name_are_refused(bundle, rewrite):
+    move_weights(bundle / "model.onnx", "other.bin")
+    files = {**read_manifest(bundle).files, "model.onnx": file_digest(bundle / "model.onnx")}
+    with pytest.raises(UnsafePathError, match=r"takes weights from 'other\.bin'"):
+        open_bundle(rewrite(files=files))
+    named = {**files, "other.bin": file_digest(bundle / "other.bin")}
+    assert open_bundle(rewrite(files=named)).manifest.files == named
+
+
+def test_every_refusal_is_a_bundle_error(tmp_path):
+    with pytest.raises(BundleError):
+        open_bundle(tmp_path / "absent")
+
+
+PAIRS = (["the cat sat", "a red house"], ["the dog sat on the mat", "the house is red"])
+
+
+@pytest.fixture
+def large(bundle, rewrite):
+    """The tiny bundle with its weights in a file of their own, as a large model has them."""
+    move_weights(bundle / "model.onnx", "model.onnx.data")
+    names = ["model.onnx", "model.onnx.data", "tokenizer.json"]
+    return rewrite(files={name: file_digest(bundle / name) for name in names})
+
+
+def as_hub_cache(bundle, root):
+    """Lay a bundle out as a hub's cache does: every file a link into one folder of blobs."""
+    snapshot = root / "models--org--tiny" / "snapshots" / ("a" * 40) / "layer-2-slow-fp32"
+    blobs = root / "models--org--tiny" / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    for file in bundle.iterdir():
+        blob = blobs / file_digest(file)
+        shutil.move(file, blob)
+        (snapshot / file.name).symlink_to(os.path.relpath(blob, snapshot))
+    return snapshot
+
+
+def as_dvc(bundle, root):
+    """Lay a bundle out as DVC does with `cache.type symlink`: every file a link into a folder of its own."""
+    workspace = root / "workspace" / "bundle"
+    workspace.mkdir(parents=True)
+    for file in bundle.iterdir():
+        md5 = hashlib.md5(file.read_bytes(), usedforsecurity=False).hexdigest()
+        cached = root / ".dvc" / "cache" / "files" / "md5" / md5[:2] / md5[2:]
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(file, cached)
+        cached.chmod(0o444)
+        (workspace / file.name).symlink_to(cached)
+    return workspace
+
+
+layouts = pytest.mark.parametrize("lay_out", [as_hub_cache, as_dvc])
+
+
+def scores_of(path):
+    with BERTScorer(path, device="cpu") as scorer:
+        return np.stack(list(scorer.score(*PAIRS)))
+
+
+@layouts
+def test_a_scoring_graph_among_links_is_run(scoring_bundle, tmp_path, lay_out):
+    linked = lay_out(shutil.copytree(scoring_bundle, tmp_path / "bundle"), tmp_path)
+    assert difference_by_pairs(open_bundle(linked), device="cpu") <= 1e-6
+
+
+@layouts
+def test_a_bundle_of_links_scores(bundle, tmp_path, lay_out):
+    expected = scores_of(bundle)
+    assert np.array_equal(scores_of(lay_out(bundle, tmp_path)), expected)
+
+
+@layouts
+def test_weights_that_are_links_are_loaded(large, tmp_path, lay_out):
+    expected = scores_of(large)
+    folder = lay_out(large, tmp_path)
+    assert (folder / "model.onnx.data").is_symlink()
+    assert np.array_equal(scores_of(folder), expected)
+
+
+@forks
+def test_weights_that_are_links_are_loaded_in_a_forked_child(large, tmp_path):
+    with BERTScorer(as_dvc(large, tmp_path), device="cpu") as scorer:
+        expected = np.stack(list(scorer.score(*PAIRS)))
+        assert np.array_equal(in_forked_child(lambda: np.stack(list(scorer.score(*PAIRS)))), expected)
+
+
+@layouts
+@pytest.mark.parametrize("name", ["model.onnx", "model.onnx.data", "tokenizer.json"])
+def test_a_link_to_another_content_is_refused(large, tmp_path, lay_out, name):
+    folder = lay_out(large, tmp_path)
+    target = (folder / name).resolve()
+    content = bytearray(target.read_bytes())
+    content[len(content) // 2] ^= 1
+    target.unlink()
+    target.write_bytes(content)
+    with pytest.raises(DigestError, match=name):
+        open_bundle(folder)
+
+
+@pytest.mark.parametrize("name", ["bertscore.json", "model.onnx", "model.onnx.data"])
+def test_a_link_to_nothing_is_named(large, tmp_path, name):
+    folder = as_hub_cache(large, tmp_path)
+    (folder / name).resolve().unlink()
+    with pytest.raises(BundleNotFoundError, match=name):
+        open_bundle(folder)
+
+
+def test_a_link_that_leads_elsewhere_after_opening_is_found(large, tmp_path):
+    folder = as_hub_cache(large, tmp_path)
+    opened = open_bundle(folder)
+    opened.check_unchanged()
+    (tmp_path / "other").write_bytes(b"other")
+    (folder / "model.onnx.data").unlink()
+    (folder / "model.onnx.data").symlink_to(tmp_path / "other")
+    with pytest.raises(DigestError, match="was replaced"):
+        opened.check_unchanged()
+
+
+def test_two_links_to_one_file_are_read_once(bundle, tmp_path, home, monkeypatch):
+    first = as_hub_cache(bundle, tmp_path)
+    second = shutil.copytree(first, first.parent / "second", symlinks=True)
+    open_bundle(first)
+    read = []
+    monkeypatch.setattr("bertscore_onnx.bundle.store.file_digest", read.append)
+    assert open_bundle(second).path == second
+    assert read == []
+
+
+def test_a_bundle_that_is_a_link_itself_scores(large, tmp_path):
+    expected = scores_of(large)
+    (tmp_path / "link").symlink_to(large)
+    assert np.array_equal(scores_of(tmp_path / "link"), expected)
+
+
+def test_a_bundle_in_a_read_only_folder_scores(large):
+    expected = scores_of(large)
+    before = sorted(large.iterdir())
+    for file in [*before, large]:
+        file.chmod(0o555 if file.is_dir() else 0o444)
+    try:
+        assert np.array_equal(scores_of(large), expected)
+        assert sorted(large.iterdir()) == before
+    finally:
+        large.chmod(0o755)
+
+
+def tensor(location):
+    made = TensorProto(name=f"w-{location}", data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL)
+    for key, value in {"offset": "0", "location": location, "length": "4"}.items():
+        made.external_data.add(key=key, value=value)
+    return made
+
+
+def graph(nodes=(), initializers=()):
+    return helper.make_graph(list(nodes), "graph", [], [], list(initializers))
+
+
+def constant(location):
+    return helper.make_node("Constant", [], ["c"], value=tensor(location))
+
+
+def test_files_are_found_wherever_a_tensor_may_stand(tmp_path):
+    branch = graph([constant("in-branch")], [tensor("of-branch")])
+    node = helper.make_node("If", ["x"], ["y"], then_branch=branch, else_branch=branch)
+    function = helper.make_function("d", "f", [], [], [constant("in-function")], [])
+    sparse = onnx.SparseTensorProto(values=tensor("sparse-values"), indices=tensor("sparse-indices"))
+    model = helper.make_model(
+        graph([node, constant("../up")], [tensor("beside"), tensor("/root")]), functions=[function]
+    )
+    model.graph.sparse_initializer.append(sparse)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    assert external_files(tmp_path / "model.onnx") == {
+        "in-branch",
+        "of-branch",
+        "in-function",
+        "../up",
+        "beside",
+        "/root",
+        "sparse-values",
+        "sparse-indices",
+    }
+
+
+def test_a_graph_that_holds_its_weights_names_no_files(tiny_bundle):
+    assert external_files(tiny_bundle / "model.onnx") == set()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x3a\x05ab", b"\x3a", b"\xff" * 12, b"\x07", b"\x3a\x01\x80"])
+def test_bytes_that_are_no_graph_are_refused(tmp_path, content):
+    (tmp_path / "model.onnx").write_bytes(content)
+    with pytest.raises(GraphError, match="is not an ONNX graph"):
+        external_files(tmp_path / "model.onnx")
+
+
+def test_a_graph_nested_beyond_reason_is_refused(tmp_path):
+    content = b""
+    for _ in range(5000):
+        content = field(1, field(5, field(6, content)))  # a node, its attribute, the graph in it
+    (tmp_path / "model.onnx").write_bytes(field(7, content))
+    with pytest.raises(GraphError, match="is not an ONNX graph"):
+        external_files(tmp_path / "model.onnx")
+
+
+def field(number, content):
+    size, length = len(content), b""
+    while size >= 0x80:
+        length += bytes([size & 0x7F | 0x80])
+        size >>= 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + content
+
+
+def test_a_tag_whose_last_bits_a_reader_drops_hides_no_file(tmp_path):
+    whole = field(7, graph([], [tensor("secret")]).SerializeToString())
+    (tmp_path / "model.onnx").write_bytes(b"\xba\x80\x80\x80\x10" + whole[1:])  # field 7, and the 33rd bit
+    with pytest.raises(GraphError, match="is not an ONNX graph"):
+        external_files(tmp_path / "model.onnx")
+
+
+def test_a_tag_of_more_bytes_than_it_needs_hides_no_file(tmp_path):
+    whole = field(7, graph([], [tensor("secret")]).SerializeToString())
+    (tmp_path / "model.onnx").write_bytes(b"\xba\x80\x80\x00" + whole[1:])
+    assert external_files(tmp_path / "model.onnx") == {"secret"}
+
+
+@pytest.mark.parametrize("content", [b"\x02\x00", b"\x00\x00"])
+def test_a_field_without_a_number_is_refused(tmp_path, content):
+    (tmp_path / "model.onnx").write_bytes(content)
+    with pytest.raises(GraphError, match="is not an ONNX graph"):
+        external_files(tmp_path / "model.onnx")
+
+
+def test_a_node_that_takes_a_compiled_model_from_a_file_is_refused(tmp_path):
+    node = helper.make_node("EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="x.bin")
+    (tmp_path / "model.onnx").write_bytes(helper.make_model(graph([node])).SerializeToString())
+    with pytest.raises(GraphError, match="a node of the type EPContext"):
+        external_files(tmp_path / "model.onnx")

@@ -1,0 +1,83 @@
+"""Jobs on Ray and Spark: the same files as on one machine, whatever dies on the way, and errors in our words."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from bertscore_onnx.distributed.job import score_files
+from bertscore_onnx.errors import InputError
+from tests.bertscore_onnx.distributed.conftest import QUIET_RAY, processes_of
+
+ENGINES = [
+    pytest.param("ray", marks=[pytest.mark.ray, *QUIET_RAY]),
+    pytest.param("spark", marks=pytest.mark.spark),
+]
+
+
+@pytest.fixture
+def engine(request):
+    """The name of an engine, which is started."""
+    request.getfixturevalue({"ray": "cluster", "spark": "spark"}[request.param])
+    return request.param
+
+
+@pytest.fixture
+def score(tiny_bundle, tmp_path):
+    """Score files into a folder of the test's own."""
+
+    def score(inputs, output, **options):
+        options = {"part_rows": 50, "device": "cpu", "nthreads": 1, **options}
+        return score_files(inputs, tmp_path / output, tiny_bundle, **options)
+
+    return score
+
+
+@pytest.mark.parametrize("engine", ENGINES, indirect=True)
+def test_the_files_are_those_of_one_machine(score, write_pairs, write, contents, tmp_path, engine):
+    pairs = write_pairs("a.parquet", 730)
+    table = write("b.csv", "candidate,reference\n" + "the cat sat,a cat sat\n" * 120)
+    options = {"idf": True, "errors": "null"}
+    here, there = score([pairs, table], "here", **options), score([pairs, table], "there", engine=engine, **options)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert (there.rows, there.parts, there.f1) == (here.rows, here.parts, here.f1)
+
+
+@pytest.mark.parametrize("engine", ENGINES, indirect=True)
+def test_a_row_that_cannot_be_scored_ends_the_job_with_its_file_and_number(score, write_pairs, engine):
+    pairs = write_pairs("a.parquet", 200, candidate=["it"] * 199 + [None])
+    with pytest.raises(InputError, match=r"^\S+a.parquet, row 200: the column 'candidate' holds null; expected a text"):
+        score(pairs, "there", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES[:1], indirect=True)
+def test_a_job_that_was_begun_here_is_completed_there(score, write_pairs, contents, tmp_path, engine):
+    pairs = write_pairs("a.parquet", 300)
+    score(pairs, "here")
+    score(pairs, "there")
+    for part in ("part-00000-00001.parquet", "part-00000-00004.parquet"):
+        (tmp_path / "there" / part).unlink()
+    assert score(pairs, "there", engine=engine).parts_before == 4
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+@pytest.mark.parametrize("engine", ENGINES[:1], indirect=True)
+def test_a_process_that_is_killed_in_the_middle_changes_nothing(score, write_pairs, contents, tmp_path, engine):
+    pairs = write_pairs("a.parquet", 20_000)
+    score(pairs, "here", part_rows=500)
+    killed = []
+
+    def kill_one():
+        while not any((tmp_path / "there").glob("part-*")):
+            time.sleep(0.001)
+        killed.extend(processes_of(b"ray::_do")[:1])
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    score(pairs, "there", part_rows=500, engine=engine)
+    killer.join()
+    assert len(killed) == 1
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")

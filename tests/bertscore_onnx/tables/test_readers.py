@@ -1,0 +1,170 @@
+"""Reading columns of TSV, CSV and JSON lines."""
+
+import csv
+import gzip
+import io
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.readers import open_table
+from bertscore_onnx.tables.sources import Source
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+PAIR = '{"candidate": "a", "reference": "b"}\n'
+
+
+def read_values(content, table_format):
+    """Return the names of a table and the values of its rows."""
+    table = open_table(Source("rows", io.BytesIO(content.encode())), table_format)
+    return table.names, [list(values.values()) for _, values in table.records()]
+
+
+def test_columns_are_found_by_their_names_in_any_order(write, read_rows):
+    path = write("pairs.csv", "id,reference,candidate\n1,a cat,the cat\n2,,a dog\n")
+    assert read_rows(path) == [["the cat", "a cat"], ["a dog", ""]]
+
+
+def test_several_columns_are_several_references(write, read_rows):
+    path = write("pairs.tsv", "mt\tref1\tref2\nthe cat\ta cat\tsome cat\n")
+    assert read_rows(path, "mt", "ref2", "ref1") == [["the cat", "some cat", "a cat"]]
+
+
+def test_quoted_fields_keep_delimiters_quotes_and_line_ends(write, read_rows):
+    path = write("pairs.csv", 'candidate,reference\r\n"one, ""two""\r\nthree",x\r\n')
+    assert read_rows(path) == [['one, "two"\r\nthree', "x"]]
+
+
+def test_quotes_within_a_field_are_characters(write, read_rows):
+    assert read_rows(write("pairs.tsv", "candidate\treference\n6\" nails\tit's\n")) == [['6" nails', "it's"]]
+
+
+def test_without_quotes_all_of_them_are_characters(write, read_rows):
+    path = write("pairs.tsv", 'candidate\treference\n"Hello," he said.\t"x\n')
+    assert read_rows(path, has_quotes=False) == [['"Hello," he said.', '"x']]
+
+
+def test_columns_without_a_header_go_by_number(write, read_rows):
+    path = write("pairs.tsv", "the cat\ta cat\na dog\tthe dog\n")
+    assert read_rows(path, "2", "1", has_header=False) == [["a cat", "the cat"], ["the dog", "a dog"]]
+
+
+def test_compressed_files_with_a_byte_order_mark_are_read(write, read_rows):
+    path = write("pairs.csv.gz", gzip.compress(b"\xef\xbb\xbfcandidate,reference\na,b\n"))
+    assert read_rows(path) == [["a", "b"]]
+
+
+def test_empty_lines_of_one_column_are_empty_texts():
+    assert read_values("candidate\na\n\nb\n", "csv") == (["candidate"], [["a"], [""], ["b"]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "mt,ref\na,b\n",
+            "line 1: there is no column 'candidate', only 'mt', 'ref'. Name one with --candidate-column, or",
+        ),
+        ("candidate\na\n", "line 1: there is no column 'reference' or 'references', only 'candidate'."),
+        ("candidate,candidate,reference\na,b,c\n", "line 1: there are 2 columns 'candidate'; expected one."),
+        ("candidate,reference\na,b\nc\n", "line 3: there is 1 field; expected 2, as in the first line."),
+        ("candidate,reference\na,b\n\nc,d\n", "line 3: there is 1 field; expected 2, as in the first line."),
+        ('candidate,reference\n"a\nb",c\nd,e,f\n', "line 4: there are 3 fields; expected 2, as in the first line."),
+        ('candidate,reference\n"Hello," he said.,b\n', "line 2: ',' expected after '\"'. .* add --no-quotes."),
+        ('candidate,reference\na,b\n"c,d\n', "line 3: unexpected end of data. .* add --no-quotes."),
+        ("", " is empty; expected a header and a row of fields for each text."),
+        (b"candidate,reference\na,b\nZ\xfcrich,c\n", " is not UTF-8: line 3 has the byte 0xFC at offset 25."),
+    ],
+)
+def test_faults_of_delimited_files_are_reported_with_their_line(write, read_rows, content, message):
+    with pytest.raises(InputError, match=rf"pairs\.csv(, )?{message}"):
+        read_rows(write("pairs.csv", content))
+
+
+def test_a_row_of_many_lines_is_bounded(monkeypatch, tmp_path, read_rows):
+    monkeypatch.setattr("bertscore_onnx.tables.readers.MAX_LINE_BYTES", 1000)
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    endless = os.open(path, os.O_RDWR)
+    try:
+        os.write(endless, b'candidate,reference\n"a\n' + b"line\n" * 1000)
+        with pytest.raises(InputError, match=r"more than 1,000 characters, .* Is a quote not closed\?"):
+            read_rows(path)
+    finally:
+        os.close(endless)
+
+
+def test_fields_may_be_as_long_as_lines(write, read_rows):
+    long = "x" * 200_000  # beyond the limit that the csv module has by itself
+    assert read_rows(write("pairs.csv", f"candidate,reference\n{long},b\n")) == [[long, "b"]]
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5), st.sampled_from([(",", "csv"), ("\t", "tsv")]))
+def test_tables_of_the_csv_module_are_read_as_they_were(rows, dialect):
+    delimiter, table_format = dialect
+    written = io.StringIO(newline="")
+    csv.writer(written, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows([("candidate", "reference"), *rows])
+    assert read_values(written.getvalue(), table_format)[1] == [list(row) for row in rows]
+
+
+# JSON lines.
+
+
+def test_a_field_may_be_a_text_or_a_list_of_references(write, read_rows):
+    path = write("pairs.jsonl", f'{PAIR}{{"candidate": "c", "id": 1, "references": ["d", "e", "f"]}}\n')
+    assert read_rows(path) == [["a", "b"], ["c", "d", "e", "f"]]
+
+
+def test_fields_go_by_other_names_too(write, read_rows):
+    path = write("pairs.ndjson", '{"output": "a", "gold": "b", "more": ["c"]}\n')
+    assert read_rows(path, "output", "gold", "more") == [["a", "b", "c"]]
+
+
+def test_blank_lines_are_skipped(write, read_rows):
+    assert read_rows(write("pairs.jsonl", f"\n{PAIR}\r\n \n{PAIR}\n")) == [["a", "b"], ["a", "b"]]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"])
+def test_a_file_without_objects_has_no_rows(write, read_rows, content):
+    assert read_rows(write("pairs.jsonl", content)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[1, 2]", "expected a JSON object. Objects stand one a line; `jq -c"),
+        ("{", r"expected a JSON object \(.*truncated.*\). Objects stand one a line"),
+        ('{"candidate": ' + "[" * 100_000, r"expected a JSON object \(.*recursion.*\)"),
+        (r'{"candidate": "\ud800 and more"}', r"expected a JSON object \(.*surrogate.*\)"),
+        ('{"mt": "a"}', "there is no column 'candidate', only 'mt'. Name one with --candidate-column."),
+        ("{}", "there is no column 'candidate', nor any other."),
+        ('{"candidate": "a"}', "there is no column 'reference' or 'references', only 'candidate'. Name one with --ref"),
+        ('{"candidate": null, "reference": "b"}', "'candidate' holds null; expected a text. Leave the row out"),
+        ('{"candidate": 3, "reference": "b"}', "'candidate' holds a number; expected a text."),
+        ('{"candidate": ["a"], "reference": "b"}', "'candidate' holds a list; expected a text. .* a row for each"),
+        ('{"candidate": "a", "reference": {}}', "'reference' holds an object; expected a text, or a list of one"),
+        ('{"candidate": "a", "reference": []}', "'reference' holds an empty list; expected a text, or a list of one"),
+        ('{"candidate": "a", "reference": ["b", null]}', "'reference' holds a list with null in it; expected"),
+        ('{"candidate": "a", "reference": true}', "'reference' holds true or false; expected"),
+    ],
+)
+def test_faults_of_json_lines_are_reported_with_their_line(write, read_rows, line, message):
+    with pytest.raises(InputError, match=rf"pairs\.jsonl, line 3: (the column )?{message}"):
+        read_rows(write("pairs.jsonl", f"{PAIR}\n{line}\n"))
+
+
+def test_many_columns_are_named_in_part(write, read_rows):
+    names = {f"{'x' * 50}{number}": "" for number in range(30)}
+    with pytest.raises(InputError, match=r"only 'x{37}\.\.\.', .* and 18 more\. Name") as caught:
+        read_rows(write("pairs.jsonl", json.dumps(names)))
+    assert len(str(caught.value)) < 1000
+
+
+@given(st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=3)), min_size=1, max_size=5), st.booleans())
+def test_objects_of_the_json_module_are_read_as_they_were(pairs, ascii_only):
+    lines = [json.dumps({"candidate": one, "references": more}, ensure_ascii=ascii_only) for one, more in pairs]
+    assert read_values("\n".join(lines), "jsonl")[1] == [[one, more] for one, more in pairs]
