@@ -22,7 +22,7 @@ from bertscore_onnx.evaluation.auc import auc_of_labels
 from bertscore_onnx.evaluation.challenge_sets import MIN_EXAMPLES, ChallengeExample, evaluate_challenge_set
 from bertscore_onnx.evaluation.correlation import Floats
 from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
-from bertscore_onnx.evaluation.hybrid import hybrid_by_language_pair
+from bertscore_onnx.evaluation.hybrid import NUM_CANDIDATES, NUM_HYBRIDS, NUM_TRIALS, hybrid_by_language_pair
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta import meta_evaluate
 from bertscore_onnx.evaluation.metrics import SACREBLEU, MetricScores, score_systems
@@ -99,11 +99,11 @@ def read_systems(
     metrics = {name: arguments for name, arguments in _metrics(options).items() if name not in unscored}
     if not metrics:
         return language_pairs
-    verbose = _verbose(options)
     with _scorer(options) as scorer:
         return [
             _with_scores(
-                judged, score_systems(metrics, judged.candidates, judged.references, scorer=scorer, verbose=verbose)
+                judged,
+                score_systems(metrics, judged.candidates, judged.references, scorer=scorer, verbose=_verbose(options)),
             )
             for judged in language_pairs
             if judged.candidates is not None
@@ -269,16 +269,15 @@ def run_darr(options: MetaOptions) -> None:
 def run_hybrid(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements over hybrid systems, and select among them."""
     corpus_metrics = {name: arguments for name, arguments in _metrics(options).items() if name in SACREBLEU}
-    numbers = ("num_hybrids", "num_candidates", "num_trials")
-    settings = {name: value for name in numbers if (value := getattr(options, name)) is not None}
-    if "num_candidates" not in settings and settings.get("num_hybrids", 100) < 100:
-        settings["num_candidates"] = settings["num_hybrids"]
+    num_hybrids = options.num_hybrids or NUM_HYBRIDS
     result = hybrid_by_language_pair(
         read_systems(options, unscored=corpus_metrics, several_judgements=True),
         corpus_metrics=corpus_metrics,
-        human_systems=options.human_system or (),
+        num_hybrids=num_hybrids,
+        num_candidates=options.num_candidates or min(NUM_CANDIDATES, num_hybrids),
+        num_trials=options.num_trials or NUM_TRIALS,
         seed=options.seed,
-        **settings,
+        human_systems=options.human_system or (),
     )
     _print(options, result)
 
@@ -310,7 +309,7 @@ def _labels(table: Table, column: str) -> NDArray[np.int64]:
 
 
 def _scores_of_rows(options: MetaOptions, table: Table) -> dict[str, Floats]:
-    """Return the scores of each row by each metric, those of columns first; higher ones are better."""
+    """Return the scores of each row by each metric, the higher, the better; those of columns first."""
     _check_scores(options)
     columns = [*dict.fromkeys(options.score or ())]
     if both := sorted({*columns} & {*options.metrics}):

@@ -132,11 +132,11 @@ class Comparison(Result):
     """The result of `compare`.
 
     As text there is a table for each metric, and `*` at a p below 0.05; as TSV a row for each metric and system; as
-    LaTeX a row for each system, and `*` too. In JSON a value that the baseline has not is null, and segments, those
+    LaTeX a row for each system, and `*` too. In JSON a value that the baseline lacks is null, and segments, those
     that differ most under the first metric, are counted from 1.
     """
 
-    FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
 
     test: Test
     num_resamples: int

@@ -32,6 +32,7 @@ from bertscore_onnx.evaluation.tables import (
 
 QUANTILE = 1.959963984540054
 """Of the standard normal distribution at .975, for intervals of 95 %."""
+NUM_HYBRIDS, NUM_CANDIDATES, NUM_TRIALS = 10_000, 100, 100_000
 CHUNK_CELLS = 2_000_000
 """Scores or random numbers in memory at a time: 16 MB."""
 
@@ -310,9 +311,9 @@ def hybrid_by_language_pair(
     language_pairs: Sequence[JudgedSystems],
     *,
     corpus_metrics: Mapping[str, Mapping[str, Any]] | None = None,
-    num_hybrids: int = 10_000,
-    num_candidates: int = 100,
-    num_trials: int = 100_000,
+    num_hybrids: int = NUM_HYBRIDS,
+    num_candidates: int = NUM_CANDIDATES,
+    num_trials: int = NUM_TRIALS,
     seed: int = 0,
     human_systems: Collection[str] = (),
 ) -> HybridResult:

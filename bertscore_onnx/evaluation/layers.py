@@ -119,7 +119,7 @@ class LayerResult:
 class LayerTuning(Result):
     """How each layer correlates with human scores; as a table in TSV."""
 
-    FORMATS: ClassVar[tuple[TableFormat, ...]] = ("tsv",)
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("tsv",)
 
     signature: str
     """How the scores were made."""

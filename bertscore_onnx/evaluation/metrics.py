@@ -155,12 +155,12 @@ def _bertscore(
     options: Mapping[str, Any],
     verbose: bool | None,
 ) -> MetricScores:
-    if scorer is None:
-        raise InputError("The metric bertscore needs a scorer, such as BERTScorer(MODEL). Give it as `scorer`.")
     if options:
         raise InputError(
-            f"The metric bertscore has no options, and was given {', '.join(options)}. Give the scorer them."
+            f"The metric bertscore has no options, and was given {', '.join(options)}. Give them to the scorer."
         )
+    if scorer is None:
+        raise InputError("The metric bertscore needs a scorer, such as BERTScorer(MODEL). Give it as `scorer`.")
     if scorer.manifest.all_layers:
         raise InputError(
             "Systems are scored by one layer, and this scorer has all of them. Name the layer as `num_layers`, or "

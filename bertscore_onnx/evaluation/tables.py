@@ -60,7 +60,7 @@ class Result(ABC):
     """Something an evaluation found, which can be written as a table or as JSON."""
 
     __slots__ = ()
-    FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv")
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv")
 
     def table(self, table_format: TableFormat = "text") -> str:
         """Write a table, without a line end after its last line.
@@ -73,8 +73,8 @@ class Result(ABC):
             InputError: there is no such format.
             MissingExtraError: tabulate is not installed.
         """
-        if table_format not in self.FORMATS:
-            raise InputError(f"There is no format {table_format!r}. Choose one of {', '.join(self.FORMATS)}.")
+        if table_format not in self._FORMATS:
+            raise InputError(f"There is no format {table_format!r}. Choose one of {', '.join(self._FORMATS)}.")
         if table_format == "tsv":
             return Table((), [*self._rows()]).tsv()
         return "\n\n".join(self._blocks() if table_format == "text" else self._latex())

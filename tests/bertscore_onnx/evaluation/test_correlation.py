@@ -105,7 +105,7 @@ def test_language_pairs_have_the_same_weight():
     [
         (np.ones((2, 3)), np.ones((3, 2)), {}, r"\(2, 3\) and metric scores of shape \(3, 2\); expected both as"),
         (np.ones((1, 2)), np.array([[1, np.nan]]), {}, "The metric gave no finite score at system 0, segment 1"),
-        (np.array([[1, np.inf]]), np.ones((1, 2)), {}, "People gave no finite score at system 0, segment 1"),
+        (np.array([[1, np.inf]]), np.ones((1, 2)), {}, "Annotators gave no finite score at system 0, segment 1"),
         (np.ones((1, 2)), np.ones((1, 2)), {"by": "word"}, "There is no grouping 'word'; expected one of all, segment"),
         (
             np.ones((1, 2)),
@@ -291,13 +291,14 @@ def test_no_pairs_have_no_value():
 SCORES = np.random.default_rng(0).normal(size=(2, 3, 4))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _without_scipy(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "scipy"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "scipy", None)
 
 
+@pytest.mark.usefixtures("_without_scipy")
 @pytest.mark.parametrize(
     "statistic", [lambda: correlate(*SCORES, coefficient="kendall_b"), lambda: williams(0.9, 0.8, 0.7, 9)]
 )
@@ -306,6 +307,7 @@ def test_the_pip_line_is_named(statistic):
         statistic()
 
 
+@pytest.mark.usefixtures("_without_scipy")
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman"])
 def test_other_correlations_need_only_numpy(coefficient):
     assert correlate(*SCORES, coefficient=coefficient).value is not None

@@ -11,8 +11,6 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import correlate, correlate_pairs, system_means
 from bertscore_onnx.evaluation.metric_tests import clusters, perm_both, williams
 
-pytestmark = pytest.mark.slow
-
 LEVELS = ["all", "segment", "system", "system_means"]
 
 
@@ -27,6 +25,7 @@ def arranged(exchanged, shape, level):
     return exchanged.reshape(shape[::-1]).T if level == "segment" else exchanged.reshape(shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("gaps", [0, 0.2])
 def test_it_is_the_share_of_exchanges_with_as_large_a_difference(level, gaps):
@@ -56,6 +55,7 @@ def test_it_is_the_share_of_exchanges_with_as_large_a_difference(level, gaps):
     assert np.array_equal(result.p, shares)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_it_does_not_depend_on_chunks(level, monkeypatch):
     rng = np.random.default_rng(2)
@@ -77,6 +77,7 @@ def test_equal_metrics_are_not_better_than_each_other():
     assert np.array_equal(perm_both(human, [metric, metric.copy()]).p, np.ones((2, 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_under_the_null_p_is_uniform(level):
     p = []

@@ -36,12 +36,12 @@ def test_a_difference_of_25_is_a_pair():
 def test_no_pairs_have_no_value():
     result = darr(np.zeros((3, 2)), np.zeros((3, 2)))
     assert (result.tau, result.tau_without_ties) == (None, None)
-    assert result.reason == "no two outputs of a segment are far enough apart in the judgements"
+    assert result.pairs == 0
 
 
 def test_all_ties_are_discordant():
     result = darr(np.array([[0.0], [90.0]]), np.zeros((2, 1)))
-    assert (result.tau, result.tau_without_ties, result.reason) == (-1, None, "")
+    assert (result.tau, result.tau_without_ties) == (-1, None)
 
 
 def test_the_threshold_is_checked():
