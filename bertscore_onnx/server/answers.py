@@ -75,7 +75,9 @@ class MatchAnswer(msgspec.Struct, frozen=True):
     ]
     candidate_weights: Annotated[
         list[float],
-        Meta(description="The weight of each of the candidate's tokens in the precision; 1 without idf, and 0 for special tokens."),
+        Meta(
+            description="The weights of the candidate's tokens in the precision; 1 without idf, 0 for special tokens."
+        ),
     ]
     reference_weights: Annotated[list[float], Meta(description="The same for the reference, in the recall.")]
     candidate_special: Annotated[
