@@ -10,7 +10,7 @@ from bertscore_onnx.scores import Scores
 _Signature = Annotated[
     str,
     Meta(
-        description="How the scores were made: all that can change a digit.",
+        description="Everything that affects the scores: the model, its bundle and the settings.",
         examples=["bertscore-onnx|model:all-MiniLM-L6-v2|layer:4|idf:no|rescale:no|tokenizer:slow|…"],
     ),
 ]
@@ -20,8 +20,8 @@ _UsedModel = Annotated[str, Meta(description="The model's name.", examples=["all
 class ScoreValue(msgspec.Struct, frozen=True):
     """The score of one candidate."""
 
-    precision: Annotated[float, Meta(description="How well the candidate's tokens are matched in the reference.")]
-    recall: Annotated[float, Meta(description="How well the reference's tokens are matched in the candidate.")]
+    precision: Annotated[float, Meta(description="How well the candidate's tokens match the reference.")]
+    recall: Annotated[float, Meta(description="How well the reference's tokens match the candidate.")]
     f1: Annotated[float, Meta(description="Their harmonic mean; with `rescale` each of the three is rescaled.")]
     best_reference: Annotated[
         int, Meta(description="The position from 0 of the reference with the best F1; the first of equals.")
@@ -75,11 +75,13 @@ class MatchAnswer(msgspec.Struct, frozen=True):
     ]
     candidate_weights: Annotated[
         list[float],
-        Meta(description="What each token of the candidate weighs in the precision; without idf 1, special tokens 0."),
+        Meta(
+            description="The weights of the candidate's tokens in the precision; 1 without idf, 0 for special tokens."
+        ),
     ]
     reference_weights: Annotated[list[float], Meta(description="The same for the reference, in the recall.")]
     candidate_special: Annotated[
-        list[bool], Meta(description="Which tokens of the candidate are special, none of its text.")
+        list[bool], Meta(description="Which tokens of the candidate are special tokens and not part of its text.")
     ]
     reference_special: Annotated[list[bool], Meta(description="The same for the reference.")]
     candidate_matches: Annotated[
@@ -95,7 +97,7 @@ class MatchAnswer(msgspec.Struct, frozen=True):
 class ModelInfo(msgspec.Struct, frozen=True):
     """One served model."""
 
-    id: Annotated[str, Meta(description="What requests call it.", examples=["all-MiniLM-L6-v2"])]
+    id: Annotated[str, Meta(description="The name that requests use.", examples=["all-MiniLM-L6-v2"])]
     layer: Annotated[int, Meta(description="The layer that token embeddings are taken from.")]
     precision: Annotated[str, Meta(description="The compute precision.", examples=["fp32"])]
     provider: Annotated[str, Meta(description="What runs it.", examples=["CPUExecutionProvider"])]
@@ -115,11 +117,11 @@ class ModelInfo(msgspec.Struct, frozen=True):
 class ModelList(msgspec.Struct, frozen=True):
     """All served models."""
 
-    models: Annotated[list[ModelInfo], Meta(description="In the order in which they were named at the start.")]
+    models: Annotated[list[ModelInfo], Meta(description="In the order of the command line.")]
 
 
 class Health(msgspec.Struct, frozen=True):
     """How the server is."""
 
     status: Annotated[str, Meta(description="`live`, `ready` or `not ready`.", examples=["ready"])]
-    reasons: Annotated[list[str], Meta(description="Why it is not ready; else none.")] = []
+    reasons: Annotated[list[str], Meta(description="Why it is not ready; empty if it is.")] = []

@@ -166,7 +166,7 @@ class Models(Closeable):
         name = alias or bundle.manifest.model_id
         if name in self._models:
             raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
-        shared = Shared(partial(BERTScorer, bundle.path, **settings))
+        shared = Shared(partial(BERTScorer, **{**settings, "model_type": bundle.path}))
         self._shared.append(shared)
         make = partial(
             Model,

@@ -10,8 +10,8 @@ function make(name, text, attributes = {}) {
   return element;
 }
 
-/* Ask the server; ask the person for a key where the server wants one. */
-async function ask(path, body) {
+/* Send a request, and show the field for a key if the server requires one. */
+async function request(path, body) {
   const headers = {};
   if (byId("key").value) headers.Authorization = "Bearer " + byId("key").value.trim();
   if (body) headers["Content-Type"] = "application/json";
@@ -25,29 +25,29 @@ async function ask(path, body) {
     const tried = !byId("key-field").hidden && byId("key").value;
     byId("key-field").hidden = false;
     byId("key").focus();
-    throw new Error(tried ? "This key is not one of the server’s." : "This server asks for an API key.");
+    throw new Error(tried ? "This key is not one of the server’s." : "This server requires an API key.");
   }
   const answer = await response.json().catch(() => null);
   if (!response.ok || !answer) throw new Error(answer?.error?.message ?? `The server answered ${response.status}.`);
   return answer;
 }
 
-function tell(message) {
+function showError(message) {
   byId("error").textContent = message;
   byId("error").hidden = !message;
 }
 
 async function loadModels() {
-  models = (await ask("v1/models")).models;
+  models = (await request("v1/models")).models;
   byId("model").replaceChildren(...models.map((model) => make("option", model.id, { value: model.id })));
   byId("model-field").hidden = models.length < 2;
   showChoices();
 }
 
-/* Offer what the chosen model has. */
+/* Offer the idf tables and baselines of the selected model. */
 function showChoices() {
-  const model = models.find((one) => one.id === byId("model").value);
-  for (const [name, none] of [["rescale", "none"], ["idf", "all alike"]]) {
+  const model = models.find((model) => model.id === byId("model").value);
+  for (const [name, none] of [["rescale", "none"], ["idf", "equal"]]) {
     const options = (model?.[name] ?? []).map((value) => make("option", name === "idf" ? `idf: ${value}` : value, { value }));
     byId(`${name}-field`).hidden = options.length === 0;
     byId(name).replaceChildren(make("option", none, { value: "" }), ...options);
@@ -63,32 +63,32 @@ function addReference() {
   field.focus();
 }
 
-/* The references that are written, an empty one but for the first left out. */
+/* The references, without empty ones after the first. */
 function references() {
   const more = [...document.querySelectorAll(".reference")].map((field) => field.value);
   return [byId("reference").value, ...more.filter((text) => text.trim())];
 }
 
-/* The two sides of an answer alike: tokens, weights, and where the best match of each is. */
+/* The tokens of both texts of an answer, with their weights and best matches. */
 function sidesOf(answer) {
   return [["candidate", "reference"], ["reference", "candidate"]].map(([name, other]) =>
-    answer[name].map((text, place) => {
-      const best = answer[`${name}_matches`][place];
-      const similarity = name === "candidate" ? answer.similarity[place][best] : answer.similarity[best][place];
-      const weight = answer[`${name}_weights`][place], special = answer[`${name}_special`][place];
+    answer[name].map((text, position) => {
+      const best = answer[`${name}_matches`][position];
+      const similarity = name === "candidate" ? answer.similarity[position][best] : answer.similarity[best][position];
+      const weight = answer[`${name}_weights`][position], special = answer[`${name}_special`][position];
       return { text, weight, special, best, similarity, match: answer[other][best] };
     }),
   );
 }
 
-/* Similarities of a model lie close together: shade them from their mean to 1. */
+/* The similarities of a model are close together: shade them from their mean to 1. */
 function shadeOf(answer) {
   const all = answer.similarity.flat();
-  const floor = Math.min(Math.max(all.reduce((sum, one) => sum + one, 0) / all.length, 0), 0.99);
+  const floor = Math.min(Math.max(all.reduce((sum, value) => sum + value, 0) / all.length, 0), 0.99);
   return (similarity) => (Math.min(Math.max((similarity - floor) / (1 - floor), 0), 1) * 0.6).toFixed(3);
 }
 
-function named(name, token, hasWeights, attributes = {}) {
+function labelled(name, token, hasWeights, attributes = {}) {
   const element = make(name, token.text, token.weight ? attributes : { ...attributes, class: "unweighted" });
   if (hasWeights) element.append(make("small", token.weight.toFixed(2)));
   return element;
@@ -98,7 +98,7 @@ function showTokens(id, tokens, shade, hasWeights) {
   byId(id).replaceChildren(
     ...tokens.filter((token) => !token.special).map((token) => {
       const title = `${token.text} \u2192 ${token.match}: ${fixed(token.similarity)}`;
-      const element = named("span", token, hasWeights, { title });
+      const element = labelled("span", token, hasWeights, { title });
       if (token.weight) element.style.setProperty("--warmth", shade(token.similarity));
       return element;
     }),
@@ -110,7 +110,7 @@ function showList(id, tokens, hasWeights) {
     ...tokens.map((token) => {
       const line = make("tr", "");
       line.append(
-        named("th", token, hasWeights, { scope: "row" }),
+        labelled("th", token, hasWeights, { scope: "row" }),
         make("td", token.match, { class: "text" }),
         make("td", fixed(token.similarity), { class: "text" }),
       );
@@ -131,13 +131,13 @@ function showMatches(answer) {
   const top = make("tr", "");
   top.append(
     make("td", "", { class: "text" }),
-    ...reference.map((token) => named("th", token, hasWeights, { scope: "col" })),
+    ...reference.map((token) => labelled("th", token, hasWeights, { scope: "col" })),
   );
   byId("columns").replaceChildren(top);
   byId("rows").replaceChildren(
     ...candidate.map((token, row) => {
       const line = make("tr", "");
-      line.append(named("th", token, hasWeights, { scope: "row" }));
+      line.append(labelled("th", token, hasWeights, { scope: "row" }));
       answer.similarity[row].forEach((similarity, column) => {
         const cell = make("td", fixed(similarity));
         cell.style.setProperty("--warmth", shade(similarity));
@@ -153,7 +153,7 @@ function showMatches(answer) {
 function showScore(answer, texts) {
   for (const name of ["precision", "recall", "f1"]) byId(name).textContent = fixed(answer.score[name]);
   byId("signature").textContent = answer.signature;
-  const model = models.find((one) => one.id === answer.model);
+  const model = models.find((model) => model.id === answer.model);
   byId("made-with").textContent = `Model: ${answer.model}, layer ${model?.layer}`;
   const best = answer.score.best_reference;
   byId("best").hidden = texts.length < 2;
@@ -164,7 +164,7 @@ function showScore(answer, texts) {
 async function compare() {
   if (!models.length) await loadModels();
   const texts = references();
-  const answer = await ask("v1/match", {
+  const answer = await request("v1/match", {
     candidate: byId("candidate").value,
     references: texts,
     model: byId("model").value,
@@ -177,12 +177,12 @@ async function compare() {
 }
 
 async function attempt(action) {
-  tell("");
+  showError("");
   byId("go").disabled = true;
   try {
     await action();
   } catch (error) {
-    tell(error.message);
+    showError(error.message);
     byId("result").hidden = true;
   } finally {
     byId("go").disabled = false;

@@ -182,7 +182,7 @@ def test_the_page_asks_for_a_key_where_one_is_needed(models, browser, opened):
     with serving(models, keys=ApiKeys([KEY])) as client:
         wait = opened(client)
         error = browser.find_element("id", "error")
-        assert error.text == "This server asks for an API key."
+        assert error.text == "This server requires an API key."
         assert error.get_attribute("role") == "alert"
         write(browser, key="a-wrong-key")
         browser.find_element("id", "go").click()
