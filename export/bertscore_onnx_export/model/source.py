@@ -97,7 +97,7 @@ def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> N
     if settings.get("auto_map"):
         raise ExportError(
             f"{source.name_or_path} comes with code of its own (`auto_map` in {file}), and the export runs none. "
-            "Export a model whose architecture is part of transformers."
+            "Export a model whose architecture transformers itself has."
         )
 
 
