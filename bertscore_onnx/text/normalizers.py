@@ -171,7 +171,7 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
             sacremoses = importlib.import_module("sacremoses")
         plain_marks = sacremoses.MosesPunctNormalizer(lang="en").normalize
         words = _with_fast_look_ups(sacremoses.MosesTokenizer(lang="en")).tokenize
-        printing = CharacterMap(lambda one: "" if unicodedata.category(one).startswith("C") else one)
+        printing = CharacterMap(lambda char: "" if unicodedata.category(char).startswith("C") else char)
 
         def apply(text: str) -> str:
             text = plain_marks(_FULL_STOP.sub(". ", text).translate(_PLAIN_MARKS))
@@ -349,7 +349,7 @@ def _may_have_long_runs(text: str) -> bool:
 
 def _in_canonical_order(text: str) -> str:
     """Return a text decomposed, with the marks between letters sorted by class; the sort is stable."""
-    decomposed = text.translate({ord(one): unicodedata.normalize("NFD", one) for one in set(text)})
+    decomposed = text.translate({ord(char): unicodedata.normalize("NFD", char) for char in set(text)})
     code_points = np.frombuffer(decomposed.encode("utf-32-le", "surrogatepass"), dtype="<u4")  # (characters,)
     classes = np.frombuffer(_combining_classes(decomposed), dtype=np.uint8)  # (characters,), 0 for letters
     order = np.lexsort((classes, np.cumsum(classes == 0)))  # (characters,)

@@ -16,7 +16,6 @@ from bertscore_onnx.errors import BertScoreOnnxError, BundleError, ExportError
 _POINTER = b"version https://git-lfs.github.com/"
 """The beginning of a file that git-lfs has not fetched."""
 
-
 _LONGEST_CAUSE = 300
 """The characters of another library's message that are shown."""
 
@@ -56,7 +55,7 @@ class Source:
         """The advice for damaged files: a sentence for an error message."""
         files = [file for file in sorted(Path(self.name_or_path).glob("*")) if file.is_file()]
         if pointers := [file.name for file in files if _begins(file, _POINTER)]:
-            return f"It holds git-lfs pointers instead of {', '.join(pointers)}: run `git lfs pull` there."
+            return f"It holds pointers of git-lfs in place of {', '.join(pointers)}: run `git lfs pull` there."
         return "Expected a Hub id or a folder written by `save_pretrained`, complete and undamaged."
 
 
@@ -97,8 +96,8 @@ def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> N
     """Raise an ExportError if the settings in a file refer to code of the model's own."""
     if settings.get("auto_map"):
         raise ExportError(
-            f"{source.name_or_path} comes with code of its own (`auto_map` in {file}), which the export does not run. "
-            "Export a model whose architecture is part of transformers."
+            f"{source.name_or_path} comes with code of its own (`auto_map` in {file}), and the export runs none. "
+            "Export a model whose architecture transformers itself has."
         )
 
 
