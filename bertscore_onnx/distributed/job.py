@@ -230,7 +230,7 @@ class _Job:
         self._score_batch = ScoreBatch(bundle, errors=settings.errors, **self._scorer_settings)
 
     def run(self, names: Sequence[str], folder: Path) -> JobResult:
-        """Do what is missing in a folder, an absolute path."""
+        """Score the missing parts of the inputs into a folder, an absolute path."""
         tables = self._inspect(names)
         parts = cut_parts(tables, self._settings.part_rows)
         signature, provider = self._describe(parts)

@@ -301,5 +301,5 @@ def complete_part(folder: str, part: Part, job: str) -> PartRecord | None:
 
 
 def _identity(part: Part, job: str) -> dict[str, object]:
-    """Return the fields of a summary that tell the scores of a part from others."""
+    """Return the fields of a summary that identify the scores of a part."""
     return {"job": job, "input": part.table.digest, "start": part.start, "rows": part.rows}

@@ -2,7 +2,7 @@
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -69,15 +69,6 @@ def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[l
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _texts(columns: Sequence[Column], names: Sequence[str], values: Iterable[object], place: str) -> list[str]:
-    """Return the texts of a row from its values in the columns of these names."""
-    return [
-        text
-        for column, name, value in zip(columns, names, values, strict=True)
-        for text in column.texts_of(value, name, place)
-    ]
 
 
 # TSV and CSV.
@@ -192,7 +183,11 @@ class _JsonLines(TableReader):
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
         for place, values in self.records():
             names = [column.find([*values], place) for column in columns]
-            yield _texts(columns, names, [values[name] for name in names], place)
+            yield [
+                text
+                for column, name in zip(columns, names, strict=True)
+                for text in column.texts_of(values[name], name, place)
+            ]
 
 
 def _decoded(line: str, place: str) -> Record:
@@ -232,7 +227,11 @@ class _Parquet(TableReader):
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
         names = find_texts(self._schema, columns, self.place)
         for place, values in self._rows(names):
-            yield _texts(columns, names, values, place)
+            yield [
+                text
+                for column, name, value in zip(columns, names, values, strict=True)
+                for text in column.texts_of(value, name, place)
+            ]
 
     def _rows(self, names: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
         with parquet_errors(self._progress):

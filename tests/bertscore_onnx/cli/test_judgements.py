@@ -41,7 +41,7 @@ def test_parquet_gives_them_too(tmp_path):
     np.testing.assert_array_equal(read.numbers("human"), [0.5, np.nan])
 
 
-def test_gzip_is_unpacked(tmp_path):
+def test_gzip_is_decompressed(tmp_path):
     path = tmp_path / "a.tsv.gz"
     path.write_bytes(gzip.compress(b"human\n1\n2\n"))
     np.testing.assert_array_equal(read_table(str(path)).numbers("human"), [1, 2])
@@ -57,7 +57,7 @@ def test_gzip_is_unpacked(tmp_path):
         ('"one\ttwo"', "one\ttwo"),
     ],
 )
-def test_it_is_found_out_whether_a_tsv_has_quoted_fields(write, field, read):
+def test_quoted_fields_of_a_tsv_are_detected(write, field, read):
     assert table(write, "a.tsv", f"text\thuman\n{field}\t1\n").texts("text") == [read]
 
 
@@ -71,17 +71,17 @@ def test_a_number_that_is_none_is_named_with_line_and_column(write):
         table(write, "a.tsv", "system\thuman\nA\t1\nB\tgood\n").numbers("human")
 
 
-def test_a_decimal_comma_is_told(write):
+def test_a_decimal_comma_is_reported(write):
     with pytest.raises(InputError, match=r"a\.tsv, line 2: .* holds '-86,1'; expected a number, .* with a point\."):
         table(write, "a.tsv", "human\n-86,1\n").numbers("human")
 
 
-def test_a_folder_is_told(tmp_path):
+def test_a_folder_is_reported(tmp_path):
     with pytest.raises(InputError, match=r"is a folder; expected a table"):
         read_table(str(tmp_path))
 
 
-def test_semicolons_instead_of_commas_are_told(write):
+def test_semicolons_instead_of_commas_are_reported(write):
     with pytest.raises(InputError, match=r"line 2: .* The first line has semicolons; expected commas between"):
         table(write, "a.csv", 'system;human;text\nA;1,5;"a, b"\n')
 
@@ -92,7 +92,7 @@ def test_other_values_are_no_numbers(write, value):
         table(write, "a.jsonl", f'{{"human": {value}}}\n').numbers("human")
 
 
-def test_a_column_that_is_missing_is_told_with_the_nearest(write):
+def test_a_column_that_is_missing_is_reported_with_the_nearest(write):
     read = table(write, "a.tsv", "system\thuman_score\nA\t1\n")
     with pytest.raises(InputError, match=r"no column 'human_scores', .*Did you mean 'human_score'\? .*--human-column"):
         read.find("human_scores", "--human-column")

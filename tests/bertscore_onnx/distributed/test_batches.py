@@ -79,7 +79,7 @@ def test_a_reference_may_be_one_text(tiny_bundle):
     assert scored["f1"].tobytes() == expected.F.tobytes()
 
 
-def test_arrow_says_how_scores_were_made_beside_what_it_said_before(tiny_bundle, table):
+def test_arrow_metadata_gains_the_signature(tiny_bundle, table):
     scored = ScoreBatch(tiny_bundle, rescale_with_baseline=False)(table.replace_schema_metadata({"made": "by hand"}))
     with BERTScorer(tiny_bundle) as scorer:
         assert scored.schema.metadata == {b"made": b"by hand", b"bertscore_onnx.signature": scorer.hash.encode()}
@@ -171,7 +171,7 @@ def test_a_stream_counts_its_rows_and_gives_the_batches_before_the_wrong_one(tin
         next(stream)
 
 
-def test_a_missing_column_is_told_with_those_that_are_there(tiny_bundle):
+def test_a_missing_column_is_reported_with_those_that_are_there(tiny_bundle):
     with pytest.raises(
         InputError, match=r"there is no column 'candidate', only 'candidates', 'reference'\. Did you mean"
     ):
@@ -183,7 +183,7 @@ def test_columns_are_not_overwritten(tiny_bundle, table):
         ScoreBatch(tiny_bundle)(table.append_column("f1", [[1.0] * len(table)]))
 
 
-def test_what_is_no_batch_is_refused(tiny_bundle):
+def test_other_forms_than_batches_are_refused(tiny_bundle):
     with pytest.raises(InputTypeError, match="The batch is a list; expected a dict of columns"):
         ScoreBatch(tiny_bundle)([("a", "b")])
 

@@ -47,7 +47,7 @@ def test_scores_are_those_of_a_scorer_beside_the_columns_of_the_input(scored, wr
     assert rows["best_reference"] == [0] * 100
 
 
-def test_the_result_tells_rows_parts_means_and_the_signature(score, write_pairs, read_scores, scorer, tmp_path):
+def test_the_result_has_rows_parts_means_and_the_signature(score, write_pairs, read_scores, scorer, tmp_path):
     result = score(write_pairs("a.parquet", 100), write_pairs("b.parquet", 7), part_rows=30)
     assert (result.rows, result.failures, result.parts, result.parts_before) == (107, 0, 5, 0)
     assert result.signature == scorer.hash
@@ -275,7 +275,7 @@ def test_references_that_cannot_be_counted_are_named_or_left_out(score, write_pa
         score(path, idf=True)
 
 
-def test_what_is_wrong_with_the_scorer_is_told_before_the_folder_is_made(write_pairs, tmp_path, tiny_bundle):
+def test_faults_of_the_scorer_are_reported_before_the_folder_is_made(write_pairs, tmp_path, tiny_bundle):
     path = write_pairs("a.parquet", 4)
     with pytest.raises(UnknownModelError):
         score_files(path, tmp_path / "scores", "no-such-model", device="cpu")

@@ -111,7 +111,7 @@ def test_the_parts_before_a_bad_row_are_kept_when_it_is_mended(score, write_pair
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"part_rows": 20}, "part_rows was 10 and is 20"),
         ({"errors": "null"}, "errors was raise and is null"),
@@ -121,11 +121,11 @@ def test_the_parts_before_a_bad_row_are_kept_when_it_is_mended(score, write_pair
         ({"max_length": 5}, "the signature was .* and is .*max_length:5"),
     ],
 )
-def test_other_settings_are_refused(score, write_pairs, contents, tmp_path, changed, told):
+def test_other_settings_are_refused(score, write_pairs, contents, tmp_path, changed, message):
     path = write_pairs("pairs.parquet", 50)
     score(path)
     whole = contents(tmp_path / "scores")
-    with pytest.raises(InputError, match=f"scores of another job: .*{told}"):
+    with pytest.raises(InputError, match=f"scores of another job: .*{message}"):
         score(path, **changed)
     assert contents(tmp_path / "scores") == whole
 
@@ -175,7 +175,7 @@ def test_a_manifest_of_something_else_is_refused(score, write_pairs, write, tmp_
         score(write_pairs("pairs.parquet", 5))
 
 
-def test_a_folder_that_cannot_be_made_is_told(score, write_pairs, write):
+def test_a_folder_that_cannot_be_made_is_reported(score, write_pairs, write):
     write("scores", "a file")
     with pytest.raises(InputError, match=r"Cannot write .*scores"):
         score(write_pairs("pairs.parquet", 5))

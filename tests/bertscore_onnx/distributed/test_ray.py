@@ -150,14 +150,14 @@ def test_documents_of_a_dataset_without_rows_cannot_be_counted(cluster: None, ti
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_what_is_wrong_is_told_at_the_call(
+def test_faults_are_reported_at_the_call(
     cluster: None, tiny_bundle: Path, settings: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         score_dataset(blocks(table_of_pairs(2)), tiny_bundle, **settings)
 
 
-def test_a_bundle_that_is_not_there_is_told_at_the_call(cluster: None, tmp_path: Path) -> None:
+def test_a_bundle_that_is_not_there_is_reported_at_the_call(cluster: None, tmp_path: Path) -> None:
     with pytest.raises(BundleNotFoundError, match="There is no folder"):
         score_dataset(blocks(table_of_pairs(2)), tmp_path / "nowhere")
 
@@ -169,12 +169,12 @@ def test_columns_of_scores_are_not_replaced(cluster: None, tiny_bundle: Path) ->
         score_dataset(blocks(table.append_column("f1", table["id"])), tiny_bundle)
 
 
-def test_what_is_no_dataset_of_ray_is_refused(tiny_bundle: Path) -> None:
+def test_a_dataset_of_another_library_is_refused(tiny_bundle: Path) -> None:
     with pytest.raises(InputTypeError, match=r"The dataset is a pyarrow\.lib\.Table"):
         score_dataset(table_of_pairs(2), tiny_bundle)
 
 
-def test_an_actor_that_cannot_be_placed_is_told(cluster: None, tiny_bundle: Path) -> None:
+def test_an_actor_that_cannot_be_placed_is_reported(cluster: None, tiny_bundle: Path) -> None:
     with pytest.warns(UserWarning, match="No node of the cluster has the 64 CPUs of an actor"):
         score_dataset(blocks(table_of_pairs(2)), tiny_bundle, cpus_per_actor=64)
 

@@ -157,7 +157,7 @@ def test_row_of_ten_megabytes_is_scored(spark, tiny_bundle):
         ("*", {"idf_weights": True}, "no setting 'idf_weights'"),
     ],
 )
-def test_what_the_columns_and_settings_show_is_told_at_the_call(pairs, change, options, message):
+def test_faults_of_columns_and_settings_are_reported_at_the_call(pairs, change, options, message):
     with pytest.raises(InputError, match=message):
         score_dataframe(pairs.selectExpr(*change.split(", ")), "no bundle is opened", **options)
 
@@ -221,7 +221,7 @@ def test_idf_may_come_from_other_sentences(pairs, tiny_bundle):
     assert scores_of(scored) == scores_of(ScoreBatch(tiny_bundle, idf=True, idf_sents=sentences)(PAIRS))
 
 
-def test_counting_says_what_is_wrong(pairs, tiny_bundle):
+def test_faults_of_counting_are_reported(pairs, tiny_bundle):
     from pyspark.errors import PythonException
 
     with pytest.raises(InputError, match="The frame has no rows"):

@@ -309,7 +309,7 @@ def test_damaged_gzip_is_refused(write, damage):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (
             "eins\n".encode("utf-16"),
@@ -331,8 +331,8 @@ def test_damaged_gzip_is_refused(write, damage):
     ],
     ids=lambda value: value if isinstance(value, str) else "",  # compressed bytes hold the time
 )
-def test_other_formats_are_refused_with_what_to_do(write, content, told):
-    with pytest.raises(InputError, match=rf"texts\.txt is {told}"):
+def test_other_formats_are_refused_with_what_to_do(write, content, message):
+    with pytest.raises(InputError, match=rf"texts\.txt is {message}"):
         read_texts(write("texts.txt", content))
 
 
