@@ -1,4 +1,4 @@
-"""Servers that run in a thread of the test's process, and what their tests ask of them."""
+"""Servers in a thread of the test's process or in a process of their own, and helpers for their tests."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tr
 
 
 def counted(sentences):
-    """Return what counts sentences with the tokenizer of a bundle, as an idf table of a server."""
+    """Return a function that counts sentences with a bundle's tokenizer, for an idf table of a server."""
     return lambda bundle: count_documents(sentences, bundle.path)
 
 
@@ -78,7 +78,7 @@ class FakeBatcher:
         self.is_full = False
 
     def check_room(self):
-        """Admit whatever comes, or raise the error where that is of a full queue."""
+        """Admit every request, or raise the error if that is a full queue."""
         if self.is_full:
             raise self.error
 
@@ -107,13 +107,13 @@ def error_of(response):
 
 
 def wait_until(condition, seconds=10):
-    """Wait for something that another thread brings about."""
+    """Wait until another thread makes a condition true."""
     event = threading.Event()
     for _ in range(int(seconds / 0.01)):
         if condition():
             return
         event.wait(0.01)
-    raise TimeoutError("It did not come about.")
+    raise TimeoutError("The condition did not become true.")
 
 
 def access_lines(caplog, *answers):
