@@ -19,6 +19,7 @@ print(own, all_threads - own)
 """
 
 
+@pytest.mark.slow  # it starts processes
 @pytest.mark.parametrize("bundle", ["tiny_bundle", "fast_bundle"])
 @pytest.mark.parametrize(
     ("openmp", "nthreads", "shared_out"), [("1", None, False), ("", 1, False), ("1", 2, True)], ids=str
