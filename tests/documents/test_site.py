@@ -1,4 +1,4 @@
-"""The check of the built site finds what is wrong with it."""
+"""The check of the built site finds dead links and foreign resources."""
 
 from pathlib import Path
 

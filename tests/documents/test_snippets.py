@@ -29,7 +29,7 @@ from tests.support.programs import require_java
 from tests.support.snippets import ROOT, Snippet, difference, documents, snippets
 
 OWN_TESTS = {"hub.md", "server.md"}
-"""Documents whose commands need a server, and are run with one by tests of their own."""
+"""Documents whose commands need a server; tests of their own run them with one."""
 
 SNIPPETS = [one for file in documents() if file.name not in OWN_TESTS for one in snippets(file)]
 RUN = [one for one in SNIPPETS if one.reason is None]
@@ -56,7 +56,7 @@ def cases(language: str) -> list[object]:
 
 @pytest.fixture
 def folder(tmp_path, minilm_bundle, minilm_scoring_bundle, monkeypatch):
-    """Work where a reader does: with the examples, texts, and MiniLM under the names that documents give a bundle."""
+    """Work in a reader's folder: the examples, texts, and MiniLM under the names that documents use for a bundle."""
     write_pairs(tmp_path / "pairs")
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("node_modules", "site"))
     for file in TEXTS:
@@ -86,7 +86,7 @@ def write_pairs(folder: Path) -> None:
 
 
 def provide(material: str | None, folder: Path) -> None:
-    """Put public material into a reader's folder; skip the test where that, or what an engine needs, is missing."""
+    """Put public material into a reader's folder; skip the test if that, or Java for Spark, is missing."""
     if material == "spark":
         require_java()
     if material is None or material in ENGINES:
@@ -129,7 +129,7 @@ def test_commands_print_what_is_shown(snippet: Snippet, folder: Path, monkeypatc
 
 
 def run(command: str, material: str | None, monkeypatch, capsys) -> str:
-    """Run a command, in this process if it is one of ours that needs no shell; return what it prints."""
+    """Run a command, in this process if it needs no shell; return its output."""
     program, *arguments = shlex.split(command.replace("\\\n", ""), comments=True)
     if material in ENGINES or FOR_A_SHELL.search(re.sub("'[^']*'", "", command)):
         program = "bash"
@@ -153,7 +153,7 @@ def run(command: str, material: str | None, monkeypatch, capsys) -> str:
 
 
 def is_set_up(command: str) -> bool:
-    """Return whether a command makes the environment, which the tests have already; what it names must be there."""
+    """Return whether a command sets up the environment, which tests already have; check the names in it."""
     if target := re.match(r"make (\S+)", command):
         assert re.search(rf"^{target[1]}:", MAKEFILE, flags=re.MULTILINE), f"no target {target[1]}"
     elif extras := re.match(r"pip install .*\[(.*)\]", command):

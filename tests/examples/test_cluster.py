@@ -1,4 +1,4 @@
-"""`examples/cluster/`: manifests and scripts say nothing that Kubernetes, Spark or the commands do not know.
+"""`examples/cluster/`: manifests and scripts use only fields, settings and options that exist.
 
 The schemas of Kubernetes are those of the package kubernetes-validate. KubeRay's RayJob has none there: the pods in it
 are checked as pods, and what holds them by name.
@@ -28,7 +28,7 @@ CLUSTER = EXAMPLES / "cluster"
 PINS = pins(EXAMPLES.parent / "constraints.txt")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 GIGABYTES = 1.5
-"""More than a process with roberta-large holds; docs/at_scale.md has what was measured."""
+"""More than a process with roberta-large takes, by the figures in docs/at_scale.md."""
 
 RAY_JOB = yaml.safe_load((CLUSTER / "rayjob.yaml").read_text(encoding="utf-8"))
 INDEXED_JOB = yaml.safe_load((CLUSTER / "indexed_job.yaml").read_text(encoding="utf-8"))
@@ -138,7 +138,7 @@ def test_images_are_those_of_the_dockerfile():
 
 
 def words_of_spark_submit(folder):
-    """Run the script for Spark with a `spark-submit` that tells what it is given."""
+    """Run the script for Spark with a `spark-submit` that prints its arguments."""
     program = folder / "spark-submit"
     program.write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n", encoding="utf-8")
     program.chmod(0o755)

@@ -52,7 +52,7 @@ def table(pairs, tmp_path):
 
 @pytest.fixture
 def run_python(tmp_path):
-    """Run this Python in an empty folder with a cache of its own; return what it prints."""
+    """Run this Python in an empty folder with its own cache; return its output."""
 
     def run(*arguments):
         variables = {**os.environ, **OFFLINE, "HF_HOME": str(tmp_path / "hf")}

@@ -56,7 +56,7 @@ except Exception as error:
     print("row 2: the column 'candidate' holds null" in str(error) + str(error.__cause__))
 """
 NAMES = {"P": "P", "R": "R", "F": "F", "f1": "F", "best_reference": "best_reference"}
-"""What examples call the columns, to what `Scores` calls them."""
+"""Names of columns in the examples, to the fields of `Scores`."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`examples/pytest-gate/`: a test fails where scores drop by more than is allowed, and by more than chance."""
+"""`examples/pytest-gate/`: a test fails if scores drop by more than allowed and by more than chance."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`examples/triton_client.py` scores by what `examples/triton_repository.py` wrote, served by a stand-in for Triton."""
+"""`examples/triton_client.py` scores with a repository by `triton_repository.py`, served by a fake Triton."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def texts():
 
 @pytest.fixture
 def run_client(run, tmp_path):
-    """Score two lists of lines by a repository of models; return what is printed, and the shapes of the requests."""
+    """Score two lists of lines with a model repository; return the printed lines and the shapes of the requests."""
 
     def run_client(repository, bundle, texts, *options):
         for name, lines in zip(("candidates.txt", "references.txt"), texts, strict=True):
@@ -62,7 +62,7 @@ def numbers(printed):
 
 
 def changed(bundle, folder, **fields):
-    """Return a copy of a bundle whose manifest says something else."""
+    """Return a copy of a bundle with other fields in its manifest."""
     folder.mkdir()
     for file in bundle.iterdir():
         if file.name != "bertscore.json":

@@ -1,4 +1,4 @@
-"""`examples/triton_repository.py`: its configuration says what the graph takes, and the graph scores as BERTScorer."""
+"""`examples/triton_repository.py`: its configuration matches the graph, which scores as BERTScorer does."""
 
 import re
 import subprocess

@@ -59,7 +59,7 @@ def site(minilm_scoring_bundle, tmp_path_factory):
 
 @pytest.fixture
 def changed_site(site, tmp_path):
-    """A copy of the page and its files; returns what changes the manifest of its bundle."""
+    """A copy of the page and its files; returns a function that changes the manifest of its bundle."""
     folder = shutil.copytree(site, tmp_path / "site", copy_function=link_or_copy)
 
     def change(**fields):

@@ -79,7 +79,7 @@ def type_of(node) -> str:
 
 
 def check(array, node, dims) -> None:
-    """Hold an array, without the axis of its batch, to what the configuration says."""
+    """Check an array, without its batch axis, against the configuration."""
     fits = [expected in (-1, size) for expected, size in zip(dims, array.shape[1:], strict=True)]
     if array.dtype != DTYPES[type_of(node)] or not all(fits):
         raise ValueError(f"{node.name} is {array.dtype} {array.shape}, expected {type_of(node)} {dims}")

@@ -1,4 +1,4 @@
-"""Damaged models: each is refused with an error of ours that says what is wrong, and nothing is left behind."""
+"""Damaged models: each is refused with an error of the library that names the fault, and nothing is left behind."""
 
 import json
 from collections.abc import Callable

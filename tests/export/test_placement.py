@@ -1,4 +1,4 @@
-"""Where a bundle goes: what is refused before the work, how one replaces another, what a killed export leaves."""
+"""The folder of a bundle: refused before the work, replaced by another, and after a killed export."""
 
 import os
 import signal

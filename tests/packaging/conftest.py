@@ -61,7 +61,7 @@ def python_of(environment: Path) -> Path:
 
 
 def find_python(version: str) -> str:
-    """Return a Python of a version such as 3.13; skip the test where there is none."""
+    """Return a Python of a version such as 3.13; skip the test if there is none."""
     if version == f"{sys.version_info.major}.{sys.version_info.minor}":
         return sys.executable
     on_path = shutil.which(f"python{version}")

@@ -1,4 +1,4 @@
-"""What a user writes, for a type checker: each call has the type that it returns, and what is wrong is found."""
+"""A user's program, for a type checker: each call has the declared type, and each mistake is reported."""
 
 from collections.abc import Generator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The server holds in a container as strict as they come, made of what Linux has: `examples/Dockerfile` as it is meant.
+"""The server runs in a very strict container, made with Linux namespaces, as `examples/Dockerfile` intends.
 
 Its root can only be read, it has no home and no user by that number, one CPU, and the server is PID 1.
 """
@@ -68,7 +68,7 @@ def contained(root: Path, bundle: Path, keys: Path, *command: str | Path) -> lis
 
 
 class Container:
-    """The process in the container, and what it said."""
+    """The process in the container, and its log."""
 
     def __init__(self, command: list[str], log: Path) -> None:
         with log.open("w") as file:
@@ -81,7 +81,7 @@ class Container:
 
     @property
     def pids(self) -> list[int]:
-        """The number that PID 1 has outside; none where it has ended."""
+        """The outer number of PID 1, or nothing after its end."""
         pid = self._outer.pid
         return [int(number) for number in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
 
@@ -105,7 +105,7 @@ class Container:
         return self._outer.wait(GUARD)
 
     def is_over(self, seconds: float) -> bool:
-        """Wait a little; say whether it has ended."""
+        """Wait a little; return whether it has ended."""
         threading.Event().wait(seconds)
         return self._outer.poll() is not None
 

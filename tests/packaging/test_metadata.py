@@ -1,4 +1,4 @@
-"""The metadata of the packages are what an index and its readers expect, and the workflows are what GitHub expects."""
+"""The metadata of the packages fit a package index, and the workflows fit GitHub."""
 
 import email
 import os

@@ -63,7 +63,7 @@ def bundle(model, num_layers):
 
 @pytest.fixture
 def comparable(bundle):
-    """The pairs of which bert-score knows whether a side is empty."""
+    """The pairs for which bert-score is right about which sides are empty."""
     opened = open_bundle(bundle)
     tokenizer = load_tokenizer(opened)
 

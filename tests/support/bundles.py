@@ -93,7 +93,7 @@ def write_once(factory: pytest.TempPathFactory, name: str, write: Callable[[Path
 
 
 def link_or_copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Link a file of a kept folder, or copy it where that lies on another disk; a test must not write to the link."""
+    """Link a file of a kept folder, or copy it to another disk; a test must not write to the link."""
     try:
         os.link(source, target)
     except OSError:
@@ -102,7 +102,7 @@ def link_or_copy(source: str | os.PathLike[str], target: str | os.PathLike[str])
 
 @cache
 def _of_these_sources() -> Path:
-    """Return the folder of what is made by today's sources, and remove those that no run uses any more."""
+    """Return the folder for these sources and packages, and remove older folders that no run uses any more."""
     digest = hashlib.sha256(repr([sys.version_info[:2], *map(_installed, PACKAGES)]).encode())
     for file in _sources():
         digest.update(f"{file.relative_to(ROOT).as_posix()} {file.stat().st_size}\n".encode() + file.read_bytes())
@@ -131,6 +131,6 @@ def _sources() -> Iterator[Path]:
 
 
 def _state(folder: Path) -> str:
-    """Return what changes when a file of a folder does."""
+    """Return the names, sizes and times of a folder's files, which change with them."""
     files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
     return "".join(f"{file.relative_to(folder)} {file.stat().st_size} {file.stat().st_mtime_ns}\n" for file in files)

@@ -36,7 +36,7 @@ class Repository:
 
 
 class FakeHub(ThreadingHTTPServer):
-    """The hub; what a test changes of it holds from the next request on."""
+    """A hub; changes of its attributes hold from the next request on."""
 
     daemon_threads = True
     block_on_close = False
@@ -54,7 +54,7 @@ class FakeHub(ThreadingHTTPServer):
         """After how many bytes of a file connections break off; each once, and then no more."""
         self.file_of_cuts = "model.onnx"
         self.replaced: dict[str, bytes] = {}
-        """The end of a path to what is sent in place of the file."""
+        """The end of a path to the bytes sent in place of the file."""
         self.status = None
         """What every request is answered with."""
         self.html = False
@@ -80,7 +80,7 @@ class FakeHub(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def add(self, repo, bundle, folder, ref="main"):
-        """Put a bundle into a folder of a repository beside what the branch holds, and return the commit."""
+        """Add a bundle to a branch of a repository, in this folder, and return the commit."""
         repository = self.repositories.setdefault(repo, Repository())
         before = repository.commits.get(repository.refs.get(ref, ""), {})
         prefix = f"{folder}/" if folder else ""
@@ -96,7 +96,7 @@ class FakeHub(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request, client_address):
-        """Say nothing: clients that go away are part of the tests."""
+        """Print nothing: clients that disconnect are part of the tests."""
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""A scorer whose faults are told by the text."""
+"""A scorer that fails when the text orders it to."""
 
 import threading
 from dataclasses import replace
@@ -16,7 +16,7 @@ GUARD = 10
 
 
 class FakeScorer:
-    """Gives each candidate its length as its precision, and does as its texts say; a longer reference is better."""
+    """Score each candidate with its length as precision, and a longer reference higher; some texts are orders."""
 
     def __init__(self, model="fake", idf="no"):
         self.signature = Signature(model, 1, idf, "no", "slow", "truncate", None, "fp32", "fake")

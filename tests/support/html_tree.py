@@ -1,4 +1,4 @@
-"""Pages as trees, read strictly: what does not close fails."""
+"""HTML pages as trees, parsed strictly: an element that is not closed fails."""
 
 import re
 from html.parser import HTMLParser

@@ -20,7 +20,7 @@ KNOWN_WARNINGS = [
 
 
 def assert_same_scores(ours: Any, theirs: Any) -> float:
-    """Compare where bert-score gives a number; its NaN, from a text without weights, is our 0.
+    """Compare the scores for which bert-score returns a number; its NaN, for a text without weights, is 0 here.
 
     Returns:
         The largest absolute difference.

@@ -10,7 +10,7 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not
 
 
 def in_forked_child(work):
-    """Return what `work` returns, or raise what it raises, in a child process that shares this one's memory."""
+    """Run `work` in a forked child that shares this process's memory; return its result, or raise its error."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
 

@@ -15,7 +15,7 @@ from tests.support.parity import EDGE_CASE_PAIRS, ORDINARY_PAIRS
 
 @contextmanager
 def chromium(profile: Path) -> Iterator:
-    """Start a browser that fetches nothing by itself; skip the test where it is not installed.
+    """Start a browser that fetches nothing by itself; skip the test if it is not installed.
 
     Args:
         profile: a folder of its own.
@@ -72,7 +72,7 @@ OLDEST_JAVA = 17
 
 
 def require_java() -> None:
-    """Skip the test where Java is not installed, or is too old."""
+    """Skip the test if Java is not installed or is too old."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")  # as Spark looks for it
     if java is None:
@@ -119,7 +119,7 @@ needs_node = pytest.mark.skipif(_MISSING != "", reason=_MISSING)
 
 
 def run_node(*arguments: object, **options: object) -> "subprocess.CompletedProcess[str]":
-    """Run Node in `examples/web`; return what it printed."""
+    """Run Node in `examples/web`, and return the completed process."""
     return subprocess.run(
         [NODE, *map(str, arguments)],
         cwd=WEB,

@@ -1,4 +1,4 @@
-"""Texts of the tiny model, and what several tests compare scores by."""
+"""Texts in the vocabulary of the tiny model, and the difference of two results."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Finds the fenced blocks of the documents, and compares what they show with what comes."""
+"""The fenced blocks of the documents, and the comparison of shown output with printed output."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MARK = re.compile(r"<!-- not run: (?P<reason>.+) -->")
 """The line above a block that cannot be run here."""
 
 NEED = re.compile(r"<!-- with (?P<material>\S+) -->")
-"""The line above a block that is run where an engine is installed, or some public material is at hand."""
+"""The line above a block that runs only with an engine or with public material."""
 
 PROMISE = 1e-5
 """By how much scores may differ between machines."""
@@ -35,7 +35,7 @@ class Snippet:
     """What the block directly below a Python block shows, in the language `text`."""
 
     reason: str | None
-    """Why it is not run; None for one that is."""
+    """Why it is not run, or None."""
 
     material: str | None = None
     """The engine that it needs, or the file or folder of public material by the name it has there; None for none."""
@@ -58,7 +58,7 @@ def documents() -> list[Path]:
 
 
 def snippets(document: Path, *languages: str) -> Iterator[Snippet]:
-    """Yield the blocks of a document in some languages, where "" is none; by default those that can be run."""
+    """Yield the blocks of a document in these languages ("" for none), by default those that can be run."""
     lines = document.read_text(encoding="utf-8").splitlines()
     blocks = list(_blocks(lines))
     for number, (start, end, language) in enumerate(blocks):
@@ -91,7 +91,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def difference(shown: str, came: str) -> str | None:
-    """Compare what a document shows with what came; return what is wrong.
+    """Compare shown output with printed output; return a description of the difference, or None.
 
     `…` stands for anything. A number with decimals may differ by one unit of the last digit that is shown, and by 1e-5.
     """

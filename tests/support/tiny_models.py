@@ -411,13 +411,13 @@ _KIND_OF = {
     "mbart-50": "mbart50",
     "xlm-languages": "xlm-cased",
 }
-"""Model to the kind of its tokenizer, where that has another name."""
+"""Model to the kind of its tokenizer, if that has another name."""
 
 FAST = {"modernbert": fast_byte_bpe}
-"""Models that have no slow tokenizer, to what makes the fast one."""
+"""Models without a slow tokenizer, to the function that makes the fast one."""
 
 _SETTINGS_OF = {"bertweet": "roberta", "bort": "bert", "mbart-50": "mbart"}
-"""Model to its architecture, where that has another name; "t5" in a name would make bert-score take it for a T5."""
+"""Model to its architecture, if that has another name; bert-score takes any name with "t5" for a T5."""
 
 TINY_MODELS = sorted({*SETTINGS, *_SETTINGS_OF})
 

@@ -121,6 +121,7 @@ def test_a_folder_that_is_no_bundle_exits_1(run, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit the memory of a process")
+@pytest.mark.slow  # it starts processes
 class TestInAProcessOfItsOwn:
     @pytest.fixture
     def inspect(self):

@@ -46,11 +46,13 @@ def gate():
     return ExitGate()
 
 
+@pytest.mark.slow  # it starts processes
 def test_threads_score_on_after_the_main_thread_has_returned(tiny_bundle):
     ended = run(str(tiny_bundle), "not daemon")
     assert (ended.returncode, ended.stdout.split(), ended.stderr) == (0, ["True"] * 4, "")
 
 
+@pytest.mark.slow  # it starts processes
 def test_python_ends_while_daemon_threads_score(tiny_bundle):
     for _ in range(4):
         ended = run(str(tiny_bundle), "daemon")

@@ -222,6 +222,7 @@ def test_a_file_that_is_damaged_inside_is_named(score, write_pairs):
         score(path)
 
 
+@pytest.mark.slow
 def test_a_row_of_ten_megabytes_is_scored_as_its_first_tokens_are(scored, write_pairs, scorer):
     large = "the cat " * 1_250_000
     path = write_pairs("pairs.parquet", 3, candidate=["it", large, "a"], reference=["it", "the cat", large])

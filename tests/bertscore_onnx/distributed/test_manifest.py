@@ -197,6 +197,7 @@ def test_a_folder_that_another_job_writes_to_is_refused(score, write_pairs, tmp_
     assert score(path).rows == 50
 
 
+@pytest.mark.slow  # it starts a process
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
 def test_a_file_that_cannot_be_written_leaves_the_complete_parts_alone(score, write_pairs, tiny_bundle, tmp_path):
     large = [""] * 20 + [os.urandom(5_000).hex() for _ in range(10)]

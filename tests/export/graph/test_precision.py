@@ -1,4 +1,4 @@
-"""Bundles in fp16 and int8: how near they come, what they keep of fp32, and what is refused."""
+"""Bundles in fp16 and int8: their difference from fp32, what they keep of it, and refusals."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Graphs whose weights lie in a file of their own, batches without padding, and what stops an export."""
+"""Graphs with weights in a separate file, batches without padding, and reasons to stop an export."""
 
 import shutil
 from pathlib import Path

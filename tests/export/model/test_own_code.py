@@ -1,4 +1,4 @@
-"""A model's own code is never run, whatever standard input says."""
+"""A model's own code is never run, whatever standard input answers."""
 
 import json
 import shutil

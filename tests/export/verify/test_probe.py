@@ -1,4 +1,4 @@
-"""Architectures outside the table: what is learnt by running them."""
+"""Architectures outside the table: their bounds are found by running them."""
 
 from pathlib import Path
 from typing import Any
