@@ -33,6 +33,13 @@ def test_a_new_file_may_be_read_by_those_the_umask_lets(tmp_path):
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644
 
 
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "a").chmod(0o600)
+    write_whole(tmp_path / "a", b"new")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
+
+
 @pytest.mark.parametrize("name", ["missing/a", "file/a", f"{'n' * 300}"])
 def test_what_cannot_be_written_is_named(tmp_path, name):
     (tmp_path / "file").write_bytes(b"")

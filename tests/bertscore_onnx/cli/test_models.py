@@ -71,7 +71,7 @@ def test_here_lists_what_the_text_matches_alone(run, installed_bundle):
 
 
 def test_here_in_json_has_the_models_of_the_bundles(run, installed_bundle):
-    [model] = json.loads(run("models", "--here", "--json").stdout)
+    [model] = json.loads(run("models", "TINY", "--here", "--json").stdout)
     assert (model["name"], model["bundles"]) == ("tiny-bert", [str(installed_bundle)])
 
 

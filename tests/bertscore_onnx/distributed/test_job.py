@@ -270,6 +270,14 @@ def test_counts_that_were_made_before_give_the_same_scores(scored, write_pairs, 
         assert rows["f1"] == scorer.score(rows["candidate"], rows["reference"]).F.tolist()
 
 
+def test_given_sentences_are_counted_in_place_of_the_references(scored, write_pairs, tiny_bundle, tmp_path):
+    sentences = ["the cat sat", "the dog", "it"]
+    rows = scored(write_pairs("a.parquet", 20), idf=True, idf_sents=sentences)
+    with BERTScorer(tiny_bundle, idf=True, idf_sents=sentences, device="cpu") as scorer:
+        assert rows["f1"] == scorer.score(rows["candidate"], rows["reference"]).F.tolist()
+    assert not (tmp_path / "scores" / "_document_counts.json").exists()
+
+
 def test_references_that_cannot_be_counted_are_named_or_left_out(score, write_pairs):
     path = write_pairs("a.parquet", 4, reference=["a", "it", None, "the cat"])
     with pytest.raises(InputError, match=r"a.parquet, row 3: the column 'reference' holds null"):

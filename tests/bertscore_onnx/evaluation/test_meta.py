@@ -208,6 +208,12 @@ def test_systems_that_are_judged_on_different_segments_are_told_of():
     assert result.notes[0].startswith("systems are judged on different segments, 3 to 4 each, of which 2 for all")
 
 
+def test_segments_of_which_an_output_is_judged_are_counted():
+    human = [[1, 2, np.nan, np.nan], [1, np.nan, np.nan, 5], [3, 1, np.nan, 7]]
+    [result] = evaluate(judged(human, {"m": np.arange(12.0).reshape(3, 4)})).language_pairs
+    assert result.segments == 3
+
+
 def test_a_metric_without_scores_of_segments_has_no_rank_among_them(full_scores):
     human, metrics = full_scores
     systems = judged(human, metrics)

@@ -135,6 +135,7 @@ def test_the_number_of_references_may_vary():
     expected = [CHRF().corpus_score(texts, streams).score for texts in candidates]
     np.testing.assert_allclose(metric.corpus.observed(), expected, rtol=1e-12)
     assert metric.signature.startswith("nrefs:var|")
+    assert metric.segment_signature.startswith("nrefs:var|")
 
 
 def test_only_ter_is_better_when_lower():

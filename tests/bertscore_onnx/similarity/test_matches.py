@@ -12,6 +12,7 @@ from bertscore_onnx.errors import IdfError, InputError, UnknownLayerError
 from bertscore_onnx.similarity import TokenNames, token_similarities, token_similarity
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
 from bertscore_onnx.text.spec import SpecialToken
+from tests.support.token_similarity import stated_similarity
 
 CANDIDATE, REFERENCE = "the cat sat on it", "a dog sat on the mat"
 
@@ -65,6 +66,11 @@ def test_without_special_tokens_the_texts_are_left(scorer, names):
     assert found.similarity.shape == (5, 6)
     assert found.candidate_weights.tolist() == [1] * 5
     assert not found.has_weights
+
+
+@pytest.mark.parametrize("weights", [([0.5], [1]), ([1], [0.5])])
+def test_weights_of_one_side_are_weights(weights):
+    assert stated_similarity(["a"], ["b"], [[1]], weights).has_weights
 
 
 def test_weights_are_those_of_the_scorer(scorer, names):
