@@ -51,14 +51,14 @@ def refused(run):
 
 @pytest.fixture
 def run_process():
-    """Run a command in a process of its own, in which some packages cannot be imported."""
+    """Run a command in a process of its own, after some setup, in which some packages cannot be imported."""
 
-    def run(*arguments, stdin=b"", stdout=subprocess.PIPE, blocked=()):
+    def run(*arguments, stdin=b"", stdout=subprocess.PIPE, blocked=(), setup=""):
         blocking = f"import sys; sys.modules.update(dict.fromkeys({blocked!r})); "
-        code = blocking + "from bertscore_onnx.cli import main; main()"
+        code = blocking + setup + "from bertscore_onnx.cli import main; main()"
         command = [sys.executable, "-c", code, *map(str, arguments)]
         streams = {"input": stdin, "stdout": stdout, "stderr": subprocess.PIPE}
-        return subprocess.run(command, **streams, env=_environment(), timeout=60, check=False)
+        return subprocess.run(command, **streams, env=_environment(), timeout=120, check=False)
 
     return run
 
