@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sacrebleu
 
 from bertscore_onnx.scorer import BERTScorer
 from tests.support.eval_sets import BLEU, HUMAN, score_lines, write, write_eval_set
@@ -74,20 +73,12 @@ def test_numbered_segments_are_in_order_wherever_their_rows_stand(judged, table,
     assert lines == [f"{system}\t{g}.0" for system in ("A", "BB") for g in range(12)]
 
 
-WHOLE = [("A", "1", "2"), ("B", "2", "3"), ("C", "4", "4")]
-
-
-def test_a_row_may_be_a_whole_system(judged, table):
-    path = table([("de-en", *row) for row in WHOLE], header="lang_pair system human BLEU")
-    metric = judged(path, "--score", "BLEU")["de-en"]["metrics"]["BLEU"]
+def test_a_row_may_be_a_whole_system_of_the_language_pair_that_is_named(judged, table):
+    path = table([("A", "1", "2"), ("B", "2", "3"), ("C", "4", "4")], header="system human BLEU")
+    metric = judged(path, "--language-pair", "de-en", "--score", "BLEU")["de-en"]["metrics"]["BLEU"]
     assert metric["segment"] is None
     assert metric["system"]["pearson"] == pytest.approx(np.corrcoef([1, 2, 4], [2, 3, 4])[0, 1])
     assert "it takes segments" in metric["system"]["reasons"]["spa"]
-
-
-def test_a_table_without_language_pairs_takes_the_one_that_is_named(judged, table):
-    path = table(WHOLE, header="system human BLEU")
-    assert judged(path, "--language-pair", "de-en", "--score", "BLEU").keys() == {"de-en"}
 
 
 def test_columns_may_have_other_names(judged, table):
@@ -119,15 +110,12 @@ def test_texts_of_a_set_are_scored_and_their_scores_written(judged, eval_set, ti
     assert sorted(file.name for file in folder.iterdir()) == [
         f"{metric}-refB.{level}.score" for metric in ("bertscore", "bleu") for level in ("seg", "sys")
     ]
-    candidates = (eval_set / "system-outputs/he-en/C.txt").read_text().splitlines()
-    references = (eval_set / "references/he-en.refB.txt").read_text().splitlines()
+    texts = (eval_set / name for name in ("system-outputs/he-en/C.txt", "references/he-en.refB.txt"))
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        expected = scorer.score(candidates, references).F
+        expected = scorer.score(*(path.read_text().splitlines() for path in texts)).F
     lines = [line.split() for line in (folder / "bertscore-refB.seg.score").read_text().splitlines()]
+    assert list(dict(lines)) == ["A", "B", "C", "D", "refA"]
     np.testing.assert_allclose([float(score) for system, score in lines if system == "C"], expected, atol=1e-6)
-    of_systems = dict(line.split() for line in (folder / "bleu-refB.sys.score").read_text().splitlines())
-    assert float(of_systems["C"]) == pytest.approx(sacrebleu.corpus_bleu(candidates, [references]).score)
-    assert of_systems.keys() == {"A", "B", "C", "D", "refA"}
 
 
 def test_written_scores_are_read_again_and_judged_alike(judged, eval_set):
@@ -149,14 +137,7 @@ def test_texts_of_a_table_are_scored(judged, tmp_path, tiny_bundle):
     assert (lines[0].split(), len(lines)) == (["A", "-0.0"], 6)
 
 
-def test_scores_of_columns_are_written_too(run, table, tmp_path):
-    out = tmp_path / "out"
-    assert run("meta", table(), "--score", "BLEU", "--output", out, *FEW).exit_code == 0
-    assert (out / "metric-scores/he-en/BLEU-all.seg.score").read_text() == score_lines(
-        {system: [float(score) for score in row] for system, row in BLEU.items()}
-    )
-
-
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_scores_are_written_although_the_result_cannot_be_printed(run_process, table, tmp_path):
     with Path("/dev/full").open("wb") as full:
         result = run_process("meta", table(), "--score", "BLEU", "-o", tmp_path / "out", *FEW, stdout=full)
@@ -166,8 +147,8 @@ def test_scores_are_written_although_the_result_cannot_be_printed(run_process, t
 
 def test_what_cannot_be_written_is_refused_before_the_work(refused, table, tmp_path):
     path = table([("a-b", "my system", "1", "1", "2"), ("a-b", "B", "1", "2", "2")])
-    told = refused("meta", path, "--score", "BLEU", "--output", tmp_path / "out")
-    assert "the system 'my system' cannot stand in a file of scores" in told
+    stderr = refused("meta", path, "--score", "BLEU", "--output", tmp_path / "out")
+    assert "the system 'my system' cannot stand in a file of scores" in stderr
     assert not (tmp_path / "out").exists()
     folder = write(tmp_path, "file", "") / "out"
     assert "Cannot write into the folder" in refused("meta", table(), "--score", "BLEU", "--output", folder)
