@@ -37,12 +37,6 @@ def scorer_with(tiny_bundle, tmp_path):
         scorer.close()
 
 
-@pytest.fixture
-def large(monkeypatch):
-    """Let the tiny model's size be that of a large one."""
-    monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", 32)
-
-
 @pytest.mark.parametrize(
     ("f1", "share"), [(0.85, "90.0 % of"), (0.95, "all"), (0.89999, "99.9 % of"), (0.1, "0.0 % of")]
 )
@@ -53,36 +47,35 @@ def test_where_unrelated_pairs_are_known_the_score_has_a_rank_among_them(scorer_
     ]
 
 
-def test_a_high_score_of_a_model_with_a_high_baseline_gets_two_commands(scorer_with):
-    scorer = scorer_with({"en": HIGH, "zh": HIGH})
-    note, rescale, measure = interpretation(scorer, 0.85, None, None)
-    assert "0.83 on average (en)" in note
-    assert rescale == "  bertscore-onnx score ... --rescale-with-baseline --lang en"
-    assert measure == f"  bertscore-onnx baseline --model {scorer.bundle.path} --corpus FILE --into-bundle en"
+@pytest.mark.parametrize(
+    ("baselines", "lang", "large_size", "ends"),
+    [
+        ({"en": HIGH, "zh": HIGH}, None, 64, ["like yours get:", "score ... --rescale-with-baseline --lang en", " en"]),
+        ({"en": HIGH, "zh": HIGH}, "ZH", 64, ["like yours get:", "--lang zh", "--corpus FILE --into-bundle zh"]),
+        ({"en": HIGH}, "de", 64, ["First measure it, then rescale:", "--into-bundle de", "--lang de"]),
+        ({}, None, 32, ["First measure it, then rescale:", "--into-bundle CODE", "--lang CODE"]),
+    ],
+)
+def test_a_high_score_of_a_model_with_a_high_baseline_gets_two_commands(
+    scorer_with, monkeypatch, baselines, lang, large_size, ends
+):
+    monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", large_size)  # the tiny model's size is 32
+    scorer = scorer_with(baselines)
+    note, *commands = interpretation(scorer, 0.85, None, lang)
+    assert [line.endswith(end) for line, end in zip([note, *commands], ends, strict=True)] == [True] * 3
+    assert ("0.83 on average" in note) == ("like yours" in ends[0])
+    assert f"  bertscore-onnx baseline --model {scorer.bundle.path} " in "\n".join(commands)
 
 
-def test_the_language_of_the_texts_is_taken_where_it_has_a_baseline(scorer_with):
-    assert interpretation(scorer_with({"en": HIGH, "zh": HIGH}), 0.85, None, "ZH")[1].endswith("--lang zh")
-
-
-def test_a_language_without_a_baseline_is_measured_first(scorer_with):
-    note, measure, rescale = interpretation(scorer_with({"en": HIGH}), 0.85, None, "de")
-    assert "First measure it" in note
-    assert measure.endswith("--into-bundle de")
-    assert rescale.endswith("--lang de")
-
-
-def test_a_large_model_without_baselines_gets_the_commands_too(scorer_with, large):
-    assert len(interpretation(scorer_with(), 0.85, None, None)) == 3
-
-
-@pytest.mark.parametrize(("baselines", "f1"), [({"en": HIGH}, 0.8), ({"en": LOW}, 0.85), ({}, 0.85)])
-def test_a_lower_score_and_a_model_whose_scores_say_more_get_nothing(scorer_with, baselines, f1):
+@pytest.mark.parametrize(
+    ("baselines", "f1", "large_size"),
+    [({"en": HIGH}, 0.8, 64), ({"en": LOW}, 0.85, 64), ({}, 0.85, 64), ({"en": LOW}, 0.85, 32)],
+)
+def test_a_lower_score_and_a_model_whose_scores_mean_more_get_nothing(
+    scorer_with, monkeypatch, baselines, f1, large_size
+):
+    monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", large_size)
     assert interpretation(scorer_with(baselines), f1, None, None) == []
-
-
-def test_a_known_low_baseline_counts_more_than_the_size(scorer_with, large):
-    assert interpretation(scorer_with({"en": LOW}), 0.85, None, None) == []
 
 
 def test_rescaled_scores_get_nothing(scorer_with):
@@ -100,9 +93,9 @@ def test_it_is_printed_once_on_a_terminal_and_not_with_options_for_programs(
     bundle = scorer_with({"en": HIGH}).bundle.path
     texts = write("texts.txt", "the cat\na dog\n")
     arguments = ["score", "-m", bundle, "-c", texts, "-r", texts, *options]
-    told = run_on_terminal(*arguments, stdout=subprocess.DEVNULL)
-    assert told.count("gives unrelated texts a high F1") == times
-    assert told.count("bertscore-onnx baseline") == times
+    shown = run_on_terminal(*arguments, stdout=subprocess.DEVNULL)
+    assert shown.count("gives unrelated texts a high F1") == times
+    assert shown.count("bertscore-onnx baseline") == times
 
 
 def test_it_is_printed_on_no_other_stream(run, scorer_with, write):
