@@ -51,16 +51,13 @@ def test_json_has_test_resamples_and_seed_in_its_signature(compared, test):
     assert 0 < record["systems"][1]["metrics"]["chrf"]["p"] <= 1
 
 
-def test_options_of_metrics_are_in_their_signatures(compared):
-    record = compared("--bleu-tokenize", "char", "--chrf-word-order", "2", metric="bleu chrf")
+def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(compared, write):
+    options = ["--all-pairs", "--bleu-tokenize", "char", "--chrf-word-order", "2"]
+    record = compared("-c", write("third.txt", REFERENCES), *options, metric="bleu chrf")
+    names = [("base", "other"), ("base", "third"), ("other", "third")]
+    assert [(pair["baseline"], pair["system"]) for pair in record["pairs"]["bleu"]] == names
     assert "tok:char" in record["signatures"]["bleu"]
     assert "nw:2" in record["signatures"]["chrf"]
-
-
-def test_all_pairs_are_listed(compared, write):
-    pairs = compared("-c", write("third.txt", REFERENCES), "--all-pairs")["pairs"]["bleu"]
-    names = [("base", "other"), ("base", "third"), ("other", "third")]
-    assert [(pair["baseline"], pair["system"]) for pair in pairs] == names
 
 
 def test_references_of_several_files_are_several_references(compared, write):
@@ -117,8 +114,8 @@ def test_a_report_is_written_where_nothing_can_be_printed(run_process, files, tm
 
 
 def test_a_report_that_cannot_be_written_or_replaces_an_input_is_refused(refused, files, tmp_path):
-    told = refused("compare", *files, "-m", "not-there", "--html", tmp_path / "absent" / "report.html")
-    assert "report.html" in told  # before the model is looked for
+    stderr = refused("compare", *files, "-m", "not-there", "--html", tmp_path / "absent" / "report.html")
+    assert "report.html" in stderr  # before the model is looked for
     assert "--html" in refused("compare", *files, "--metric", "bleu", "--html", files[2])
     assert files[2].read_text() == OTHER
 
@@ -133,6 +130,10 @@ def test_a_report_that_cannot_be_written_or_replaces_an_input_is_refused(refused
 )
 def test_systems_that_do_not_fit_are_named(refused, files, write, name, content, status, message):
     assert re.search(message, refused("compare", *files, "-c", write(name, content), "--metric", "bleu", status=status))
+
+
+def test_one_system_is_no_comparison(refused, files):
+    assert "there is one system" in refused("compare", *files[:2], *files[3:], "--metric", "bleu", status=2)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +151,6 @@ def test_systems_that_do_not_fit_are_named(refused, files, write, name, content,
 )
 def test_wrong_options_are_refused(refused, files, options, status, message):
     assert message in refused("compare", *files, *options, status=status)
-
-
-def test_one_system_is_no_comparison(refused, files):
-    assert "there is one system" in refused("compare", *files[:2], *files[3:], "--metric", "bleu", status=2)
 
 
 @pytest.mark.slow
