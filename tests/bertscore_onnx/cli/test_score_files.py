@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import gzip
 import io
 import json
 import os
@@ -30,19 +29,18 @@ PAIRS = [
 
 @pytest.fixture
 def table(tmp_path):
-    """Write `PAIRS` as a table and return its path."""
+    """Write `PAIRS` as a table and return its path; Parquet and JSON lines have a list of references."""
 
     def table(name):
         path = tmp_path / name
-        if ".jsonl" in name:
-            objects = [{"candidate": candidate, "references": references} for candidate, *references in PAIRS]
-            content = "".join(f"{json.dumps(one)}\n" for one in objects)
+        frame = pd.DataFrame(PAIRS, columns=["candidate", "reference", "other"])
+        lists = frame[["candidate"]].assign(references=[references for _, *references in PAIRS])
+        if name.endswith(".parquet"):
+            lists.rename(columns={"candidate": "mt"}).to_parquet(path)
+        elif name.endswith(".jsonl"):
+            lists.to_json(path, orient="records", lines=True)
         else:
-            with path.open("w", newline="") as file:
-                writer = csv.writer(file, delimiter="," if ".csv" in name else "\t")
-                writer.writerows([("candidate", "reference", "other"), *PAIRS])
-            content = path.read_text()
-        path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+            frame.to_csv(path, sep="," if ".csv" in name else "\t", index=False)
         return path
 
     return table
@@ -59,33 +57,22 @@ def columns(table):
     """Options that read all references of a table."""
 
     def columns(name):
-        others = [] if ".jsonl" in name else ["--reference-column", "reference", "other"]
-        return ["-c", table(name), *others]
+        of_format = {"jsonl": [], "parquet": ["--candidate-column", "mt"]}
+        return ["-c", table(name), *of_format.get(name.split(".")[1], ["--reference-column", "reference", "other"])]
 
     return columns
 
 
-@pytest.mark.parametrize("name", ["pairs.csv", "pairs.tsv.gz", "pairs.jsonl"])
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.tsv.gz", "pairs.jsonl", "pairs.parquet"])
 def test_tables_are_scored_by_their_columns_also_through_a_pipe(run_json, columns, tiny_bundle, scores, name):
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
     _, path, *others = columns(name)
     piped = ["-c", "-", "--input-format", name.split(".")[1], *others]
     for source, stdin in ((["-c", path, *others], None), (piped, path.read_bytes())):
         result = run_json("score", "-m", tiny_bundle, *source, "-s", stdin=stdin)
         assert [segment["f1"] for segment in result["segments"]] == scores.F.tolist()
         assert [segment["best_reference"] for segment in result["segments"]] == scores.best_reference.tolist()
-
-
-def test_parquet_is_scored_by_its_columns_also_through_a_pipe(run_json, tmp_path, tiny_bundle, scores):
-    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra parquet")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    columns = {"mt": [one for one, *_ in PAIRS], "refs": [references for _, *references in PAIRS]}
-    path = tmp_path / "pairs.parquet"
-    parquet.write_table(pyarrow.table(columns), path)
-    options = ["--candidate-column", "mt", "--reference-column", "refs", "-s"]
-    by_name = run_json("score", "-m", tiny_bundle, "-c", path, *options)
-    assert [segment["f1"] for segment in by_name["segments"]] == scores.F.tolist()
-    options += ["--input-format", "parquet"]
-    assert run_json("score", "-m", tiny_bundle, "-c", "-", *options, stdin=path.read_bytes()) == by_name
 
 
 def test_candidates_and_references_may_be_in_files_of_different_formats(run, table, write, tiny_bundle):
@@ -104,8 +91,8 @@ def test_candidates_and_references_may_be_in_files_of_different_formats(run, tab
 def test_json_lines_are_not_scored_as_texts_unless_asked_to(run, refused, write, tiny_bundle):
     objects = '{"text": "the cat"}\n'
     arguments = ["score", "-m", tiny_bundle, "-c", "-", "-r", write("references.txt", "the cat\n")]
-    told = refused(*arguments, stdin=objects)
-    assert "Standard input seems to hold JSON lines. Add --input-format jsonl" in told
+    stderr = refused(*arguments, stdin=objects)
+    assert "Standard input seems to hold JSON lines. Add --input-format jsonl" in stderr
     assert run(*arguments, "--input-format", "text", stdin=objects).exit_code == 0
 
 
@@ -160,8 +147,8 @@ def test_texts_stand_beside_their_scores_over_many_chunks(run, write, tiny_bundl
 
 def test_a_file_that_cannot_be_written_is_named_before_scoring(refused, columns, tmp_path):
     path = tmp_path / "absent" / "out.tsv"
-    told = refused("score", "-m", "no-such-model", *columns("pairs.tsv"), "-o", path)
-    assert told.startswith(f"Error: Cannot write '{path}' (No such file or directory)")
+    stderr = refused("score", "-m", "no-such-model", *columns("pairs.tsv"), "-o", path)
+    assert stderr.startswith(f"Error: Cannot write '{path}' (No such file or directory)")
 
 
 def test_a_file_is_kept_where_nothing_is_scored(refused, columns, tmp_path, home):
