@@ -44,32 +44,31 @@ def test_a_file_may_be_candidates_and_references(write):
         assert list(pairs) == [("a", ["a", "a"]), ("b", ["b", "b"])]
 
 
-def test_pairs_of_a_pipe_are_read_once(write, pipe):
+def test_pairs_of_a_pipe_are_read_once_and_again_on_request(write, pipe):
+    expected = [("a", ["c"]), ("b", ["d"])]
     pipe(b"a\nb\n")
     with open_pairs(texts("-", write("r", "c\nd\n"))) as pairs:
         assert isinstance(pairs, Iterator)
-        assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
-
-
-def test_pairs_of_a_pipe_can_be_read_again_on_request(write, pipe):
+        assert list(pairs) == expected
     pipe(b"c\nd\n")
     with open_pairs(texts(write("c", "a\nb\n"), "-"), to_read_again=True) as pairs:
-        assert len(pairs) == 2
-        assert list(pairs) == list(pairs) == [("a", ["c"]), ("b", ["d"])]
+        assert list(pairs) == list(pairs) == expected
 
 
 @pytest.mark.parametrize(
-    ("contents", "told", "alone"),
+    ("contents", "message", "alone"),
     [
         (["a\nb\n", "c\nd\n", "e\n"], "0 has 2 lines and 2 has 1 line;", "line 2 of 0"),
         (["a\n", "c\nd\n"], "0 has 1 line and 1 has 2 lines;", "line 2 of 1"),
         (["a\n" * 1001, "c\n" * 1000], "0 has 1001 lines and 1 has 1000 lines;", "line 1001 of 0"),
     ],
 )
-def test_different_numbers_of_lines_are_refused_before_any_is_used(write, monkeypatch, tmp_path, contents, told, alone):
+def test_different_numbers_of_lines_are_refused_before_any_is_used(
+    write, monkeypatch, tmp_path, contents, message, alone
+):
     monkeypatch.chdir(tmp_path)
     names = [write(str(number), content).name for number, content in enumerate(contents)]
-    with pytest.raises(InputError, match=f"^{told} .*: {alone} has no partner"), open_pairs(texts(*names)):
+    with pytest.raises(InputError, match=f"^{message} .*: {alone} has no partner"), open_pairs(texts(*names)):
         pass
 
 
@@ -82,13 +81,13 @@ def test_references_that_differ_are_refused_before_a_pipe_of_candidates_is_read(
 
 
 @pytest.mark.parametrize(
-    ("piped", "told"),
+    ("piped", "message"),
     [(b"a\n", "^Standard input has 1 line and .*r has more;"), (b"a\nb\nc\n", "r has 2 lines and Standard input has")],
 )
-def test_a_pipe_that_ends_early_or_late_is_refused_after_the_pairs(write, pipe, piped, told):
+def test_a_pipe_that_ends_early_or_late_is_refused_after_the_pairs(write, pipe, piped, message):
     pipe(piped)
     read = []
-    with pytest.raises(InputError, match=told), open_pairs(texts("-", write("r", "c\nd\n"))) as pairs:
+    with pytest.raises(InputError, match=message), open_pairs(texts("-", write("r", "c\nd\n"))) as pairs:
         read.extend(pairs)
     assert [candidate for candidate, _ in read] == ["a", "b"][: len(piped) // 2]
 
