@@ -67,8 +67,8 @@ def test_standard_input_is_one_of_the_files(count, write, tiny_bundle):
 
 def test_what_cannot_be_read_leaves_the_file_as_it_was(refused, files, write, tiny_bundle):
     kept, damaged = write("counts.json", "kept"), write("other.txt", b"a\n\xff\n")
-    told = refused("count-documents", "-m", tiny_bundle, *files[2:], damaged, "-o", kept)
-    assert "other.txt is not UTF-8: line 2" in told
+    stderr = refused("count-documents", "-m", tiny_bundle, *files[2:], damaged, "-o", kept)
+    assert "other.txt is not UTF-8: line 2" in stderr
     assert kept.read_text() == "kept"
 
 
@@ -94,18 +94,14 @@ def test_neither_the_model_nor_onnx_runtime_is_needed(run_process, tiny_bundle, 
     assert (done.returncode, DocumentCounts.load(tmp_path / "counts.json").num_documents) == (0, 5)
 
 
-def test_scores_by_counts_are_those_by_idf(run, files, tiny_bundle, counts_file):
-    by_idf = run("score", "-m", tiny_bundle, *files, "--idf", "-s", "-q")
-    by_counts = run("score", "-m", tiny_bundle, *files, "--idf-counts", counts_file, "-s", "-q")
+def test_scores_by_counts_are_those_by_idf_also_of_pipes(run, files, tiny_bundle, counts_file):
+    arguments = ["score", "-m", tiny_bundle, *files, "-s", "-q"]
+    by_counts = run(*arguments, "--idf-counts", counts_file)
     assert by_counts.exit_code == 0
-    assert by_counts.stdout == by_idf.stdout
-    assert by_counts.stdout != run("score", "-m", tiny_bundle, *files, "-s", "-q").stdout
-
-
-def test_pipes_are_scored_by_counts_as_they_come(run, tiny_bundle, counts_file, files):
-    result = run("score", "-m", tiny_bundle, "-c", "-", *files[2:], "--idf-counts", counts_file, stdin="a\n" * 5)
-    assert result.exit_code == 0
-    assert "|idf:references|" not in result.stdout
+    assert by_counts.stdout == run(*arguments, "--idf").stdout != run(*arguments).stdout
+    arguments[4] = "-"
+    piped = run(*arguments, "--idf-counts", counts_file, stdin=files[1].read_text())
+    assert piped.stdout == by_counts.stdout
 
 
 def test_systems_are_compared_by_counts(run, files, tiny_bundle, counts_file):
@@ -121,20 +117,20 @@ def test_systems_are_compared_by_counts(run, files, tiny_bundle, counts_file):
 def test_a_match_is_shown_by_counts_or_sentences(run, refused, tiny_bundle, counts_file, files):
     pair = ["show", "-m", tiny_bundle, "-c", "the cat sat", "-r", "a cat sat"]
     assert run(*pair, "--idf-counts", counts_file).stdout == run(*pair, "--idf-sents", files[3]).stdout
-    told = refused(*pair, "--idf-sents", files[3], "--idf-counts", counts_file, status=2)
-    assert "Invalid value for --idf-sents: it has no effect with --idf-counts" in told
+    stderr = refused(*pair, "--idf-sents", files[3], "--idf-counts", counts_file, status=2)
+    assert "Invalid value for --idf-sents: it has no effect with --idf-counts" in stderr
 
 
 def test_counts_that_do_not_fit_are_refused_with_what_to_do(refused, files, tiny_bundle, fast_bundle, counts_file):
-    told = refused("score", "-m", fast_bundle, *files, "--idf-counts", counts_file)
-    assert "The document counts are of the tokenization" in told
-    assert "Count the documents with this bundle, and the same --long-text and --max-length." in told
-    told = refused("score", "-m", tiny_bundle, *files, "--idf-counts", files[3])
-    assert "r.txt does not hold document counts" in told
-    assert "Write it with `bertscore-onnx count-documents`" in told
+    stderr = refused("score", "-m", fast_bundle, *files, "--idf-counts", counts_file)
+    assert "The document counts are of the tokenization" in stderr
+    assert "Count the documents with this bundle, and the same --long-text and --max-length." in stderr
+    stderr = refused("score", "-m", tiny_bundle, *files, "--idf-counts", files[3])
+    assert "r.txt does not hold document counts" in stderr
+    assert "Write it with `bertscore-onnx count-documents`" in stderr
 
 
 def test_scores_are_not_written_over_the_counts(refused, files, tiny_bundle, counts_file):
-    told = refused("score", "-m", tiny_bundle, *files, "--idf-counts", counts_file, "-o", counts_file)
-    assert "is one of the files to read" in told
+    stderr = refused("score", "-m", tiny_bundle, *files, "--idf-counts", counts_file, "-o", counts_file)
+    assert "is one of the files to read" in stderr
     assert DocumentCounts.load(counts_file).num_documents == 5
