@@ -118,8 +118,8 @@ def test_what_does_not_fit_the_table_or_the_bundle_is_refused(refused, tiny_bund
     arguments = ["tune-layers", "--model", all_layers_bundle, "--judgements", table]
     assert "no row has 'fi-en'; the table has cs-en" in refused(*arguments, "--language-pair", "fi-en", status=2)
     refused(*arguments, "--json", "--tsv", status=2)
-    told = refused("tune-layers", "--model", tiny_bundle, "--judgements", table, "-q")
-    assert "--all-layers` to make one of all" in told
+    stderr = refused("tune-layers", "--model", tiny_bundle, "--judgements", table, "-q")
+    assert "--all-layers` to make one of all" in stderr
 
 
 def test_a_language_pair_of_equal_judgements_is_left_out_with_a_warning(tune, write):
@@ -151,10 +151,8 @@ def test_too_few_judgements_for_a_test_are_reported(tune, write):
 
 @pytest.mark.slow
 @needs_wmt16
-def test_wmt16_with_minilm_gives_the_known_correlations_and_layer_4(run, minilm_all_layers_bundle):
-    content = json.loads(
-        run("tune-layers", "--model", minilm_all_layers_bundle, "--judgements", WMT16, "--json").stdout
-    )
+def test_wmt16_with_minilm_gives_the_known_correlations_and_layer_4(run_json, minilm_all_layers_bundle):
+    content = run_json("tune-layers", "--model", minilm_all_layers_bundle, "--judgements", WMT16)
     f1 = [layer["f1"]["pearson"] for layer in content["layers"]]
     assert f1 == pytest.approx([0.558, 0.576, 0.608, 0.633, 0.6355, 0.582, 0.606], abs=5e-4)
     assert (content["best_layer"], content["not_worse"]) == (4, [3])
