@@ -49,7 +49,7 @@ def test_parquet_gives_them_too(tmp_path):
         ('"one\ttwo"', "one\ttwo"),
     ],
 )
-def test_it_is_found_out_whether_a_tsv_has_quoted_fields(write, field, read):
+def test_quoted_fields_of_a_tsv_are_detected(write, field, read):
     assert table(write, "a.tsv", f"text\thuman\n{field}\t1\n").texts("text") == [read]
 
 
