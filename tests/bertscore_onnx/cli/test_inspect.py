@@ -72,8 +72,8 @@ def test_json_holds_the_manifest_and_the_difference(run_json, tiny_bundle):
 def test_a_changed_file_exits_1(refused, installed_bundle):
     with (installed_bundle / "tokenizer.json").open("a") as file:
         file.write("\n")
-    told = refused("inspect", installed_bundle)
-    assert told.startswith(f"Error: {installed_bundle / 'tokenizer.json'} is not the file that was exported")
+    stderr = refused("inspect", installed_bundle)
+    assert stderr.startswith(f"Error: {installed_bundle / 'tokenizer.json'} is not the file that was exported")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,7 @@ def test_a_folder_that_is_no_bundle_exits_1(refused, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit the memory of a process")
+@pytest.mark.slow  # it starts processes
 class TestInAProcessOfItsOwn:
     @pytest.fixture
     def inspect(self, run_process):
