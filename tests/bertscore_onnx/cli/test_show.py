@@ -50,9 +50,9 @@ def test_a_layer_of_all_layers_is_shown(run, refused, all_layers_bundle):
     result = run("show", "-m", all_layers_bundle, *PAIR, "--all-layers", "-l", "1")
     assert result.stdout.splitlines()[0].endswith(f"F {scores.F[1, 0]:.3f}")
     assert ", layer 1; " in result.stdout
-    told = refused("show", "-m", all_layers_bundle, *PAIR, "--all-layers")
-    assert "Matches are those of one layer" in told
-    assert "--num-layers" in told
+    stderr = refused("show", "-m", all_layers_bundle, *PAIR, "--all-layers")
+    assert "Matches are those of one layer" in stderr
+    assert "--num-layers" in stderr
 
 
 @pytest.mark.parametrize(("name", "start"), [("a.html", b"<!doctype"), ("a.SVG", b"<?xml"), ("a.png", b"\x89PNG")])
