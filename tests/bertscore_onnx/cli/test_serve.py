@@ -36,7 +36,7 @@ def test_this_machine_is_let_in_without_keys(refused, tmp_path, host):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--idf", "zoo"], "--idf 'zoo' is not in the form NAME=FILE"),
         (["--idf", "zoo="], "--idf 'zoo=' is not in the form NAME=FILE"),
@@ -45,12 +45,12 @@ def test_this_machine_is_let_in_without_keys(refused, tmp_path, host):
         (["--drain", "0"], "drain is 0.0 seconds; expected more than 0"),
     ],
 )
-def test_wrong_settings_are_refused_before_a_model_is_loaded(refused, arguments, told):
-    assert told in refused("serve", "--model", "nothing", *arguments)
+def test_wrong_settings_are_refused_before_a_model_is_loaded(refused, arguments, message):
+    assert message in refused("serve", "--model", "nothing", *arguments)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--precision", "int8"], "is in fp32, and int8 was asked for"),
         (["--max-length", 33], "--max-length is 33; tiny-bert takes 3 (2 special tokens"),
@@ -59,12 +59,12 @@ def test_wrong_settings_are_refused_before_a_model_is_loaded(refused, arguments,
         (["--idf", "zoo={damaged}"], "damaged.json does not hold document counts"),
     ],
 )
-def test_what_does_not_fit_the_model_is_refused(refused, write, tiny_bundle, fast_bundle, tmp_path, arguments, told):
+def test_what_does_not_fit_the_model_is_refused(refused, write, tiny_bundle, fast_bundle, tmp_path, arguments, message):
     files = {name: tmp_path / f"{name}.json" for name in ("other", "damaged")}
     count_documents(["the cat", "a dog"], fast_bundle).save(files["other"])
     write("damaged.json", '{"format":"bertscore-onnx document counts 1","tokens":')
     arguments = [str(argument).format(bundle=tiny_bundle, **files) for argument in arguments]
-    assert told.format(bundle=tiny_bundle) in refused("serve", "--model", tiny_bundle, *arguments)
+    assert message.format(bundle=tiny_bundle) in refused("serve", "--model", tiny_bundle, *arguments)
 
 
 def test_a_port_that_is_taken_is_refused(refused, tiny_bundle):
