@@ -60,10 +60,10 @@ def test_an_option_of_one_value_is_given_once(refused, files, options, message):
 
 @pytest.mark.parametrize("options", [["-c", "a", "-c", "b"], ["-c", "a", "b"]])
 def test_several_candidates_are_refused(refused, options):
-    told = refused("score", "-m", "x", *options, "-r", "c", status=2)
-    assert "--cand: there are 2 files of candidates, a, b; expected one. `bertscore-onnx compare` compares" in told
-    told = refused("show", "-m", "x", *options, "-r", "c", status=2)
-    assert "there are 2 candidates, 'a', 'b'; expected one" in told
+    stderr = refused("score", "-m", "x", *options, "-r", "c", status=2)
+    assert "--cand: there are 2 files of candidates, a, b; expected one. `bertscore-onnx compare` compares" in stderr
+    stderr = refused("show", "-m", "x", *options, "-r", "c", status=2)
+    assert "there are 2 candidates, 'a', 'b'; expected one" in stderr
 
 
 @pytest.mark.parametrize(("command", "usage"), [("inspect", "[OPTIONS] BUNDLE\n"), ("models", "[OPTIONS] [TEXT]\n")])
@@ -82,7 +82,7 @@ INPUTS = {
 
 
 @pytest.mark.parametrize(
-    ("commands", "options", "told"),
+    ("commands", "options", "message"),
     [
         (["score", "batch", "compare"], BOTH_IDF, "--idf: it has no effect with --idf-counts"),
         (["score", "batch", "compare", "show"], ["--baseline-path", "FILE"], f"--baseline-path: {UNSCALED}"),
@@ -92,11 +92,11 @@ INPUTS = {
         (["score", "batch", "show", "count-documents"], ["--model", ""], "name a model, or a language"),
     ],
 )
-def test_shared_options_are_checked_in_every_command(refused, commands, options, told):
+def test_shared_options_are_checked_in_every_command(refused, commands, options, message):
     for command in commands:
         inputs = INPUTS.get(command, ["-c", "a", "-r", "b"])
         model = [] if "--model" in options else ["-m", "x"]
-        assert told in refused(command, *model, *inputs, *options, status=2)
+        assert message in refused(command, *model, *inputs, *options, status=2)
 
 
 def test_settings_that_differ_from_their_defaults_are_given():
