@@ -1,6 +1,8 @@
 """Runs the command line, in this process or in one of its own."""
 
+import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -24,15 +26,39 @@ def run():
 
 
 @pytest.fixture
-def run_process():
-    """Run a command in a process of its own, in which some packages cannot be imported."""
+def run_json(run):
+    """Run a command that succeeds with `--json`; return the value that it prints."""
 
-    def run(*arguments, stdin=b"", stdout=subprocess.PIPE, blocked=()):
+    def run_json(*arguments, stdin=None):
+        result = run(*arguments, "--json", stdin=stdin)
+        assert result.exit_code == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return run_json
+
+
+@pytest.fixture
+def refused(run):
+    """Run a command that fails and prints nothing on standard output; return its standard error as one line."""
+
+    def refused(*arguments, status=1, stdin=None):
+        result = run(*arguments, stdin=stdin)
+        assert (result.exit_code, result.stdout) == (status, "")
+        return " ".join(result.stderr.split())
+
+    return refused
+
+
+@pytest.fixture
+def run_process():
+    """Run a command in a process of its own, after some setup, in which some packages cannot be imported."""
+
+    def run(*arguments, stdin=b"", stdout=subprocess.PIPE, blocked=(), setup=""):
         blocking = f"import sys; sys.modules.update(dict.fromkeys({blocked!r})); "
-        code = blocking + "from bertscore_onnx.cli import main; main()"
+        code = blocking + setup + "from bertscore_onnx.cli import main; main()"
         command = [sys.executable, "-c", code, *map(str, arguments)]
         streams = {"input": stdin, "stdout": stdout, "stderr": subprocess.PIPE}
-        return subprocess.run(command, **streams, env=_environment(), timeout=60, check=False)
+        return subprocess.run(command, **streams, env=_environment(), timeout=120, check=False)
 
     return run
 
@@ -49,6 +75,31 @@ def run_until_first_line():
             return first, process.stderr.read(), process.wait(60)
 
     return run
+
+
+@pytest.fixture
+def run_on_terminal():
+    """Run a command whose standard error, and by default standard output, is a terminal; return what that shows."""
+
+    def run(*arguments, stdout=None, **environment):
+        master, slave = pty.openpty()
+        command = [sys.executable, "-m", "bertscore_onnx", *map(str, arguments)]
+        settings = {name: value for name, value in _environment().items() if name != "NO_COLOR"} | environment
+        process = subprocess.Popen(command, stdin=slave, stdout=stdout or slave, stderr=slave, env=settings)
+        os.close(slave)
+        shown = b"".join(iter(lambda: _read_terminal(master), b""))
+        os.close(master)
+        assert process.wait(60) == 0
+        return shown.decode()
+
+    return run
+
+
+def _read_terminal(terminal):
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end is closed, on Linux
+        return b""
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """`bertscore-onnx baseline`."""
 
-import gzip
 import json
 import shutil
 
@@ -31,7 +30,7 @@ def bundle(tiny_bundle, tmp_path):
 def measure(run, bundle, corpus):
     """Run the command, with the bundle and the corpus above where none is given."""
 
-    def measure(*options, corpus=corpus, model=bundle):
+    def measure(*options, model=bundle):
         return run("baseline", "--model", model, "--corpus", corpus, *options)
 
     return measure
@@ -43,31 +42,19 @@ def expected(bundle):
         return compute_baseline(scorer, TEXTS)
 
 
-def test_standard_output_is_the_baseline_file_and_standard_error_says_how_certain_it_is(measure, expected):
+def test_standard_output_is_the_baseline_file_and_the_standard_error_is_reported(measure, expected):
     result = measure()
     assert result.stdout == expected.to_csv()
-    error = expected.largest_standard_error
-    assert result.stderr == (
-        f"40 pairs; the largest standard error of a mean is {error:.1e}; more pairs would bring it below 0.0001.\n"
+    assert result.stderr.startswith(
+        f"40 pairs; the largest standard error of a mean is {expected.largest_standard_error:.1e}; "
     )
     assert measure("-q").stderr == ""
 
 
-def test_it_goes_to_a_file_that_scoring_rescales_with(measure, run, bundle, write, tmp_path, expected):
+def test_it_goes_to_a_file(measure, tmp_path, expected):
     file = tmp_path / "baseline.csv"
     assert measure("-o", file).stdout == ""
     assert file.read_text() == expected.to_csv()
-    files = "-c", write("c.txt", "the cat\n"), "-r", write("r.txt", "a cat\n")
-    rescaling = "--rescale-with-baseline", "--baseline-path", file
-    raw, rescaled = (
-        json.loads(run("score", "-m", bundle, *files, *some, "--json").stdout)["f1"] for some in ((), rescaling)
-    )
-    mean = expected.layers[0].mean.f1
-    assert rescaled == pytest.approx((raw - mean) / (1 - mean), abs=1e-5)
-
-
-def test_json_is_the_librarys(measure, expected):
-    assert json.loads(measure("--json").stdout) == json.loads(expected.to_json())
 
 
 def test_every_layer_of_a_bundle_of_all_is_measured(measure, all_layers_bundle):
@@ -75,19 +62,15 @@ def test_every_layer_of_a_bundle_of_all_is_measured(measure, all_layers_bundle):
     assert [line.partition(",")[0] for line in lines] == ["LAYER", "0", "1", "2", "3"]
 
 
-def test_pairs_seed_and_words_are_options(measure, bundle):
+def test_json_is_the_librarys_with_pairs_seed_and_words_as_options(measure, bundle, expected):
+    assert json.loads(measure("--json").stdout) == json.loads(expected.to_json())
     content = json.loads(measure("--pairs", "10", "--seed", "3", "--max-words", "50", "--json").stdout)
     with BERTScorer(bundle, device="cpu") as scorer:
-        expected = compute_baseline(scorer, CORPUS.splitlines(), num_pairs=10, seed=3, max_words=50)
-    assert content == json.loads(expected.to_json())
+        other = compute_baseline(scorer, CORPUS.splitlines(), num_pairs=10, seed=3, max_words=50)
+    assert content == json.loads(other.to_json())
 
 
-def test_the_corpus_may_be_packed(measure, write, expected):
-    packed = write("corpus.txt.gz", gzip.compress(CORPUS.encode()))
-    assert measure(corpus=packed).stdout == expected.to_csv()
-
-
-def test_into_the_bundle_it_rescales_and_tells_where_scores_stand(measure, run, bundle, write, expected):
+def test_into_the_bundle_it_rescales_and_gives_scores_a_percentile(measure, run_json, bundle, write, expected):
     before = read_manifest(bundle).digest
     result = measure("--into-bundle", "en")
     after = read_manifest(bundle)
@@ -95,59 +78,39 @@ def test_into_the_bundle_it_rescales_and_tells_where_scores_stand(measure, run, 
     assert after.digest != before
     assert f"now has the baseline of en; its digest is {after.digest[:12]}" in result.stderr
     files = "-c", write("c.txt", "the cat\n"), "-r", write("r.txt", "a cat\n")
-    content = json.loads(run("score", "-m", bundle, *files, "--json").stdout)
+    content = run_json("score", "-m", bundle, *files)
     assert 0 <= content["f1_percentile"] <= 100
-    options = "--rescale-with-baseline", "--lang", "en"
-    rescaled = json.loads(run("score", "-m", bundle, *files, "--json", *options).stdout)
+    rescaled = run_json("score", "-m", bundle, *files, "--rescale-with-baseline", "--lang", "en")
     assert "|rescale:en|" in rescaled["signature"]
-    assert rescaled["f1_percentile"] == pytest.approx(content["f1_percentile"], abs=0.01)
     assert "replacing the previous one" in measure("--into-bundle", "en").stderr
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "options", "message"),
     [
-        ("", "is empty; expected texts"),
-        ("a\nb\nc\n", "3 of the texts are short enough and not blank; expected 4 or more"),
-        ("\n\n\n\n", "0 of the texts are short enough and not blank"),
-        ("the cat\n" * 10, "All pairs score 1"),
-        (b"a\nb\xff\nc\nd\n", "is not UTF-8: line 2"),
+        ("", [], "is empty; expected texts"),
+        ("a\nb\nc\n", [], "3 of the texts are short enough and not blank; expected 4 or more"),
+        ("the cat\n" * 10, [], "All pairs score 1"),
+        (b"a\nb\xff\nc\nd\n", [], "is not UTF-8: line 2"),
+        (CORPUS, ["--pairs", "100"], "100 pairs were asked for, and 80 texts make 40 at most"),
+        (CORPUS, ["--into-bundle", "english"], "expected a language code"),
     ],
 )
-def test_a_corpus_that_cannot_be_used_says_why_and_changes_nothing(measure, bundle, write, tmp_path, content, message):
+def test_what_cannot_be_measured_is_refused_and_changes_nothing(
+    refused, bundle, write, tmp_path, content, options, message
+):
     before = (bundle / "bertscore.json").read_bytes()
-    result = measure("--into-bundle", "en", "-o", tmp_path / "out.csv", corpus=write("bad.txt", content))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert message in result.stderr
+    into = [] if "--into-bundle" in options else ["--into-bundle", "en"]
+    arguments = ["baseline", "--model", bundle, "--corpus", write("bad.txt", content), *into]
+    assert message in refused(*arguments, *options, "-o", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
     assert (bundle / "bertscore.json").read_bytes() == before
 
 
-def test_more_pairs_than_the_corpus_has_are_refused(measure):
-    result = measure("--pairs", "100")
-    assert result.exit_code == 1
-    assert "100 pairs were asked for, and 80 texts make 40 at most" in result.stderr
-
-
-def test_a_language_that_is_none_is_told_before_the_work(measure):
-    result = measure("--into-bundle", "english")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "expected a language code" in result.stderr
-
-
-def test_a_file_that_cannot_be_written_is_told_before_the_work(measure, tmp_path, corpus):
-    assert "Cannot write" in measure("-o", tmp_path / "none" / "out.csv").stderr
-    assert "is one of the files to read" in measure("-o", corpus).stderr
-    assert corpus.read_text() == CORPUS
-
-
-def test_a_file_of_the_bundle_is_not_written_over(measure, bundle):
+def test_a_file_that_cannot_be_written_is_named_before_the_work(refused, bundle, tmp_path, corpus):
+    arguments = ["baseline", "--model", bundle, "--corpus", corpus, "-o"]
     before = (bundle / "bertscore.json").read_bytes()
-    assert "is in the folder of a bundle" in measure("-o", bundle / "bertscore.json").stderr
-    assert (bundle / "bertscore.json").read_bytes() == before
-
-
-def test_a_corpus_that_is_not_there_is_told(measure, tmp_path):
-    result = measure(corpus=tmp_path / "none.txt")
-    assert result.exit_code == 1
-    assert "none.txt" in result.stderr
+    assert "Cannot write" in refused(*arguments, tmp_path / "none" / "out.csv")
+    assert "is one of the files to read" in refused(*arguments, corpus)
+    assert "is in the folder of a bundle" in refused(*arguments, bundle / "bertscore.json")
+    assert (corpus.read_text(), (bundle / "bertscore.json").read_bytes()) == (CORPUS, before)

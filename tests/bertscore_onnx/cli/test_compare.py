@@ -1,6 +1,7 @@
 """`bertscore-onnx compare`."""
 
 import json
+import re
 from contextlib import chdir
 from pathlib import Path
 
@@ -31,36 +32,36 @@ def test_prints_what_python_finds(run, files, tiny_bundle):
     assert "other      a dog sits on the mat\n" in result.stdout
 
 
+@pytest.fixture
+def compared(run_json, files):
+    """Compare base, other and further systems; return the JSON."""
+
+    def compared(*options, metric="bleu"):
+        return run_json("compare", *files, "--metric", *metric.split(), *options)
+
+    return compared
+
+
 @pytest.mark.parametrize("test", ["bs", "ar"])
-def test_json_has_test_resamples_and_seed_in_its_signature(run, files, test):
-    result = run("compare", *files, "--metric", "chrf", "--test", test, "--resamples", 20, "--seed", 3, "--json")
-    record = json.loads(result.stdout)
+def test_json_has_test_resamples_and_seed_in_its_signature(compared, test):
+    record = compared("--test", test, "--resamples", 20, "--seed", 3, metric="chrf")
     assert f"|test:{test}|resamples:20|seed:3|" in record["signature"]
     assert [system["name"] for system in record["systems"]] == ["base", "other"]
     assert record["systems"][0]["metrics"]["chrf"]["p"] is None
     assert 0 < record["systems"][1]["metrics"]["chrf"]["p"] <= 1
 
 
-def test_options_of_metrics_are_in_their_signatures(run, files):
-    options = ["--bleu-tokenize", "char", "--chrf-word-order", "2"]
-    record = json.loads(run("compare", *files, "--metric", "bleu", "chrf", *options, "--json").stdout)
+def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(compared, write):
+    options = ["--all-pairs", "--bleu-tokenize", "char", "--chrf-word-order", "2"]
+    record = compared("-c", write("third.txt", REFERENCES), *options, metric="bleu chrf")
+    names = [("base", "other"), ("base", "third"), ("other", "third")]
+    assert [(pair["baseline"], pair["system"]) for pair in record["pairs"]["bleu"]] == names
     assert "tok:char" in record["signatures"]["bleu"]
     assert "nw:2" in record["signatures"]["chrf"]
 
 
-def test_all_pairs_are_listed(run, files, write):
-    third = write("third.txt", REFERENCES)
-    result = run("compare", *files, "-c", third, "--metric", "bleu", "--all-pairs", "--json")
-    assert [(pair["baseline"], pair["system"]) for pair in json.loads(result.stdout)["pairs"]["bleu"]] == [
-        ("base", "other"),
-        ("base", "third"),
-        ("other", "third"),
-    ]
-
-
-def test_references_of_several_files_are_several_references(run, files, write):
-    more = write("more.txt", BASE)
-    record = json.loads(run("compare", *files, more, "--metric", "bleu", "--json").stdout)
+def test_references_of_several_files_are_several_references(compared, write):
+    record = compared("-r", write("more.txt", BASE))
     assert record["systems"][0]["metrics"]["bleu"]["score"] == pytest.approx(100)
     assert "nrefs:2" in record["signatures"]["bleu"]
 
@@ -72,24 +73,16 @@ def test_a_table_may_hold_each_side(run, write):
     assert [line.split("\t")[1] for line in result.stdout.splitlines()] == ["system", "base", "other"]
 
 
-def test_systems_whose_files_are_called_alike_are_called_by_their_paths(run, write, tmp_path):
-    for folder, content in (("a", BASE), ("b", OTHER)):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "out.txt").write_text(content)
-    paths = [str(tmp_path / folder / "out.txt") for folder in "ab"]
-    result = run("compare", "-c", *paths, "-r", write("r.txt", REFERENCES), "--metric", "bleu", "--json")
-    assert [system["name"] for system in json.loads(result.stdout)["systems"]] == paths
-
-
-def test_a_system_called_like_the_stem_of_another_is_not_taken_for_it(run, write):
-    names = ["out.v1", "out.v2", "out.v1.txt"]
-    paths = [write(name, content) for name, content in zip(names, (BASE, OTHER, REFERENCES), strict=True)]
-    folder = str(Path(paths[0]).parent)
-    with chdir(folder):
-        result = run("compare", "-c", *names, "-r", write("r.txt", REFERENCES), "--metric", "bleu", "--json")
-    systems = json.loads(result.stdout)["systems"]
+@pytest.mark.parametrize("names", [["a/out.txt", "b/out.txt"], ["out.v1", "out.v2", "out.v1.txt"]])
+def test_systems_whose_files_or_stems_are_called_alike_are_called_by_their_paths(run_json, write, tmp_path, names):
+    for name, content in zip(names, (BASE, OTHER, REFERENCES), strict=False):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(name, content)
+    with chdir(tmp_path):
+        systems = run_json("compare", "-c", *names, "-r", write("r.txt", REFERENCES), "--metric", "bleu")["systems"]
     assert [system["name"] for system in systems] == names
-    assert systems[2]["metrics"]["bleu"]["score"] == pytest.approx(100)
+    scores = [system["metrics"]["bleu"]["score"] for system in systems]
+    assert scores[2:] == [pytest.approx(100)] * (len(names) - 2)
 
 
 @pytest.mark.slow
@@ -110,12 +103,6 @@ def test_a_report_is_written_beside_what_is_printed(run, files, tmp_path):
     assert [file.name for file in tmp_path.iterdir() if "report" in file.name] == ["report.html"]
 
 
-def test_a_report_that_cannot_be_written_is_told_before_anything_is_scored(run, files, tmp_path):
-    result = run("compare", *files, "-m", "not-there", "--html", tmp_path / "absent" / "report.html")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "report.html" in result.stderr
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_report_is_written_where_nothing_can_be_printed(run_process, files, tmp_path):
@@ -126,35 +113,31 @@ def test_a_report_is_written_where_nothing_can_be_printed(run_process, files, tm
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_a_report_does_not_replace_an_input(run, files):
-    result = run("compare", *files, "--metric", "bleu", "--html", files[2])
-    assert result.exit_code == 1
-    assert "--html" in result.stderr
+def test_a_report_that_cannot_be_written_or_replaces_an_input_is_refused(refused, files, tmp_path):
+    stderr = refused("compare", *files, "-m", "not-there", "--html", tmp_path / "absent" / "report.html")
+    assert "report.html" in stderr  # before the model is looked for
+    assert "--html" in refused("compare", *files, "--metric", "bleu", "--html", files[2])
     assert files[2].read_text() == OTHER
 
 
-def test_systems_of_different_length_are_named_with_the_first_line_that_lacks_a_partner(run, files, write):
-    longer = write("longer.txt", BASE + "one more\n")
-    result = run("compare", *files, "-c", longer, "--metric", "bleu")
-    assert result.exit_code == 1
-    assert "longer.txt has 4 lines" in result.stderr
-    assert "line 4 of" in result.stderr
+@pytest.mark.parametrize(
+    ("name", "content", "status", "message"),
+    [
+        ("longer.txt", BASE + "one more\n", 1, r"longer\.txt has 4 lines.* line 4 of"),
+        ("base.txt", BASE, 2, "base.txt is given twice"),
+        ("empty.txt", "", 1, "empty.txt is empty"),
+    ],
+)
+def test_systems_that_do_not_fit_are_named(refused, files, write, name, content, status, message):
+    assert re.search(message, refused("compare", *files, "-c", write(name, content), "--metric", "bleu", status=status))
 
 
-def test_a_system_given_twice_is_refused(run, files):
-    result = run("compare", *files, "-c", files[1], "--metric", "bleu")
-    assert result.exit_code == 2
-    assert "base.txt is given twice" in result.stderr
-
-
-def test_an_empty_system_is_refused(run, files, write):
-    result = run("compare", *files, "-c", write("empty.txt", ""), "--metric", "bleu")
-    assert result.exit_code == 1
-    assert "empty.txt is empty" in result.stderr
+def test_one_system_is_no_comparison(refused, files):
+    assert "there is one system" in refused("compare", *files[:2], *files[3:], "--metric", "bleu", status=2)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "exit_code", "told"),
+    ("options", "status", "message"),
     [
         (["--metric", "bluu"], 1, "Did you mean bleu"),
         ([], 2, "name a model"),
@@ -166,21 +149,13 @@ def test_an_empty_system_is_refused(run, files, write):
         (["--metric", "bleu", "--resamples", "0"], 2, "resamples"),
     ],
 )
-def test_wrong_options_are_told(run, files, arguments, exit_code, told):
-    result = run("compare", *files, *arguments)
-    assert (result.exit_code, result.stdout) == (exit_code, "")
-    assert told in result.stderr
-
-
-def test_one_system_is_no_comparison(run, files):
-    result = run("compare", *files[:2], *files[3:], "--metric", "bleu")
-    assert result.exit_code == 2
-    assert "there is one system" in result.stderr
+def test_wrong_options_are_refused(refused, files, options, status, message):
+    assert message in refused("compare", *files, *options, status=status)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["sacrebleu", "tabulate", "jinja2"])
-def test_a_package_that_is_missing_is_told_before_a_model_is_looked_for(run_process, files, tmp_path, package):
+def test_a_package_that_is_missing_is_named_before_a_model_is_looked_for(run_process, files, tmp_path, package):
     arguments = ["-m", tmp_path / "absent", "--metric", "bertscore", "bleu", "--html", tmp_path / "report.html"]
     result = run_process("compare", *files, *arguments, blocked=[package])
     assert result.returncode == 1

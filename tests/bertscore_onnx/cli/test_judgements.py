@@ -1,7 +1,5 @@
 """Reading tables of judgements, and asking for their columns."""
 
-import gzip
-
 import numpy as np
 import pytest
 
@@ -41,12 +39,6 @@ def test_parquet_gives_them_too(tmp_path):
     np.testing.assert_array_equal(read.numbers("human"), [0.5, np.nan])
 
 
-def test_gzip_is_decompressed(tmp_path):
-    path = tmp_path / "a.tsv.gz"
-    path.write_bytes(gzip.compress(b"human\n1\n2\n"))
-    np.testing.assert_array_equal(read_table(str(path)).numbers("human"), [1, 2])
-
-
 @pytest.mark.parametrize(
     ("field", "read"),
     [
@@ -66,47 +58,18 @@ def test_quotes_that_would_join_rows_are_characters(write):
     assert read.texts("a") == ['"x', "z"]
 
 
-def test_a_number_that_is_none_is_named_with_line_and_column(write):
-    with pytest.raises(InputError, match=r"a\.tsv, line 3: the column 'human' holds 'good'; expected a number"):
-        table(write, "a.tsv", "system\thuman\nA\t1\nB\tgood\n").numbers("human")
-
-
-def test_a_decimal_comma_is_reported(write):
-    with pytest.raises(InputError, match=r"a\.tsv, line 2: .* holds '-86,1'; expected a number, .* with a point\."):
-        table(write, "a.tsv", "human\n-86,1\n").numbers("human")
-
-
-def test_a_folder_is_reported(tmp_path):
-    with pytest.raises(InputError, match=r"is a folder; expected a table"):
-        read_table(str(tmp_path))
-
-
-def test_semicolons_instead_of_commas_are_reported(write):
-    with pytest.raises(InputError, match=r"line 2: .* The first line has semicolons; expected commas between"):
-        table(write, "a.csv", 'system;human;text\nA;1,5;"a, b"\n')
-
-
-@pytest.mark.parametrize("value", ["true", '"inf"', "1e999", "[1]", '""x"'])
-def test_other_values_are_no_numbers(write, value):
-    with pytest.raises(InputError, match=r"a\.jsonl, line 1"):
-        table(write, "a.jsonl", f'{{"human": {value}}}\n').numbers("human")
-
-
-def test_a_column_that_is_missing_is_reported_with_the_nearest(write):
-    read = table(write, "a.tsv", "system\thuman_score\nA\t1\n")
-    with pytest.raises(InputError, match=r"no column 'human_scores', .*Did you mean 'human_score'\? .*--human-column"):
-        read.find("human_scores", "--human-column")
-    assert read.find(("human", "human_score"), "--human-column") == "human_score"
-
-
-def test_a_column_that_is_there_twice_is_refused(write):
-    with pytest.raises(InputError, match="2 columns 'human'"):
-        table(write, "a.tsv", "human\thuman\n1\t2\n").find("human", "--human-column")
-
-
-def test_an_object_without_a_field_that_others_have_is_named(write):
-    with pytest.raises(InputError, match=r"line 2: there is no 'human' here"):
-        table(write, "a.jsonl", '{"human": 1}\n{"system": "A"}\n').numbers("human")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"system": "A", "human": 1}\n{"human": "good"}\n', "line 2: the column 'human' holds 'good'; expected a num"),
+        ('{"human": "-86,1"}\n', r"line 1: .* holds '-86,1'; expected a number, .* with a point\."),
+        *((f'{{"human": {value}}}\n', "line 1") for value in ("true", '"inf"', "1e999", "[1]", '""x"')),
+        ('{"human": 1}\n{"system": "A"}\n', "line 2: there is no 'human' here"),
+    ],
+)
+def test_what_is_no_number_is_named_with_line_and_column(write, content, message):
+    with pytest.raises(InputError, match=rf"a\.jsonl, {message}"):
+        table(write, "a.jsonl", content).numbers("human")
 
 
 @pytest.mark.parametrize("value", ["null", '""', "1.5", "true"])
@@ -115,11 +78,22 @@ def test_a_name_is_a_text_or_a_whole_number(write, value):
         table(write, "a.jsonl", f'{{"system": {value}}}\n').keys("system")
 
 
-def test_rows_are_expected(write):
-    with pytest.raises(InputError, match="has no rows"):
-        table(write, "a.tsv", "system\thuman\n")
+def test_a_column_that_is_missing_is_named_with_the_nearest(write):
+    read = table(write, "a.tsv", "system\thuman_score\nA\t1\n")
+    with pytest.raises(InputError, match=r"no column 'human_scores', .*Did you mean 'human_score'\? .*--human-column"):
+        read.find("human_scores", "--human-column")
+    assert read.find(("human", "human_score"), "--human-column") == "human_score"
 
 
-def test_a_name_without_a_format_is_refused(write):
-    with pytest.raises(InputError, match="has no suffix of a table"):
-        table(write, "a.txt", "system\thuman\nA\t1\n")
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", 'system;human;text\nA;1,5;"a, b"\n', r"line 2: .* The first line has semicolons; expected commas"),
+        ("a.tsv", "system\thuman\n", "has no rows"),
+        ("a.txt", "system\thuman\nA\t1\n", "has no suffix of a table"),
+        (".", None, "is a folder; expected a table"),
+    ],
+)
+def test_what_is_no_table_is_refused(write, tmp_path, name, content, message):
+    with pytest.raises(InputError, match=message):
+        read_table(str(write(name, content) if content else tmp_path))

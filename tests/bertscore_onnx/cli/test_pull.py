@@ -17,18 +17,12 @@ def test_prints_the_folder(run, hub, commit):
     folder = bundle_folder("tiny-bert", Variant(2))
     assert (result.exit_code, result.stdout) == (0, f"{folder}\n")
     assert f"bertscore-onnx score --model {folder}" in result.stderr
+    assert "%" not in result.stderr  # no bar unless there is a terminal
 
 
-def test_options_say_the_same(run, hub, commit):
-    assert run("pull", "org/tiny", "--revision", "main", "--variant", VARIANT).exit_code == 0
-
-
-def test_a_bar_is_shown_if_asked(run, hub, commit):
-    assert "100%" in run("pull", "org/tiny", "-v").stderr
-
-
-def test_no_bar_is_shown_where_nobody_looks(run, hub, commit):
-    assert "%" not in run("pull", "org/tiny").stderr
+def test_the_revision_and_the_variant_may_be_options_and_a_bar_is_shown_on_request(run, hub, commit):
+    result = run("pull", "org/tiny", "--revision", "main", "--variant", VARIANT, "-v")
+    assert (result.exit_code, "100%" in result.stderr) == (0, True)
 
 
 def test_an_error_is_one_line(run, hub):

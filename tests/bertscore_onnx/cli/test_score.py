@@ -1,6 +1,5 @@
-"""`bertscore-onnx score`."""
+"""`bertscore-onnx score`: what it prints, and what its options do."""
 
-import json
 import re
 
 import numpy as np
@@ -10,13 +9,16 @@ from bertscore_onnx import BERTScorer
 
 CANDIDATES = "the cat sat on the mat\na red house\n"
 REFERENCES = "a dog sits on the mat\nthe blue house is red\n"
-OTHERS = "the cat was on a mat\na red house\n"
-SEGMENT = r"-?\d\.\d{6}\t-?\d\.\d{6}\t-?\d\.\d{6}"
 
 
 @pytest.fixture
 def files(write):
     return "-c", write("candidates.txt", CANDIDATES), "-r", write("references.txt", REFERENCES)
+
+
+@pytest.fixture
+def arguments(files, tiny_bundle):
+    return ["score", "-m", tiny_bundle, *files]
 
 
 @pytest.fixture
@@ -26,50 +28,42 @@ def scored(tiny_bundle):
         return scorer.score(CANDIDATES.splitlines(), REFERENCES.splitlines(), return_hash=True)
 
 
-def test_prints_the_signature_and_the_means(run, files, tiny_bundle, scored):
+def test_prints_the_signature_and_the_means(run, arguments, scored):
     (precision, recall, f1), signature = scored
-    result = run("score", "--model", tiny_bundle, *files)
+    result = run(*arguments)
     means = [float(np.mean(values, dtype=np.float64)) for values in (precision, recall, f1)]
     assert result.stdout == f"{signature} P: {means[0]:.6f} R: {means[1]:.6f} F1: {means[2]:.6f}\n"
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-def test_prints_the_pairs_under_a_header_and_the_means_elsewhere(run, files, tiny_bundle, scored):
-    precision, recall, f1 = scored[0]
-    result = run("score", "--model", tiny_bundle, *files, "-s")
+def test_prints_the_pairs_under_a_header_and_the_means_elsewhere(run, arguments, scored):
+    result = run(*arguments, "-s")
     assert result.stdout.splitlines() == [
         "precision\trecall\tf1",
-        f"{precision[0]:.6f}\t{recall[0]:.6f}\t{f1[0]:.6f}",
-        f"{precision[1]:.6f}\t{recall[1]:.6f}\t{f1[1]:.6f}",
+        *("{:.6f}\t{:.6f}\t{:.6f}".format(*values) for values in zip(*scored[0], strict=True)),
     ]
-    assert result.stderr == run("score", "--model", tiny_bundle, *files).stdout
+    assert result.stderr == run(*arguments).stdout
 
 
-def test_json_is_one_object(run, files, tiny_bundle, scored):
-    result = json.loads(run("score", "--model", tiny_bundle, *files, "--json").stdout)
-    assert list(result) == ["signature", "precision", "recall", "f1", "pairs"]
-    assert result["signature"] == scored[1]
-    assert result["f1"] == np.mean(scored[0].F, dtype=np.float64)
-    assert result["pairs"] == 2
-
-
-def test_json_has_the_pairs_on_request(run, files, tiny_bundle, scored):
-    result = json.loads(run("score", "--model", tiny_bundle, *files, "--json", "--seg-level").stdout)
+def test_json_is_one_object_and_has_the_pairs_on_request(run_json, arguments, scored):
     precision, recall, f1 = scored[0]
-    assert result["segments"][1] == {
+    result = run_json(*arguments)
+    assert list(result) == ["signature", "precision", "recall", "f1", "pairs"]
+    assert (result["signature"], result["f1"], result["pairs"]) == (scored[1], np.mean(f1, dtype=np.float64), 2)
+    first, second = run_json(*arguments, "--seg-level")["segments"]
+    assert first.keys() == second.keys()
+    assert second == {
         "precision": float(precision[1]),
         "recall": float(recall[1]),
         "f1": float(f1[1]),
         "best_reference": 0,
     }
-    assert len(result["segments"]) == 2
 
 
-def test_several_reference_files_score_by_the_best(run, files, write, tiny_bundle):
-    others = write("others.txt", OTHERS)
-    result = json.loads(run("score", "-m", tiny_bundle, *files, "-r", others, "-s", "--json").stdout)
-    assert result["segments"][1]["best_reference"] == 1
-    assert result["segments"][1]["f1"] == pytest.approx(1, abs=1e-6)
+def test_several_reference_files_score_by_the_best(run_json, arguments, write):
+    others = write("others.txt", "the cat was on a mat\na red house\n")
+    segment = run_json(*arguments, "-r", others, "-s")["segments"][1]
+    assert (segment["best_reference"], segment["f1"]) == (1, pytest.approx(1, abs=1e-6))
 
 
 @pytest.mark.parametrize("order", [("-c", "-", "-r"), ("-r", "-", "-c")])
@@ -79,148 +73,129 @@ def test_a_hyphen_reads_standard_input(run, write, tiny_bundle, order):
     assert result.stdout.endswith(" P: 1.000000 R: 1.000000 F1: 1.000000\n")
 
 
-def test_underscored_names_of_bert_score_work(run, files, write, tiny_bundle):
+def test_underscored_names_of_bert_score_work(run, arguments, write):
     baseline = write("baseline.csv", "LAYER,P,R,F\n2,0.5,0.5,0.5\n")
     underscored = ("--num_layers", 2, "--batch_size", 1, "--rescale_with_baseline", "--baseline_path", baseline)
     hyphenated = [str(option).replace("_", "-") if option != baseline else option for option in underscored]
-    result = run("score", "-m", tiny_bundle, *files, "--seg_level", *underscored)
-    assert re.fullmatch(rf"precision\trecall\tf1\n({SEGMENT}\n){{2}}", result.stdout)
+    result = run(*arguments, "--seg_level", *underscored)
     assert re.fullmatch(r"bertscore-onnx\|.*\|rescale:file-.* P: .*\n", result.stderr)
-    assert result.stdout == run("score", "-m", tiny_bundle, *files, "--seg-level", *hyphenated).stdout
+    assert result.stdout == run(*arguments, "--seg-level", *hyphenated).stdout != run(*arguments, "-s").stdout
 
 
-def test_the_fast_tokenizer_is_asked_for_by_its_own_bundle(run, files, installed_bundle):
-    result = run("score", "-m", "tiny-bert", *files, "-l", 2, "--use_fast_tokenizer")
-    assert result.exit_code == 1
-    assert "bertscore-onnx export --model tiny-bert --num-layers 2 --tokenizer-mode fast" in result.stderr
+def test_the_fast_tokenizer_has_a_bundle_of_its_own(refused, files, installed_bundle):
+    stderr = refused("score", "-m", "tiny-bert", *files, "-l", 2, "--use_fast_tokenizer")
+    assert "bertscore-onnx export --model tiny-bert --num-layers 2 --tokenizer-mode fast" in stderr
 
 
 def test_a_model_of_the_home_folder_goes_by_its_name(run, files, installed_bundle):
     assert run("score", "-m", "tiny-bert", *files).stdout.startswith("bertscore-onnx|model:tiny-bert|layer:2|")
 
 
-def test_idf_comes_from_the_references(run, files, tiny_bundle):
-    assert "|idf:references|" in run("score", "-m", tiny_bundle, *files, "--idf").stdout
+def test_language_alone_chooses_its_default_model(refused, files, home):
+    stderr = refused("score", "--lang", "en", *files)
+    assert stderr.startswith("Error: roberta-large at layer 17 is not exported yet")
 
 
-def test_language_alone_chooses_its_default_model(run, files, home):
-    result = run("score", "--lang", "en", *files)
-    assert result.stderr.startswith("Error: roberta-large at layer 17 is not exported yet")
-
-
-def test_a_single_reference_has_no_idf(run, write, tiny_bundle):
+def test_a_single_reference_has_no_idf(refused, write, tiny_bundle):
     texts = write("texts.txt", "the cat\n")
-    result = run("score", "-m", tiny_bundle, "-c", texts, "-r", texts, "--idf")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: There is one reference, so every idf weight is 0;")
-    assert "Leave --idf out, or in Python give" in result.stderr
-
-
-def test_rescaling_without_baselines_says_that_there_are_none(run, files, tiny_bundle):
-    result = run("score", "-m", tiny_bundle, "--rescale-with-baseline", *files)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == (
-        "Error: Rescaling needs the language, `--lang`, or a file, `--baseline-path`. tiny-bert at layer 2 has no "
-        "baselines.\n"
-    )
+    stderr = refused("score", "-m", tiny_bundle, "-c", texts, "-r", texts, "--idf")
+    assert stderr.startswith("Error: There is one reference, so every idf weight is 0;")
+    assert "Leave --idf out, or in Python give" in stderr
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-def test_texts_are_cut_at_the_length_that_is_asked_for(run, files, tiny_bundle):
-    result = run("score", "-m", tiny_bundle, *files, "--max-length", 4)
+@pytest.mark.parametrize(
+    ("options", "field", "message"),
+    [
+        (["--max-length", 4], "max_length:4", "longer than 4 tokens"),
+        (["--long-text", "window"], "long_text:window", ""),
+    ],
+)
+def test_long_texts_are_cut_with_a_warning_or_encoded_in_windows(run, write, tiny_bundle, options, field, message):
+    path = write("long.txt", "cat dog " * 40 + "\n")
+    result = run("score", "-m", tiny_bundle, "-c", path, "-r", path, *options)
     assert result.exit_code == 0
-    assert "|max_length:4|" in result.stdout
-    assert "longer than 4 tokens" in result.stderr
+    assert f"|{field}|" in result.stdout
+    assert (message in result.stderr, bool(result.stderr)) == (True, bool(message))
 
 
-def test_a_length_beyond_the_models_is_refused_by_its_option(run, files, tiny_bundle):
-    result = run("score", "-m", tiny_bundle, *files, "--max-length", 99)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: --max-length is 99; tiny-bert takes 3 ")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rescale-with-baseline"], "Rescaling needs the language, `--lang`, or a file, `--baseline-path`"),
+        (["--rescale-with-baseline", "--lang", "xx"], "tiny-bert at layer 2 has no baseline for 'xx'"),
+        (["--max-length", 99], "--max-length is 99; tiny-bert takes 3 "),
+        (["--device", "tpu"], "--device is 'tpu'; expected"),
+    ],
+)
+def test_errors_name_the_option(refused, arguments, options, message):
+    assert refused(*arguments, *options).startswith(f"Error: {message}")
 
 
 @pytest.mark.parametrize("path", ["./absent", "path/to/absent", "/no/such/folder"])
-def test_a_path_without_a_folder_is_told(run, files, home, path):
+def test_a_path_without_a_folder_is_named(refused, files, home, path):
     for command in (["score", "-m", path, *files], ["inspect", path]):
-        result = run(*command)
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert result.stderr.startswith(f"Error: There is no folder '{path}'.")
+        assert refused(*command).startswith(f"Error: There is no folder '{path}'.")
 
 
-def test_language_beside_a_model_chooses_the_baseline(run, files, tiny_bundle):
-    result = run("score", "-m", tiny_bundle, "--lang", "xx", "--rescale-with-baseline", *files)
+def test_errors_are_one_line_with_advice(run, arguments):
+    result = run(*arguments, "-l", 1)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: tiny-bert at layer 2 has no baseline for 'xx', nor for any other language.")
-
-
-def test_errors_are_one_line(run, files, tiny_bundle):
-    result = run("score", "-m", tiny_bundle, *files, "-l", 1)
-    assert result.exit_code == 1
-    assert result.stdout == ""
     assert re.fullmatch(r"Error: The bundle .* is cut at layer 2, and layer 1 was asked for\..*\n", result.stderr)
     assert "Leave --num-layers out" in result.stderr
-
-
-def test_file_errors_exit_1(run, tiny_bundle, write):
-    result = run("score", "-m", tiny_bundle, "-c", write("empty.txt", b""), "-r", write("references.txt", REFERENCES))
-    assert result.exit_code == 1
-    assert re.fullmatch(r"Error: .*empty\.txt is empty; expected texts, one a line\.\n", result.stderr)
-
-
-def test_unknown_devices_exit_1(run, files, tiny_bundle):
-    result = run("score", "-m", tiny_bundle, *files, "--device", "tpu")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: --device is 'tpu'; expected")
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
 def test_warnings_are_one_line_without_a_place(run, write, tiny_bundle):
     candidates, references = write("candidates.txt", "the cat\n\n"), write("references.txt", "a cat\na dog\n")
     result = run("score", "-m", tiny_bundle, "-c", candidates, "-r", references)
-    assert result.exit_code == 0
-    assert result.stderr == "Warning: 1 pair scores 0 because a side is empty.\n"
+    assert (result.exit_code, result.stderr) == (0, "Warning: 1 pair scores 0 because a side is empty.\n")
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-def test_pairs_with_an_empty_side_are_zeros_in_json(run, write, tiny_bundle):
-    path = write("blank.txt", "\n")
-    result = json.loads(run("score", "-m", tiny_bundle, "-c", path, "-r", path, "-s", "--json").stdout)
-    assert result["segments"] == [{"precision": 0.0, "recall": 0.0, "f1": 0.0, "best_reference": 0}]
+def test_quiet_leaves_errors_alone(run, refused, write, tiny_bundle):
+    texts = write("texts.txt", "the cat\n\n")
+    arguments = ["score", "-m", tiny_bundle, "-c", texts, "-r", texts, "-s"]
+    result = run(*arguments, "--quiet")
+    assert (result.exit_code, result.stderr, result.stdout) == (0, "", run(*arguments).stdout)
+    assert refused(*arguments, "--quiet", "--device", "tpu").startswith("Error: --device is 'tpu'")
 
 
-def test_the_progress_bar_goes_to_standard_error(run, files, tiny_bundle, scored):
-    result = run("score", "-m", tiny_bundle, *files, "-v")
+def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
+    result = run(*arguments, "-v")
     assert "scoring: 100%" in result.stderr
     assert "2/2 [" in result.stderr
     assert result.stdout.startswith(scored[1])
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("options", "message"),
     [
-        (["-m", "x", "-c", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -, can be only one"),
-        (["-m", "x", "-c", "a", "-r", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -,"),
-        (
-            ["-m", "x", "-c", "a", "-r", "b", "--all-layers", "-s"],
-            "--seg-level, --output, --output-format: pairs have the scores",
-        ),
-        (["-m", "x", "-c", "a"], "Invalid value for --ref: give the references, -r FILE. a is read as text"),
-        (["-m", "x", "-r", "a"], "Missing option '-c' / '--cand'"),
-        (["-m", "x", "-c", "a", "-r", "b", "-b", "0"], "Invalid value for '-b' / '--batch-size'"),
-        (["-m", "x", "-c", "a", "-r", "b", "-l", "-1"], "Invalid value for '-l' / '--num-layers'"),
-        (["-m", "x", "-c", "a", "-r", "b", "--nthreads", "0"], "Invalid value for '--nthreads'"),
-        (["-m", "x", "-c", "a", "-r", "b", "--no-such"], "No such option: --no-such"),
-        (["-m", "x", "-c", "a", "-r", "b", "--long-text", "skip"], "'truncate'"),
+        (["-c", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -, can be only one"),
+        (["-c", "a", "-r", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -,"),
+        (["-c", "a"], "Invalid value for --ref: give the references, -r FILE. a is read as text"),
+        (["-r", "a"], "Missing option '-c' / '--cand'"),
+        (["-c", "a", "-r", "b", "-b", "0"], "Invalid value for '-b' / '--batch-size'"),
+        (["-c", "a", "-r", "b", "-l", "-1"], "Invalid value for '-l' / '--num-layers'"),
+        (["-c", "a", "-r", "b", "--nthreads", "0"], "Invalid value for '--nthreads'"),
+        (["-c", "a", "-r", "b", "--no-such"], "No such option: --no-such"),
+        (["-c", "a", "-r", "b", "--long-text", "skip"], "'truncate'"),
+        (["-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level, --output, --output-format: pairs have the scores"),
+        (["-c", "a", "-r", "b", "-o", "b.tsv", "--all-layers"], "pairs have the scores of one layer"),
+        (["-c", "a", "-r", "b", "--output-format", "jsonl", "--all-layers"], "pairs have the scores of one layer"),
+        (["-c", "a.txt", "-r", "b.txt", "--candidate-column", "x"], "--candidate-column: it has no effect"),
+        (["-c", "a.tsv", "-r", "b.txt", "--reference-column", "x"], "--reference-column: it has no effect"),
+        (["-c", "a.jsonl", "--no-header"], "--no-header: it has no effect"),
+        (["-c", "a.jsonl", "--no-quotes"], "--no-quotes: it has no effect"),
+        (["-c", "a.jsonl", "--reference-format", "text"], "--reference-format: it has no effect without -r"),
+        (["-c", "a.jsonl", "--input-format", "xlsx"], "'--input-format'"),
+        (["-c", "a.jsonl", "--with-texts"], "--with-texts: it has no effect without pairs"),
+        (["-c", "a.jsonl", "--json", "--output-format", "tsv"], "--json: it means --output-format json"),
+        (["-c", "a.jsonl", "-o", "b.parquet"], "--output: Cannot write .parquet."),
+        (["-c", "a.jsonl", "-o", "b.tsv.gz"], "--output: Cannot write .gz."),
     ],
 )
-def test_wrong_usage_exits_2(run, arguments, message):
-    result = run("score", *arguments)
+def test_wrong_usage_exits_2(run, options, message):
+    result = run("score", "-m", "x", *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
-
-
-def test_long_texts_are_encoded_in_windows_on_request(run, write, tiny_bundle):
-    path = write("long.txt", "cat dog " * 40 + "\n")
-    result = run("score", "-m", tiny_bundle, "-c", path, "-r", path, "--long-text", "window")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert "|long_text:window|" in result.stdout

@@ -1,9 +1,8 @@
-"""What is told of a mean F1."""
+"""What `bertscore-onnx score` adds to a mean F1."""
 
 import os
 import shutil
 import subprocess
-import sys
 
 import msgspec
 import numpy as np
@@ -38,54 +37,45 @@ def scorer_with(tiny_bundle, tmp_path):
         scorer.close()
 
 
-@pytest.fixture
-def large(monkeypatch):
-    """Let the tiny model's size be that of a large one."""
-    monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", 32)
-
-
-def test_where_unrelated_pairs_are_known_it_is_told_where_the_score_stands(scorer_with):
-    assert interpretation(scorer_with(), 0.85, QUANTILES, None) == [
-        "An F1 of 0.8500 is higher than that of 90.0 % of unrelated pairs; half of these get less than 0.6500, and "
+@pytest.mark.parametrize(
+    ("f1", "share"), [(0.85, "90.0 % of"), (0.95, "all"), (0.89999, "99.9 % of"), (0.1, "0.0 % of")]
+)
+def test_where_unrelated_pairs_are_known_the_score_has_a_rank_among_them(scorer_with, f1, share):
+    assert interpretation(scorer_with(), f1, QUANTILES, None) == [
+        f"An F1 of {f1:.4f} is higher than that of {share} unrelated pairs; half of these get less than 0.6500, and "
         "99 % less than 0.8950."
     ]
 
 
-@pytest.mark.parametrize(("f1", "share"), [(0.95, "all"), (0.89999, "99.9 % of"), (0.1, "0.0 % of")])
-def test_only_what_is_higher_than_all_is_said_to_be(scorer_with, f1, share):
-    assert f"is higher than that of {share} unrelated pairs" in interpretation(scorer_with(), f1, QUANTILES, None)[0]
+@pytest.mark.parametrize(
+    ("baselines", "lang", "large_size", "ends"),
+    [
+        ({"en": HIGH, "zh": HIGH}, None, 64, ["like yours get:", "score ... --rescale-with-baseline --lang en", " en"]),
+        ({"en": HIGH, "zh": HIGH}, "ZH", 64, ["like yours get:", "--lang zh", "--corpus FILE --into-bundle zh"]),
+        ({"en": HIGH}, "de", 64, ["First measure it, then rescale:", "--into-bundle de", "--lang de"]),
+        ({}, None, 32, ["First measure it, then rescale:", "--into-bundle CODE", "--lang CODE"]),
+    ],
+)
+def test_a_high_score_of_a_model_with_a_high_baseline_gets_two_commands(
+    scorer_with, monkeypatch, baselines, lang, large_size, ends
+):
+    monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", large_size)  # the tiny model's size is 32
+    scorer = scorer_with(baselines)
+    note, *commands = interpretation(scorer, 0.85, None, lang)
+    assert [line.endswith(end) for line, end in zip([note, *commands], ends, strict=True)] == [True] * 3
+    assert ("0.83 on average" in note) == ("like yours" in ends[0])
+    assert f"  bertscore-onnx baseline --model {scorer.bundle.path} " in "\n".join(commands)
 
 
-def test_a_high_score_of_a_model_with_a_high_baseline_gets_two_commands(scorer_with):
-    scorer = scorer_with({"en": HIGH, "zh": HIGH})
-    note, rescale, measure = interpretation(scorer, 0.85, None, None)
-    assert note.startswith("This model gives unrelated texts a high F1 too: 0.83 on average (en).")
-    assert rescale == "  bertscore-onnx score ... --rescale-with-baseline --lang en"
-    assert measure == f"  bertscore-onnx baseline --model {scorer.bundle.path} --corpus FILE --into-bundle en"
-
-
-def test_the_language_of_the_texts_is_taken_where_it_has_a_baseline(scorer_with):
-    assert interpretation(scorer_with({"en": HIGH, "zh": HIGH}), 0.85, None, "ZH")[1].endswith("--lang zh")
-
-
-def test_a_language_without_a_baseline_is_measured_first(scorer_with):
-    note, measure, rescale = interpretation(scorer_with({"en": HIGH}), 0.85, None, "de")
-    assert "First measure it" in note
-    assert measure.endswith("--into-bundle de")
-    assert rescale.endswith("--lang de")
-
-
-def test_a_large_model_without_baselines_gets_the_commands_too(scorer_with, large):
-    assert len(interpretation(scorer_with(), 0.85, None, None)) == 3
-
-
-@pytest.mark.parametrize(("baselines", "f1"), [({"en": HIGH}, 0.8), ({"en": LOW}, 0.85), ({}, 0.85)])
-def test_a_lower_score_and_a_model_whose_scores_say_more_get_nothing(scorer_with, baselines, f1):
+@pytest.mark.parametrize(
+    ("baselines", "f1", "large_size"),
+    [({"en": HIGH}, 0.8, 64), ({"en": LOW}, 0.85, 64), ({}, 0.85, 64), ({"en": LOW}, 0.85, 32)],
+)
+def test_a_lower_score_and_a_model_whose_scores_mean_more_get_nothing(
+    scorer_with, monkeypatch, baselines, f1, large_size
+):
+    monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", large_size)
     assert interpretation(scorer_with(baselines), f1, None, None) == []
-
-
-def test_a_known_low_baseline_counts_more_than_the_size(scorer_with, large):
-    assert interpretation(scorer_with({"en": LOW}), 0.85, None, None) == []
 
 
 def test_rescaled_scores_get_nothing(scorer_with):
@@ -97,39 +87,18 @@ def test_rescaled_scores_get_nothing(scorer_with):
 @pytest.mark.parametrize(
     ("options", "times"), [((), 1), (("-s",), 1), (("-q",), 0), (("--json",), 0), (("--output-format", "jsonl"), 0)]
 )
-def test_it_is_told_once_on_a_terminal_and_not_with_options_for_programs(scorer_with, write, options, times):
-    import pty
-
+def test_it_is_printed_once_on_a_terminal_and_not_with_options_for_programs(
+    run_on_terminal, scorer_with, write, options, times
+):
     bundle = scorer_with({"en": HIGH}).bundle.path
     texts = write("texts.txt", "the cat\na dog\n")
-    command = [sys.executable, "-m", "bertscore_onnx", "score", "-m", bundle, "-c", texts, "-r", texts, *options]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    terminal, end = pty.openpty()
-    try:
-        subprocess.run(command, stdout=subprocess.PIPE, stderr=end, env=environment, timeout=60, check=True)
-        os.close(end)
-        told = read_all(terminal)
-    finally:
-        os.close(terminal)
-    assert told.count("gives unrelated texts a high F1") == times
-    assert told.count("bertscore-onnx baseline") == times
+    arguments = ["score", "-m", bundle, "-c", texts, "-r", texts, *options]
+    shown = run_on_terminal(*arguments, stdout=subprocess.DEVNULL)
+    assert shown.count("gives unrelated texts a high F1") == times
+    assert shown.count("bertscore-onnx baseline") == times
 
 
-def test_it_is_not_told_elsewhere(run, scorer_with, write):
+def test_it_is_printed_on_no_other_stream(run, scorer_with, write):
     texts = write("texts.txt", "the cat\n")
     result = run("score", "-m", scorer_with({"en": HIGH}).bundle.path, "-c", texts, "-r", texts)
     assert (result.exit_code, result.stderr) == (0, "")
-
-
-def read_all(terminal):
-    """Return what was written to a terminal whose other end is closed."""
-    content = b""
-    while True:
-        try:
-            part = os.read(terminal, 65536)
-        except OSError:  # the end, on Linux
-            break
-        if not part:
-            break
-        content += part
-    return content.decode()

@@ -1,7 +1,6 @@
 """`bertscore-onnx score`: what is printed when, and what is left when it ends early."""
 
 import io
-import json
 import re
 import signal
 from types import SimpleNamespace
@@ -35,12 +34,6 @@ def printed(tiny_bundle):
     return [b"precision\trecall\tf1\n", *rows]
 
 
-@pytest.fixture
-def small_chunks(monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 3)
-    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
-
-
 def test_scores_of_a_pipe_are_printed_before_its_end(start_scoring, references, printed):
     process = start_scoring("-r", references, "-s")
     process.stdin.write(lines(TEXTS[:12]).encode())
@@ -53,25 +46,18 @@ def test_scores_of_a_pipe_are_printed_before_its_end(start_scoring, references, 
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
-    ("number", "status", "told"),
+    ("number", "status", "message"),
     [(signal.SIGINT, 130, b"Interrupted; 11 pairs were scored.\n"), (signal.SIGTERM, -signal.SIGTERM, b"")],
 )
 def test_a_signal_leaves_the_lines_of_what_was_scored_and_no_means(
-    start_scoring, references, printed, number, status, told
+    start_scoring, references, printed, number, status, message
 ):
     process = start_scoring("-r", references, "-s")
     process.stdin.write(lines(TEXTS[:12]).encode())
     first = [process.stdout.readline() for _ in range(12)]
     process.send_signal(number)
-    assert process.communicate(timeout=60) == (b"", told)
+    assert process.communicate(timeout=60) == (b"", message)
     assert (process.returncode, first) == (status, printed[:12])
-
-
-def test_pairs_are_scored_before_a_pipe_that_ends_early(run_process, references, tiny_bundle, printed):
-    result = run_process("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=lines(TEXTS[:7]).encode())
-    assert (result.returncode, result.stdout) == (1, b"".join(printed[:8]))
-    told = rb"Error: Standard input has 7 lines and .*references\.txt has more; expected as many in each file.*\n"
-    assert re.fullmatch(told, result.stderr)
 
 
 def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run_process, references, tiny_bundle, printed):
@@ -81,80 +67,61 @@ def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run_process, reference
     assert result.stderr.startswith(b"Error: Standard input is not UTF-8: line 8 has the byte 0xFC at offset ")
 
 
-def test_unequal_files_are_refused_before_the_model_is_looked_for(run, references, write):
-    result = run("score", "-m", "no-such-model", "-c", write("candidates.txt", lines(TEXTS[:7])), "-r", references)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert re.fullmatch(r"Error: .*candidates\.txt has 7 lines and .*references\.txt has 20 lines; .*\n", result.stderr)
+def test_unequal_files_are_refused_before_the_model_is_looked_for(refused, references, write):
+    stderr = refused("score", "-m", "no-such-model", "-c", write("candidates.txt", lines(TEXTS[:7])), "-r", references)
+    assert re.match(r"Error: .*candidates\.txt has 7 lines and .*references\.txt has 20 lines; ", stderr)
 
 
-def test_chunks_change_nothing(run, references, write, tiny_bundle, small_chunks):
-    files = (
-        "-c",
-        write("candidates.txt", lines(TEXTS)),
-        "-r",
-        references,
-        "-r",
-        write("others.txt", lines(TEXTS[::-1])),
-    )
-    result = json.loads(run("score", "-m", tiny_bundle, *files, "-s", "--json").stdout)
+@pytest.fixture
+def files(write, references):
+    return "-c", write("candidates.txt", lines(TEXTS)), "-r", references
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_chunks_change_nothing(run_json, files, write, tiny_bundle):
+    others = write("others.txt", lines(TEXTS[::-1]))
+    result = run_json("score", "-m", tiny_bundle, *files, others, "-s")
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         scores, signature = scorer.score(TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True)
-    columns = (*scores, scores.best_reference)
-    assert [list(segment.values()) for segment in result["segments"]] == [
-        [column[number].item() for column in columns] for number in range(len(TEXTS))
-    ]
+    expected = [[*score, score.best_reference] for score in scores.each()]
+    assert [list(segment.values()) for segment in result["segments"]] == expected
     means = [values.mean(dtype=np.float64) for values in scores]
     assert [result[name] for name in ("precision", "recall", "f1")] == pytest.approx(means, rel=1e-15)
     assert (result["signature"], result["pairs"]) == (signature, len(TEXTS))
 
 
 @pytest.mark.parametrize("piped", ["-c", "-r", None])
-def test_idf_weights_and_signature_are_those_of_all_references(run_process, references, write, tiny_bundle, piped):
-    candidates = write("candidates.txt", lines(TEXTS))
-    files = {"-c": candidates, "-r": references}
-    stdin = files[piped].read_bytes() if piped else b""
-    files.update({piped: "-"} if piped else {})
+def test_idf_weights_and_signature_are_those_of_all_references(run_process, files, write, tiny_bundle, piped):
     others = ("-r", write("others.txt", lines(TEXTS[::-1])))
-    arguments = [argument for option in files.items() for argument in option]
+    arguments = ["-" if at and files[at - 1] == piped else argument for at, argument in enumerate(files)]
+    stdin = files[files.index(piped) + 1].read_bytes() if piped else b""
     result = run_process("score", "-m", tiny_bundle, *arguments, *others, "--idf", "-s", stdin=stdin)
     with BERTScorer(tiny_bundle, device="cpu", idf=True) as scorer:
         scores, signature = scorer.score(TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True)
-    header, *segments = result.stdout.decode().splitlines()
-    assert header == "precision\trecall\tf1"
+    _, *segments = result.stdout.decode().splitlines()
     assert segments == ["{:.6f}\t{:.6f}\t{:.6f}".format(*values) for values in zip(*scores, strict=True)]
     assert result.stderr.decode().startswith(signature)
     assert "|idf:references|" in signature
 
 
-@pytest.fixture
-def means_of_layers(all_layers_bundle):
+def test_all_layers_are_a_table_of_means_and_an_array_in_json(run, run_json, files, all_layers_bundle):
     with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        return np.stack(scorer.score(TEXTS, OTHERS)).mean(axis=2, dtype=np.float64).T  # (layers, 3)
-
-
-def test_all_layers_are_a_table_of_means(run, references, write, all_layers_bundle, means_of_layers):
-    files = ("-c", write("candidates.txt", lines(TEXTS)), "-r", references)
-    first, head, *rows = run("score", "-m", all_layers_bundle, *files, "--all-layers").stdout.splitlines()
+        expected = np.stack(scorer.score(TEXTS, OTHERS)).mean(axis=2, dtype=np.float64).T  # (layers, 3)
+    arguments = ["score", "-m", all_layers_bundle, *files, "--all-layers"]
+    first, head, *rows = run(*arguments).stdout.splitlines()
     assert first.startswith("bertscore-onnx|model:tiny-bert|layer:all|")
     assert head.split() == ["layer", "P", "R", "F1"]
     assert [row.split() for row in rows] == [
-        [str(layer), *(f"{mean:.6f}" for mean in means)] for layer, means in enumerate(means_of_layers)
+        [str(layer), *(f"{mean:.6f}" for mean in means)] for layer, means in enumerate(expected)
     ]
-    assert len(rows) == 4
-
-
-def test_all_layers_are_an_array_in_json(run, references, write, all_layers_bundle, means_of_layers):
-    files = ("-c", write("candidates.txt", lines(TEXTS)), "-r", references)
-    result = json.loads(run("score", "-m", all_layers_bundle, *files, "--all-layers", "--json").stdout)
+    result = run_json(*arguments)
     assert list(result) == ["signature", "layers", "pairs"]
     assert [layer["layer"] for layer in result["layers"]] == [0, 1, 2, 3]
-    assert [layer["f1"] for layer in result["layers"]] == pytest.approx(means_of_layers[:, 2], rel=1e-15)
+    assert [layer["f1"] for layer in result["layers"]] == pytest.approx(expected[:, 2], rel=1e-15)
 
 
-def test_a_bundle_of_all_layers_is_scored_on_request_only(run, references, all_layers_bundle):
-    result = run("score", "-m", all_layers_bundle, "-c", references, "-r", references)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "Pass --all-layers, or run" in result.stderr
+def test_a_bundle_of_all_layers_is_scored_on_request_only(refused, files, all_layers_bundle):
+    assert "Pass --all-layers, or run" in refused("score", "-m", all_layers_bundle, *files)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +135,7 @@ def test_a_bundle_of_all_layers_is_scored_on_request_only(run, references, all_l
     ],
 )
 def test_no_bar_comes_unasked_among_scores_on_a_terminal(
-    run, references, tiny_bundle, monkeypatch, options, terminal, verbose
+    run, files, tiny_bundle, monkeypatch, options, terminal, verbose
 ):
     asked = []
     original = BERTScorer.stream
@@ -178,9 +145,8 @@ def test_no_bar_comes_unasked_among_scores_on_a_terminal(
         return original(self, pairs)
 
     stdout = io.StringIO()
-    stdout = io.StringIO()
     stdout.isatty = lambda: terminal
     monkeypatch.setattr("bertscore_onnx.cli.score.sys", SimpleNamespace(stdout=stdout, stderr=stdout))
     monkeypatch.setattr(BERTScorer, "stream", stream)
-    assert run("score", "-m", tiny_bundle, "-c", references, "-r", references, *options).exit_code == 0
+    assert run("score", "-m", tiny_bundle, *files, *options).exit_code == 0
     assert asked == [verbose]

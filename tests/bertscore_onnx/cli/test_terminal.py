@@ -20,16 +20,12 @@ ROWS = [("NAME", "N", "LANGUAGES"), ("one-long-name", "12", "cs de en"), ("b", "
         (None, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
         (28, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
         (24, ["NAME       N   LANGUAGES", "one-long-  12  cs de en", "name", "b          3   -"]),
+        (1, ["NAME   N   LANGUAGES", "one-   12  cs de en", "long-", "name", "b      3   -"]),
     ],
 )
-def test_cells_take_more_lines_where_there_is_little_room(capsys, width, lines):
+def test_cells_take_more_lines_where_there_is_little_room_and_words_stay_whole(capsys, width, lines):
     print_table(ROWS, width=width)
     assert capsys.readouterr().out.splitlines() == lines
-
-
-def test_words_are_never_broken(capsys):
-    print_table(ROWS, width=1)
-    assert capsys.readouterr().out.splitlines()[1:4] == ["one-   12  cs de en", "long-", "name"]
 
 
 def test_cells_are_printed_as_they_are_without_a_width(capsys):
@@ -37,13 +33,8 @@ def test_cells_are_printed_as_they_are_without_a_width(capsys):
     assert capsys.readouterr().out == "a  b  c\nd     e\tf\n"
 
 
-@pytest.fixture
-def score():
-    return get_command(app).commands["score"]
-
-
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "expected"),
     [
         ("num_layers is -1; expected 0 or more.", "--num-layers is -1; expected 0 or more."),
         ("Choose one with num_layers: a, b.", "Choose one with --num-layers: a, b."),
@@ -55,22 +46,13 @@ def score():
         ('Use device="cpu", or not.', "Use --device cpu, or not."),
         ("device is 'tpu'; expected cpu.", "--device is 'tpu'; expected cpu."),
         ("idf weights have no effect without idf=True.", "idf weights have no effect without --idf."),
+        ("The bundle is in fp16, a precision of its own; the model runs on a device.", None),
+        ("Cannot read '/data/num_layers/batch_size.csv'.", None),
+        ("Run `bertscore-onnx export --model x --num-layers 3 --all-layers`.", None),
     ],
 )
-def test_arguments_become_options(score, message, told):
-    assert with_option_names(message, score) == told
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "The bundle is in fp16, a precision of its own; the model runs on a device.",
-        "Cannot read '/data/num_layers/batch_size.csv'.",
-        "Run `bertscore-onnx export --model x --num-layers 3 --all-layers`.",
-    ],
-)
-def test_words_paths_and_options_stay(score, message):
-    assert with_option_names(message, score) == message
+def test_arguments_become_options_and_words_paths_and_options_stay(message, expected):
+    assert with_option_names(message, get_command(app).commands["score"]) == (expected or message)
 
 
 posix = pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX closes the streams")
@@ -101,17 +83,13 @@ def test_closed_streams_do_not_matter_to_what_is_done(run_in_shell, tiny_bundle,
 
 
 @posix
-def test_errors_are_not_told_on_standard_output_instead(run_in_shell):
+def test_closed_streams_are_empty_and_no_error_is_printed_on_standard_output_instead(run_in_shell, tiny_bundle, write):
     result = run_in_shell("inspect", "no-such-bundle", redirections="2>&-")
     assert (result.returncode, result.stdout) == (1, b"")
-
-
-@posix
-def test_a_closed_standard_input_is_empty(run_in_shell, tiny_bundle, write):
     arguments = ["score", "-m", tiny_bundle, "-c", "-", "-r", write("references.txt", "the cat\n")]
     result = run_in_shell(*arguments, redirections="<&-")
     assert (result.returncode, result.stdout) == (1, b"")
-    assert result.stderr == b"Error: Standard input is empty; expected texts, one a line.\n"
+    assert result.stderr.startswith(b"Error: Standard input is empty;")
 
 
 @posix

@@ -1,0 +1,286 @@
+"""`bertscore-onnx meta --task` darr, hybrid, auc and phenomena."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sacrebleu")
+
+DARR = """\
+lang_pair	system	segment	human	m	candidate	reference
+cs-en	A	1	90	3	the cat sat	the cat sat
+cs-en	B	1	60	2	the dog sat	the cat sat
+cs-en	Human-A	1	100	9	a cat was sitting	the cat sat
+cs-en	A	2	70	1	it rains	it rains again
+cs-en	B	2	20	1	it snows	it rains again
+de-en	A	1	10	1	no	yes
+de-en	B	1	12	2	yes	yes
+"""
+AGAIN = "cs-en\tA\t1\t30\t{}\tthe cat sat\tthe cat sat\n"
+"""A second judgement of the first output, whose mean is that of B then."""
+
+FEW = ("--num-hybrids", "40", "--num-candidates", "5", "--num-trials", "100")
+PAWS = """\
+id	sentence1	sentence2	label	m
+1	the cat sat on the mat	the cat sat on a mat	1	.9
+2	Ohio but not Utah	Utah but not "Ohio"	0	.8
+3	a dog barked	the dog was barking	1	.7
+4	it rains	trains are late	0	.1
+"""
+QQP = """\
+{"question1": "Why?", "question2": "Why so?", "is_duplicate": 1}
+{"question1": "Who?", "question2": "When?", "is_duplicate": 0}
+"""
+EXAMPLES = [
+    {"category": "negation", "reference": "it is not so", "good": ["it is not like that"], "bad": ["it is so", "yes"]},
+    {"category": "number", "reference": "two cats", "good": ["two cats"], "bad": []},
+    {"category": "number", "reference": ["two cats", "a pair of cats"], "good": [], "bad": ["two dogs", "ten dogs"]},
+]
+
+
+def json_lines(rows):
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def outputs():
+    """Return a table of three systems with random judgements, scores and texts."""
+    rng = np.random.default_rng(0)
+    rows = ["lang_pair\tsystem\tsegment\thuman\tm\tcandidate\treference"]
+    for system in "ABC":
+        for segment in range(6):
+            texts = [" ".join(rng.choice(["the", "cat", "sat", "on", "a", "mat"], 5)) for _ in range(2)]
+            numbers = [f"{one:.3f}" for one in rng.normal(size=2)]
+            rows.append("\t".join(["cs-en", system, str(segment), *numbers, *texts]))
+    return "\n".join(rows) + "\n"
+
+
+TABLES = {
+    "darr": ("darr.tsv", DARR),
+    "hybrid": ("hybrid.tsv", outputs()),
+    "auc": ("paws.tsv", PAWS),
+    "phenomena": ("examples.jsonl", json_lines(EXAMPLES)),
+}
+
+
+@pytest.fixture
+def command(write):
+    """Return the command of a task on its table above, or on another content."""
+
+    def command(task, *options, content=None):
+        name, own = TABLES[task]
+        few = FEW if task == "hybrid" and "--num-hybrids" not in options else ()
+        return ["meta", write(name, content or own), "--task", task, *few, *options]
+
+    return command
+
+
+@pytest.fixture
+def metrics(run_json, command):
+    """Run a task; return the values of its metrics, where there are language pairs those of cs-en."""
+
+    def metrics(task, *options, content=None):
+        result = run_json(*command(task, *options, content=content))
+        return result.get("language_pairs", {"cs-en": result})["cs-en"]["metrics"]
+
+    return metrics
+
+
+@pytest.mark.parametrize("task", TABLES)
+def test_a_model_and_metrics_score_the_texts(metrics, tiny_bundle, task):
+    assert {*metrics(task, "-m", tiny_bundle, "--device", "cpu", "--metric", "chrf", "ter")} == {
+        "bertscore",
+        "chrf",
+        "ter",
+    }
+
+
+def test_options_of_metrics_reach_them(run, metrics, command):
+    options = ["--bleu-smooth", "none", "--chrf-word-order", "2"]
+    shown = run(*command("phenomena", "--metric", "bleu", "chrf", *options)).stdout
+    assert "smooth:none" in shown
+    assert "nw:2" in shown
+    plain, other = (metrics("hybrid", "--metric", "chrf", *some)["chrf"]["pearson"] for some in ([], options[2:]))
+    assert plain != other
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "status", "message"),
+    [
+        ("darr", ["--score", "n"], 1, "no column 'n', only 'lang_pair'"),
+        ("darr", [], 2, "name columns of scores, --score COLUMN"),
+        ("darr", ["--score", "m", "--threshold", "0"], 1, "The threshold is 0.0; expected"),
+        ("darr", ["--score", "m", "--threshold", "nan"], 1, "The threshold is nan; expected"),
+        ("darr", ["--score", "m", "--num-trials", "9"], 2, "has no effect on --task darr"),
+        ("darr", ["--score", "m", "--human-system", "C"], 1, "no system called 'C'"),
+        ("darr", ["--score", "candidate"], 1, "line 2: the column 'candidate' holds 'the cat sat'; expected a number"),
+        ("hybrid", ["--score", "m", "--num-hybrids", "9", "--num-candidates", "10"], 1, "--num-candidates is 10"),
+        ("hybrid", ["--score", "m", "--num-candidates", "1"], 2, "--num-candidates"),
+        ("hybrid", ["--score", "m", "--human-system", "Z"], 1, "no system called 'Z'"),
+        ("hybrid", ["--score", "m", "--threshold", "3"], 2, "has no effect on --task hybrid"),
+        ("hybrid", ["--score", "m", "--metric", "bertscore"], 2, "bertscore needs a model"),
+        ("auc", [], 2, "name columns of scores"),
+        ("auc", ["--score", "mm"], 1, "Did you mean 'm'?"),
+        ("auc", ["--score", "m", "--gold", "mqm"], 2, "has no effect on --task auc"),
+        ("auc", ["--score", "m", "--label-column", "lable"], 1, "Did you mean 'label'?"),
+        ("auc", ["--metric", "bleu", "--bleu-smooth", "none", "--chrf-word-order", "2"], 2, "without --metric chrf"),
+        ("auc", ["--score", "m", "--bleu-smooth", "none"], 2, "without --metric bleu"),
+        ("phenomena", [], 2, "name a model, or a metric such as bleu"),
+        ("phenomena", ["--metric", "chrf", "--score", "m"], 2, "has no effect on --task phenomena"),
+        ("phenomena", ["--metric", "rouge"], 2, "'rouge' is none of"),
+        ("phenomena", ["--metric", "chrf", "--min-examples", "0"], 2, "--min-examples"),
+    ],
+)
+def test_wrong_options_are_named(refused, command, task, options, status, message):
+    assert message in refused(*command(task, *options), status=status)
+
+
+def test_darr_has_counts_for_each_language_pair(run_json, command):
+    pairs = run_json(*command("darr", "--score", "m"))["language_pairs"]
+    found = pairs["cs-en"]["metrics"]["m"]
+    assert [found[name] for name in ("tau", "pairs", "concordant", "discordant", "ties")] == [0.0, 2, 1, 1, 1]
+    assert pairs["cs-en"]["human_systems"] == ["Human-A"]
+    assert (pairs["de-en"]["metrics"]["m"]["tau"], bool(pairs["de-en"]["metrics"]["m"]["reason"])) == (None, True)
+
+
+def test_darr_takes_another_threshold_and_other_people(run_json, command):
+    arguments = command("darr", "--score", "m")
+    lower = run_json(*arguments, "--threshold", "2")["language_pairs"]
+    assert lower["de-en"]["metrics"]["m"]["concordant"] == 1
+    named = run_json(*arguments, "--human-system", "A", "Human-A")["language_pairs"]
+    assert named["cs-en"]["systems"] == ["B"]
+
+
+def test_judgements_of_one_output_are_averaged_and_have_one_score(metrics, refused, command):
+    assert metrics("darr", "--score", "m", content=DARR + AGAIN.format(3))["m"]["pairs"] == 1
+    stderr = refused(*command("darr", "--score", "m", content=DARR + AGAIN.format(4)))
+    assert "line 9: this judges the same output as" in stderr
+    assert "line 2, but has another text or score" in stderr
+
+
+def test_darr_prints_reasons_and_as_tsv_all_digits(run, command):
+    shown = run(*command("darr", "--score", "m")).stdout
+    assert "cs-en: 2 systems, without the human system Human-A" in shown
+    assert "m: no two outputs of a segment are far enough apart" in shown
+    rows = [*csv.DictReader(run(*command("darr", "--score", "m", "--tsv")).stdout.splitlines(), delimiter="\t")]
+    assert [(row["lang_pair"], row["tau"], row["ties"]) for row in rows] == [("cs-en", "0.0", "1"), ("de-en", "", "0")]
+
+
+def test_scores_of_columns_are_means_and_those_of_texts_are_of_corpora(metrics):
+    found = metrics("hybrid", "--score", "m", "--metric", "bleu")
+    assert {name: one["score"] for name, one in found.items()} == {"m": "mean of segments", "bleu": "corpus"}
+    assert [(one["n"], one["trials"]) for one in found.values()] == [(40, 100)] * 2
+
+
+def test_the_seed_decides_which_hybrids_are_drawn(metrics):
+    first, again, other = (metrics("hybrid", "--score", "m", "--seed", seed)["m"]["mrr"] for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_every_two_metrics_are_tested_on_hybrids(run_json, command):
+    result = run_json(*command("hybrid", "--score", "m", "--metric", "chrf", "ter"))
+    assert [test["n"] for test in result["language_pairs"]["cs-en"]["pairs"]] == [40] * 3
+
+
+def test_hybrid_prints_intervals_and_as_tsv_both_ends(run, command):
+    shown = run(*command("hybrid", "--score", "m", "--metric", "bleu")).stdout
+    assert "cs-en: 3 systems, 40 hybrids of 6 segments" in shown
+    assert "better than" in shown
+    assert "the best of 5 hybrids is chosen, 100 times" in shown
+    [row] = csv.DictReader(run(*command("hybrid", "--score", "m", "--tsv")).stdout.splitlines(), delimiter="\t")
+    assert float(row["hits_at_1_low"]) <= float(row["hits_at_1"]) <= float(row["hits_at_1_high"])
+
+
+def test_fewer_hybrids_than_candidates_are_all_candidates(run_json, command):
+    result = run_json(*command("hybrid", "--score", "m", "--num-hybrids", "9", "--num-trials", "10"))
+    assert result["num_candidates"] == 9
+
+
+def test_auc_has_both_areas(run, run_json, command):
+    areas = {"n": 4, "positive": 2, "roc_auc": 0.75, "average_precision": (1 + 2 / 3) / 2}
+    assert run_json(*command("auc", "--score", "m")) == {"metrics": {"m": areas}}
+    shown = run(*command("auc", "--score", "m", content="label\tm\n1\t2\n1\t3\n")).stdout
+    assert "m: of 2 pairs 2 are positive, and both classes are needed" in shown
+
+
+def test_columns_of_pairs_are_those_of_known_sets_or_named(run_json, write):
+    known = run_json("meta", write("qqp.jsonl", QQP), "--task", "auc", "--metric", "chrf", "ter")
+    assert {*known["metrics"]} == {"chrf", "ter"}
+    table = write("pairs.csv", "left,right,same\na cat,a cat,1\na dog,red mats,0\n")
+    columns = ("--reference-column", "left", "--candidate-column", "right", "--label-column", "same")
+    named = run_json("meta", table, "--task", "auc", "--metric", "chrf", *columns)["metrics"]["chrf"]
+    assert (named["n"], named["positive"], named["roc_auc"]) == (2, 1, 1.0)
+
+
+@pytest.mark.parametrize("label", ["2", "", "nan", "0.5"])
+def test_a_label_that_is_none_is_named_with_its_line(refused, command, label):
+    stderr = refused(*command("auc", "--score", "m", content=f"label\tm\n1\t2\n{label}\t3\n"))
+    assert "line 3: the column 'label' holds" in stderr
+    assert "expected 0 or 1" in stderr
+
+
+def test_a_column_is_no_computed_metric(refused, command):
+    arguments = command("auc", "--score", "bleu", "--metric", "bleu", content="label\tbleu\n1\t2\n0\t1\n")
+    assert "both a column and a metric" in refused(*arguments, status=2)
+
+
+def test_phenomena_have_checks_by_category(run, metrics, command):
+    chrf = metrics("phenomena", "--metric", "chrf", "--min-examples", "1")["chrf"]
+    checks = chrf["checks"]
+    assert {name: check["n"] for name, check in checks.items()} == {
+        "mean_good": 2,
+        "all_good_above_bad": 1,
+        "order_kept": 2,
+    }
+    assert checks["order_kept"]["right"] == 2
+    assert {name: {*of_category} for name, of_category in chrf["categories"].items()} == {
+        "negation": {"mean_good", "all_good_above_bad", "order_kept"},
+        "number": {"mean_good", "order_kept"},
+    }
+    tsv = run(*command("phenomena", "--metric", "chrf", "--min-examples", "1", "--tsv")).stdout
+    rows = csv.DictReader(tsv.splitlines(), delimiter="\t")
+    assert [(row["category"], row["mean_good_n"], row["order_kept_right"]) for row in rows] == [
+        ("(all)", "2", "2"),
+        ("negation", "1", "1"),
+        ("number", "1", "1"),
+    ]
+
+
+def test_phenomena_print_signatures_and_reasons(run, command):
+    options = ["--metric", "ter", "chrf"]
+    shown = run(*command("phenomena", *options, content=json_lines(EXAMPLES[1:2]))).stdout
+    assert "ter (nrefs:1|" in shown
+    assert "all_good_above_bad: no example has the outputs that this check compares" in shown
+    assert "5 examples are not shown" in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"category": None}, "the column 'category' holds None"),
+        ({"reference": []}, "the column 'reference' holds an empty list"),
+        ({"bad": [1]}, "the column 'bad' holds a list with a number in it"),
+        ({"good": None}, "the column 'good' holds null"),
+        *(({name: ...}, f"there is no {name!r} here") for name in ("category", "reference", "good", "bad")),
+    ],
+)
+def test_a_wrong_or_missing_value_is_named_with_line_and_field(refused, command, change, message):
+    row = {name: value for name, value in (EXAMPLES[1] | change).items() if value is not ...}
+    arguments = command("phenomena", "--metric", "chrf", content=json_lines([EXAMPLES[0], row]))
+    assert f"line 2: {message}" in refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            {"categories": "x", "reference": "a", "good": ["a"], "bad": []},
+            "there is no column 'category', only .* Did you mean 'categories'",
+        ),
+        ({"category": "x", "reference": "a", "good": [], "bad": []}, "no good or bad translation among them"),
+    ],
+)
+def test_examples_without_a_category_or_a_translation_are_refused(refused, command, row, message):
+    assert re.search(message, refused(*command("phenomena", "--metric", "chrf", content=json_lines([row]))))
