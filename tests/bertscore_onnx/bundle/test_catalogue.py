@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 
 from bertscore_onnx.bundle import catalogue
@@ -82,22 +80,6 @@ def test_find_returns_none_for_an_unknown_name(name: str) -> None:
 def test_default_model_follows_the_language_in_any_case(language: str, model: str) -> None:
     assert catalogue.default_model(language) == model
     assert catalogue.find(model) is not None
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [
-        pytest.param("roberta-lagre", {"count": 1}, ["roberta-large"], id="the best first"),
-        pytest.param("KHALIDALT/DEBERTA-V3-LARGE-MNLI", {"count": 1}, ["khalidalt/DeBERTa-v3-large-mnli"], id="case"),
-        pytest.param("nope", {"cutoff": 0.6}, [], id="far names are left out"),
-        pytest.param("roberta-lrge", {"cutoff": 0.9}, ["roberta-large"], id="near names stay"),
-        pytest.param("XLNET", {"cutoff": 1}, ["xlnet-base-cased", "xlnet-large-cased"], id="names that contain it"),
-        pytest.param("fr", {"candidates": ["de", "FR", "fi"]}, ["FR", "fi", "de"], id="given candidates"),
-        pytest.param("en", {"candidates": []}, [], id="no candidates"),
-    ],
-)
-def test_nearest_names_are_the_most_similar(name: str, options: dict[str, Any], expected: list[str]) -> None:
-    assert catalogue.nearest_names(name, **options) == expected
 
 
 @pytest.mark.parametrize(

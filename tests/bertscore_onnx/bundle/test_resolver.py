@@ -141,6 +141,7 @@ def test_the_error_for_a_missing_bundle_has_the_command_that_makes_it(home, argu
         ("roberta-lage", "roberta-large, roberta-base, xlm-roberta-large"),
         ("xlnet", r"xlnet-base-cased, xlnet-large-cased\."),
         ("tiny-brt", "tiny-bert"),
+        ("KHALIDALT/DEBERTA-V3-LARGE-MNL", "khalidalt/DeBERTa-v3-large-mnli"),
     ],
 )
 def test_the_error_for_an_unknown_name_has_the_three_nearest(installed, name, nearest):
