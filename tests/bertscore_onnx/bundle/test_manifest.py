@@ -38,9 +38,15 @@ def sealed(tiny_bundle, tmp_path):
         ("zero_weight_ids", [2**63]),
         ("empty_ids", [2**31]),
         ("tokenizer_differences", 2**63),
+        ("hidden_size", 0),
+        ("hidden_size", "32"),
+        ("golden", None),
+        ("zero_weight_ids", [-1]),
+        ("empty_ids", []),
+        ("tokenizer_spec", {"normalizers": [{"type": "magic"}]}),
     ],
 )
-def test_a_number_beyond_reason_is_refused(sealed, field, value):
+def test_a_wrong_type_or_a_number_beyond_reason_is_refused(sealed, field, value):
     with pytest.raises(ManifestError, match=field):
         read_manifest(sealed(**{field: value}))
 
