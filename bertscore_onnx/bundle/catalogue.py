@@ -20,6 +20,9 @@ from bertscore_onnx.errors import BaselineError, InputError
 
 _COLUMNS = ("LAYER", "P", "R", "F")
 
+_NEAR = 0.6
+"""The least similarity to an unknown name for a known one to be suggested: most of its letters, in order."""
+
 _LANGUAGE_CODE = re.compile("[a-z]{2,3}([-_][a-z0-9]{2,8})*")
 """Two or three letters (ISO 639), optionally followed by script and country."""
 
@@ -143,11 +146,10 @@ def models_of_languages() -> Mapping[str, str]:
     return MappingProxyType(_document()["languages"]["named"])
 
 
-def nearest_names(name: str, candidates: Iterable[str] | None = None, count: int = 3, cutoff: float = 0.0) -> list[str]:
-    """Return the candidates most similar to an unknown name, for an error message; the best first, case ignored.
+def nearest_names(name: str, candidates: Iterable[str]) -> list[str]:
+    """Return up to three names similar to an unknown one, for an error message; the best first, case ignored.
 
-    Candidates are the whole catalogue by default. `cutoff` is the least similarity, from 0 to 1; names that contain
-    the unknown one always qualify.
+    Names that contain the unknown one always qualify.
     """
     # seq2 is the one that SequenceMatcher indexes once and keeps; autojunk would skip letters of a long name.
     matcher = SequenceMatcher(b=name.lower(), autojunk=False)
@@ -156,9 +158,9 @@ def nearest_names(name: str, candidates: Iterable[str] | None = None, count: int
         matcher.set_seq1(candidate.lower())
         return 1.0 if name.lower() in candidate.lower() else matcher.ratio()
 
-    similarities = {candidate: similarity(candidate) for candidate in (entries() if candidates is None else candidates)}
-    near = [candidate for candidate, value in similarities.items() if value >= cutoff]
-    return sorted(near, key=similarities.__getitem__, reverse=True)[:count]
+    similarities = {candidate: similarity(candidate) for candidate in candidates}
+    near = [candidate for candidate, value in similarities.items() if value >= _NEAR]
+    return sorted(near, key=similarities.__getitem__, reverse=True)[:3]
 
 
 def baseline_languages(name: str) -> list[str]:

@@ -18,9 +18,6 @@ from bertscore_onnx.bundle.store import (
 )
 from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
 
-NEAR = 0.6
-"""The least similarity to an unknown name for a known one to be suggested: most of its letters, in order."""
-
 
 def resolve_bundle(
     model_type: str | None,  # a catalogue name, a Hub id, or the path of a bundle; None for the language's default
@@ -190,7 +187,7 @@ def _raise_not_a_bundle(path: str) -> NoReturn:
 def _raise_unknown(name: str) -> NoReturn:
     if os.path.exists(name) or os.path.isdir(name.rpartition("/")[0]):
         _raise_not_a_bundle(name)
-    near = ", ".join(catalogue.nearest_names(name, [*catalogue.entries(), *installed_models()], cutoff=NEAR))
+    near = ", ".join(catalogue.nearest_names(name, [*catalogue.entries(), *installed_models()]))
     raise UnknownModelError(
         f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and no folder has this path."
         f"{near and f' The nearest names are {near}.'} `bertscore-onnx models` lists all; any other model of the Hub "

@@ -65,9 +65,8 @@ def models(
     chosen = [model for name, model in known.items() if pattern.lower() in name.lower()]
     if not chosen:
         from bertscore_onnx.bundle import catalogue
-        from bertscore_onnx.bundle.resolver import NEAR
 
-        near = ", ".join(catalogue.nearest_names(pattern, known, cutoff=NEAR))
+        near = ", ".join(catalogue.nearest_names(pattern, known))
         raise UnknownModelError(
             f"No model's name contains {pattern!r}.{near and f' The nearest names are {near}.'} "
             "`bertscore-onnx models` lists all."

@@ -9,22 +9,17 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.files import write_whole
 
 
-def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path):
-    file = tmp_path / "a.html"
-    file.write_bytes(b"old")
-    write_whole(file, b"new")
-    assert file.read_bytes() == b"new"
-    assert [*tmp_path.iterdir()] == [file]
+def test_a_file_or_the_file_of_a_link_is_written_and_nothing_else_is_left(tmp_path):
+    file, link = tmp_path / "a.html", tmp_path / "link"
+    link.symlink_to(file)
+    for name, content in ((link, b"new"), (file, b"newer"), (link, b"newest")):
+        write_whole(name, content)
+        assert file.read_bytes() == content
+        assert link.is_symlink()
+        assert {*tmp_path.iterdir()} == {file, link}
 
 
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "file")
-    write_whole(tmp_path / "link", b"a")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "file").read_bytes() == b"a"
-
-
-def test_a_new_file_may_be_read_by_those_the_umask_lets(tmp_path):
+def test_a_new_file_has_the_permissions_of_the_umask(tmp_path):
     before = os.umask(0o022)
     try:
         write_whole(tmp_path / "a", b"")
@@ -41,19 +36,19 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["missing/a", "file/a", f"{'n' * 300}"])
-def test_what_cannot_be_written_is_named(tmp_path, name):
+def test_a_file_that_cannot_be_written_is_named(tmp_path, name):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(InputError, match=rf"Cannot write '.*{name}' \(.+\)\. Check the name"):
         write_whole(tmp_path / name, b"a")
     assert {entry.name for entry in tmp_path.iterdir()} == {"file"}
 
 
-def test_text_is_utf_8_and_a_lone_surrogate_an_escape(tmp_path):
+def test_text_is_written_in_utf_8_with_lone_surrogates_escaped(tmp_path):
     write_whole(tmp_path / "a", "é\udc80\n")
     assert (tmp_path / "a").read_bytes() == b"\xc3\xa9\\udc80\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="needs /dev/null")
-def test_a_device_is_written_to_as_it_is():
+def test_a_device_is_not_replaced():
     write_whole("/dev/null", b"a")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)

@@ -55,6 +55,12 @@ def edit(bundle, change):
     file.write_text(json.dumps(content))
 
 
+def flip_a_bit(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
 def move_weights(graph, name):
     """Move the weights of a graph into a file."""
     onnx.save(onnx.load(graph), graph, save_as_external_data=True, location=name, size_threshold=0)
@@ -66,8 +72,9 @@ def test_a_sound_bundle_opens(bundle):
 
 
 def test_a_folder_without_a_manifest_is_no_bundle(tmp_path):
-    with pytest.raises(BundleNotFoundError, match="is no bundle"):
+    with pytest.raises(BundleError, match="is no bundle") as caught:
         open_bundle(tmp_path)
+    assert caught.type is BundleNotFoundError
 
 
 @pytest.mark.parametrize(
@@ -76,23 +83,6 @@ def test_a_folder_without_a_manifest_is_no_bundle(tmp_path):
 def test_a_manifest_that_is_no_manifest_is_refused(bundle, content):
     (bundle / "bertscore.json").write_bytes(content)
     with pytest.raises(ManifestError, match="is not a manifest"):
-        open_bundle(bundle)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("hidden_size", 0),
-        ("hidden_size", "32"),
-        ("golden", None),
-        ("zero_weight_ids", [-1]),
-        ("empty_ids", []),
-        ("tokenizer_spec", {"normalizers": [{"type": "magic"}]}),
-    ],
-)
-def test_a_misstated_field_is_named(bundle, field, value):
-    edit(bundle, lambda manifest: manifest.update({field: value}))
-    with pytest.raises(ManifestError, match=field):
         open_bundle(bundle)
 
 
@@ -117,17 +107,8 @@ def test_a_changed_manifest_is_noticed(bundle):
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 def test_a_changed_file_is_noticed(bundle, name):
-    file = bundle / name
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
+    flip_a_bit(bundle / name)
     with pytest.raises(DigestError, match=name):
-        open_bundle(bundle)
-
-
-def test_a_missing_file_is_named(bundle):
-    (bundle / "model.onnx").unlink()
-    with pytest.raises(BundleNotFoundError, match=r"lacks its file model\.onnx"):
         open_bundle(bundle)
 
 
@@ -138,19 +119,12 @@ def test_a_path_that_leaves_the_folder_is_refused(rewrite, name):
         open_bundle(rewrite(files=files))
 
 
-def test_a_link_to_itself_is_refused(bundle):
-    (bundle / "model.onnx").unlink()
-    (bundle / "model.onnx").symlink_to(bundle / "model.onnx")
-    with pytest.raises(BundleNotFoundError, match=r"lacks its file model\.onnx"):
-        open_bundle(bundle)
-
-
-def test_a_manifest_must_vouch_for_the_graph_and_the_tokenizer(rewrite):
+def test_a_manifest_must_have_digests_of_the_graph_and_the_tokenizer(rewrite):
     with pytest.raises(ManifestError, match=r"has no digest for tokenizer\.json"):
         open_bundle(rewrite(files={"model.onnx": "0" * 64}))
 
 
-def test_a_manifest_must_vouch_for_a_sentencepiece_model(bundle, rewrite):
+def test_a_manifest_must_have_the_digest_of_a_sentencepiece_model(bundle, rewrite):
     pieces = SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False)
     spec = msgspec.structs.replace(read_manifest(bundle).tokenizer_spec, sentencepiece=pieces)
     with pytest.raises(ManifestError, match=r"has no digest for spiece\.model"):
@@ -166,17 +140,6 @@ def test_a_manifest_beyond_reason_is_not_read(bundle, monkeypatch):
         open_bundle(bundle)
 
 
-@pytest.mark.parametrize(
-    "make", [os.mkdir, pytest.param(getattr(os, "mkfifo", None), marks=pipes)], ids=["dir", "fifo"]
-)
-@pytest.mark.parametrize("name", ["bertscore.json", "model.onnx", "tokenizer.json"])
-def test_what_is_no_regular_file_is_not_opened(bundle, name, make):
-    (bundle / name).unlink()
-    make(bundle / name)
-    with pytest.raises(BundleNotFoundError, match=name):
-        open_bundle(bundle)
-
-
 def test_weights_in_a_file_that_the_manifest_does_not_name_are_refused(bundle, rewrite):
     move_weights(bundle / "model.onnx", "other.bin")
     files = {**read_manifest(bundle).files, "model.onnx": file_digest(bundle / "model.onnx")}
@@ -184,11 +147,6 @@ def test_weights_in_a_file_that_the_manifest_does_not_name_are_refused(bundle, r
         open_bundle(rewrite(files=files))
     named = {**files, "other.bin": file_digest(bundle / "other.bin")}
     assert open_bundle(rewrite(files=named)).manifest.files == named
-
-
-def test_every_refusal_is_a_bundle_error(tmp_path):
-    with pytest.raises(BundleError):
-        open_bundle(tmp_path / "absent")
 
 
 PAIRS = (["the cat sat", "a red house"], ["the dog sat on the mat", "the house is red"])
@@ -229,7 +187,13 @@ def as_dvc(bundle, root):
     return workspace
 
 
-layouts = pytest.mark.parametrize("lay_out", [as_hub_cache, as_dvc])
+def as_one_link(bundle, root):
+    """Make the whole folder a link."""
+    (root / "link").symlink_to(bundle)
+    return root / "link"
+
+
+layouts = pytest.mark.parametrize("lay_out", [as_hub_cache, as_dvc, as_one_link])
 
 
 def scores_of(path):
@@ -244,17 +208,11 @@ def test_a_scoring_graph_among_links_is_run(scoring_bundle, tmp_path, lay_out):
 
 
 @layouts
-def test_a_bundle_of_links_scores(bundle, tmp_path, lay_out):
-    expected = scores_of(bundle)
-    assert np.array_equal(scores_of(lay_out(bundle, tmp_path)), expected)
-
-
-@layouts
-def test_weights_that_are_links_are_loaded(large, tmp_path, lay_out):
-    expected = scores_of(large)
-    folder = lay_out(large, tmp_path)
-    assert (folder / "model.onnx.data").is_symlink()
-    assert np.array_equal(scores_of(folder), expected)
+@pytest.mark.parametrize("kind", ["bundle", "large"])
+def test_a_bundle_of_links_scores(request, tmp_path, lay_out, kind):
+    plain = request.getfixturevalue(kind)
+    expected = scores_of(plain)
+    assert np.array_equal(scores_of(lay_out(plain, tmp_path)), expected)
 
 
 @forks
@@ -269,20 +227,29 @@ def test_weights_that_are_links_are_loaded_in_a_forked_child(large, tmp_path):
 def test_a_link_to_another_content_is_refused(large, tmp_path, lay_out, name):
     folder = lay_out(large, tmp_path)
     target = (folder / name).resolve()
-    content = bytearray(target.read_bytes())
-    content[len(content) // 2] ^= 1
-    target.unlink()
-    target.write_bytes(content)
+    target.chmod(0o644)
+    flip_a_bit(target)
     with pytest.raises(DigestError, match=name):
         open_bundle(folder)
 
 
-@pytest.mark.parametrize("name", ["bertscore.json", "model.onnx", "model.onnx.data"])
-def test_a_link_to_nothing_is_named(large, tmp_path, name):
-    folder = as_hub_cache(large, tmp_path)
-    (folder / name).resolve().unlink()
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: None,
+        os.mkdir,
+        pytest.param(getattr(os, "mkfifo", None), marks=pipes),
+        lambda path: path.symlink_to(path),
+        lambda path: path.symlink_to("absent"),
+    ],
+    ids=["nothing", "folder", "pipe", "link to itself", "link to nothing"],
+)
+@pytest.mark.parametrize("name", ["bertscore.json", "model.onnx", "model.onnx.data", "tokenizer.json"])
+def test_a_missing_file_or_one_that_is_not_regular_is_named(large, name, make):
+    (large / name).unlink()
+    make(large / name)
     with pytest.raises(BundleNotFoundError, match=name):
-        open_bundle(folder)
+        open_bundle(large)
 
 
 def test_a_link_that_leads_elsewhere_after_opening_is_found(large, tmp_path):
@@ -304,12 +271,6 @@ def test_two_links_to_one_file_are_read_once(bundle, tmp_path, home, monkeypatch
     monkeypatch.setattr("bertscore_onnx.bundle.store.file_digest", read.append)
     assert open_bundle(second).path == second
     assert read == []
-
-
-def test_a_bundle_that_is_a_link_itself_scores(large, tmp_path):
-    expected = scores_of(large)
-    (tmp_path / "link").symlink_to(large)
-    assert np.array_equal(scores_of(tmp_path / "link"), expected)
 
 
 def test_a_bundle_in_a_read_only_folder_scores(large):
@@ -339,46 +300,18 @@ def constant(location):
     return helper.make_node("Constant", [], ["c"], value=tensor(location))
 
 
-def test_files_are_found_wherever_a_tensor_may_stand(tmp_path):
+def test_files_are_found_wherever_a_tensor_may_stand(tmp_path, tiny_bundle):
     branch = graph([constant("in-branch")], [tensor("of-branch")])
     node = helper.make_node("If", ["x"], ["y"], then_branch=branch, else_branch=branch)
     function = helper.make_function("d", "f", [], [], [constant("in-function")], [])
     sparse = onnx.SparseTensorProto(values=tensor("sparse-values"), indices=tensor("sparse-indices"))
-    model = helper.make_model(
-        graph([node, constant("../up")], [tensor("beside"), tensor("/root")]), functions=[function]
-    )
+    nodes, initializers = [node, constant("../up")], [tensor("beside"), tensor("/root")]
+    model = helper.make_model(graph(nodes, initializers), functions=[function])
     model.graph.sparse_initializer.append(sparse)
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
-    assert external_files(tmp_path / "model.onnx") == {
-        "in-branch",
-        "of-branch",
-        "in-function",
-        "../up",
-        "beside",
-        "/root",
-        "sparse-values",
-        "sparse-indices",
-    }
-
-
-def test_a_graph_that_holds_its_weights_names_no_files(tiny_bundle):
+    in_graph = {"in-branch", "of-branch", "../up", "beside", "/root", "sparse-values", "sparse-indices"}
+    assert external_files(tmp_path / "model.onnx") == in_graph | {"in-function"}
     assert external_files(tiny_bundle / "model.onnx") == set()
-
-
-@pytest.mark.parametrize("content", [b"", b"\x3a\x05ab", b"\x3a", b"\xff" * 12, b"\x07", b"\x3a\x01\x80"])
-def test_bytes_that_are_no_graph_are_refused(tmp_path, content):
-    (tmp_path / "model.onnx").write_bytes(content)
-    with pytest.raises(GraphError, match="is not an ONNX graph"):
-        external_files(tmp_path / "model.onnx")
-
-
-def test_a_graph_nested_beyond_reason_is_refused(tmp_path):
-    content = b""
-    for _ in range(5000):
-        content = field(1, field(5, field(6, content)))  # a node, its attribute, the graph in it
-    (tmp_path / "model.onnx").write_bytes(field(7, content))
-    with pytest.raises(GraphError, match="is not an ONNX graph"):
-        external_files(tmp_path / "model.onnx")
 
 
 def field(number, content):
@@ -389,24 +322,34 @@ def field(number, content):
     return bytes([number << 3 | 2]) + length + bytes([size]) + content
 
 
-def test_a_tag_whose_last_bits_a_reader_drops_hides_no_file(tmp_path):
-    whole = field(7, graph([], [tensor("secret")]).SerializeToString())
-    (tmp_path / "model.onnx").write_bytes(b"\xba\x80\x80\x80\x10" + whole[1:])  # field 7, and the 33rd bit
+def nested(depth):
+    content = b""
+    for _ in range(depth):
+        content = field(1, field(5, field(6, content)))  # a node, its attribute, the graph in it
+    return field(7, content)
+
+
+WITH_A_FILE = field(7, graph([], [tensor("secret")]).SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"\x3a\x05ab", b"\x3a", b"\xff" * 12, b"\x07", b"\x3a\x01\x80"),
+        pytest.param(nested(5000), id="nested beyond reason"),
+        pytest.param(b"\xba\x80\x80\x80\x10" + WITH_A_FILE[1:], id="field 7, and a 33rd bit that readers drop"),
+        *(b"\x02\x00", b"\x00\x00"),  # without the number of the field
+    ],
+)
+def test_bytes_that_are_no_graph_are_refused(tmp_path, content):
+    (tmp_path / "model.onnx").write_bytes(content)
     with pytest.raises(GraphError, match="is not an ONNX graph"):
         external_files(tmp_path / "model.onnx")
 
 
 def test_a_tag_of_more_bytes_than_it_needs_hides_no_file(tmp_path):
-    whole = field(7, graph([], [tensor("secret")]).SerializeToString())
-    (tmp_path / "model.onnx").write_bytes(b"\xba\x80\x80\x00" + whole[1:])
+    (tmp_path / "model.onnx").write_bytes(b"\xba\x80\x80\x00" + WITH_A_FILE[1:])
     assert external_files(tmp_path / "model.onnx") == {"secret"}
-
-
-@pytest.mark.parametrize("content", [b"\x02\x00", b"\x00\x00"])
-def test_a_field_without_a_number_is_refused(tmp_path, content):
-    (tmp_path / "model.onnx").write_bytes(content)
-    with pytest.raises(GraphError, match="is not an ONNX graph"):
-        external_files(tmp_path / "model.onnx")
 
 
 def test_a_node_that_takes_a_compiled_model_from_a_file_is_refused(tmp_path):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bertscore_onnx.bundle import store as digests
+from bertscore_onnx.bundle import store
 from bertscore_onnx.bundle.store import cached_digest, file_digest
 
 XYZ = hashlib.sha256(b"xyz").hexdigest()
@@ -24,7 +24,7 @@ def file(tmp_path, home):
 
 @pytest.fixture
 def read(monkeypatch):
-    """Return the files that are read from now on."""
+    """Record the files that are read from now on."""
     paths = []
 
     def count(path):
@@ -35,50 +35,37 @@ def read(monkeypatch):
     return paths
 
 
-def test_a_digest_is_the_sha256_of_the_content(file):
-    assert file_digest(file) == cached_digest(file) == ABC
-
-
-def test_an_unchanged_file_is_read_once(file, read):
+def test_an_unchanged_file_is_read_once_unless_it_is_to_be_read_again(file, read):
+    assert file_digest(file) == ABC
     assert [cached_digest(file), cached_digest(file)] == [ABC, ABC]
     assert read == [file]
-
-
-def test_an_unchanged_file_can_be_read_again(file, read):
-    cached_digest(file)
-    cached_digest(file, read_again=True)
+    assert cached_digest(file, read_again=True) == ABC
     assert read == [file, file]
 
 
-def test_a_modification_time_that_was_set_back_hides_no_change(file):
+@pytest.mark.parametrize("is_set_back", [True, False])
+def test_a_changed_file_is_read_again_whatever_its_modification_time(file, is_set_back):
     cached_digest(file)
     status = file.stat()
     time.sleep(0.02)  # a clock of the kernel ticks every 10 ms at most
     file.write_bytes(b"xyz")
-    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns) if is_set_back else (0, 0))
     assert cached_digest(file) == XYZ
 
 
-def test_a_new_modification_time_means_reading_again(file):
-    cached_digest(file)
-    file.write_bytes(b"xyz")
-    os.utime(file, ns=(0, 0))
-    assert cached_digest(file) == XYZ
-
-
-@pytest.mark.parametrize("memory", [b"{", b"[]", b'{"x": 1}', b"\xff"])
-def test_a_damaged_memory_is_ignored(file, home, memory):
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"x": 1}', b"\xff"])
+def test_a_damaged_cache_is_ignored(file, home, content):
     home.mkdir()
-    (home / "digests.json").write_bytes(memory)
+    (home / "digests.json").write_bytes(content)
     assert cached_digest(file) == ABC
 
 
-def test_a_home_that_cannot_be_written_costs_only_time(file, tmp_path, monkeypatch):
+def test_a_home_that_cannot_be_written_costs_only_time(file, monkeypatch):
     monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(file / "below-a-file"))
     assert cached_digest(file) == ABC
 
 
-def test_files_that_are_gone_are_forgotten(file, home, tmp_path):
+def test_files_that_are_gone_are_dropped(file, home, tmp_path):
     cached_digest(file)
     other = tmp_path / "other"
     other.write_bytes(b"")
@@ -89,8 +76,8 @@ def test_files_that_are_gone_are_forgotten(file, home, tmp_path):
 
 def test_another_file_of_the_same_size_and_times_is_read(file, read, monkeypatch):
     cached_digest(file)
-    *times, inode = digests.file_stamp(file)
-    monkeypatch.setattr(digests, "file_stamp", lambda path: (*times, inode + 1))
+    *times, inode = store.file_stamp(file)
+    monkeypatch.setattr(store, "file_stamp", lambda path: (*times, inode + 1))
     cached_digest(file)
     assert read == [file, file]
 
@@ -100,19 +87,24 @@ def test_nobody_else_may_read_or_write_the_cache(file, home):
     assert (home / "digests.json").stat().st_mode & 0o777 == 0o600
 
 
-@users
-@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_cache_that_others_can_write_is_ignored(file, home, read, mode):
-    cached_digest(file)
-    (home / "digests.json").chmod(mode)
-    cached_digest(file)
-    assert read == [file, file]
+def make_a_link(home):
+    (home / "digests.json").rename(home / "elsewhere")
+    (home / "digests.json").symlink_to(home / "elsewhere")
 
 
 @users
-def test_a_cache_in_a_folder_that_others_can_write_is_ignored(file, home, read):
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(lambda home, mode=mode: (home / "digests.json").chmod(mode) for mode in (0o620, 0o602, 0o666)),
+        lambda home: home.chmod(0o777),
+        make_a_link,
+    ],
+    ids=["group", "others", "all", "folder", "link"],
+)
+def test_a_cache_that_others_can_write_or_that_is_a_link_is_ignored(file, home, read, change):
     cached_digest(file)
-    home.chmod(0o777)
+    change(home)
     cached_digest(file)
     assert read == [file, file]
 
@@ -130,19 +122,14 @@ def test_the_cache_of_another_user_is_ignored(file, home, read, monkeypatch, nam
 
 
 @users
-def test_a_link_is_no_cache(file, home, read):
-    cached_digest(file)
-    (home / "digests.json").rename(home / "elsewhere")
-    (home / "digests.json").symlink_to(home / "elsewhere")
-    cached_digest(file)
-    assert read == [file, file]
-
-
-@users
-def test_a_pipe_is_no_cache_and_makes_nobody_wait(file, home):
+def test_a_pipe_is_no_cache_and_does_not_block(file, home):
     home.mkdir()
     os.mkfifo(home / "digests.json")
-    assert in_thread(lambda: cached_digest(file)) == ABC
+    found = []
+    thread = threading.Thread(target=lambda: found.append(cached_digest(file)), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert found == [ABC]
 
 
 def test_a_full_disk_leaves_no_file(file, home, monkeypatch):
@@ -157,13 +144,3 @@ def test_a_full_disk_leaves_no_file(file, home, monkeypatch):
 def test_without_a_home_folder_files_are_read_each_time(file, read, homeless):
     assert [cached_digest(file), cached_digest(file)] == [ABC, ABC]
     assert read == [file, file]
-
-
-def in_thread(work):
-    """Return what a function returns; fail where it waits."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
-    thread.start()
-    thread.join(10)
-    assert not thread.is_alive()
-    return found[0]

@@ -15,36 +15,42 @@ def run_in_thread(work):
     return thread
 
 
-def test_a_fork_waits_for_a_product_in_progress():
-    gate, order = BlasGate(), []
+@pytest.mark.parametrize(
+    ("patience", "waited", "order"),
+    [(30, 0.1, ["product", "fork"]), (0.01, 60, ["fork", "product"])],
+    ids=["a fork waits", "but not for ever"],
+)
+def test_a_fork_waits_for_a_product_in_progress(monkeypatch, patience, waited, order):
+    monkeypatch.setattr("bertscore_onnx.concurrency.blas.PATIENCE", patience)
+    gate, done = BlasGate(), []
 
     def fork():
         gate.before_fork()
-        order.append("fork")
+        done.append("fork")
         gate.after_fork()
 
     with gate:
         forking = run_in_thread(fork)
-        forking.join(0.1)
-        order.append("product")
+        forking.join(waited)
+        done.append("product")
     forking.join(60)
-    assert order == ["product", "fork"]
+    assert done == order
 
 
 def test_a_product_waits_for_a_fork_in_progress():
-    gate, order = BlasGate(), []
+    gate, done = BlasGate(), []
 
     def multiply():
         with gate:
-            order.append("product")
+            done.append("product")
 
     gate.before_fork()
     multiplying = run_in_thread(multiply)
     multiplying.join(0.1)
-    order.append("fork")
+    done.append("fork")
     gate.after_fork()
     multiplying.join(60)
-    assert order == ["fork", "product"]
+    assert done == ["fork", "product"]
 
 
 def num_blas_threads():
@@ -76,22 +82,6 @@ def test_blas_keeps_to_one_thread_until_nobody_multiplies():
         may_end.set()
         multiplying.join(60)
         assert num_blas_threads() == 2
-
-
-def test_neither_waits_for_ever(monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.concurrency.blas.PATIENCE", 0.01)
-    gate, order = BlasGate(), []
-
-    def fork():
-        gate.before_fork()
-        order.append("fork")
-        gate.after_fork()
-
-    with gate:
-        forking = run_in_thread(fork)
-        forking.join(60)
-        order.append("product")
-    assert order == ["fork", "product"]
 
 
 @forks

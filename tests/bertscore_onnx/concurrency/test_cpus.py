@@ -14,12 +14,9 @@ from bertscore_onnx.concurrency import cpus
     ],
 )
 def test_cpu_features_are_those_that_matter(tmp_path, content, features):
+    assert cpus.cpu_features(tmp_path / "cpuinfo") is None
     (tmp_path / "cpuinfo").write_text(content)
     assert cpus.cpu_features(tmp_path / "cpuinfo") == features
-
-
-def test_cpu_features_are_unknown_where_nothing_tells(tmp_path):
-    assert cpus.cpu_features(tmp_path / "missing") is None
 
 
 def v1(group, quota):
@@ -47,6 +44,7 @@ def v1(group, quota):
 )
 def test_the_smallest_quota_from_the_own_group_to_the_root_counts(tmp_path, membership, files, quota):
     root = tmp_path / "cgroup"
+    assert cpus._cgroup_quota(root, tmp_path / "membership") is None
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(content)
@@ -54,13 +52,9 @@ def test_the_smallest_quota_from_the_own_group_to_the_root_counts(tmp_path, memb
     assert cpus._cgroup_quota(root, tmp_path / "membership") == quota
 
 
-def test_without_control_groups_there_is_no_quota(tmp_path):
-    assert cpus._cgroup_quota(tmp_path, tmp_path / "missing") is None
-
-
 @pytest.fixture
 def four_cpus(monkeypatch):
-    """A system that lets this process keep four CPUs busy, and an environment that says nothing of it."""
+    """A system that lets this process keep four CPUs busy, and an environment without limits."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 5}, raising=False)
     monkeypatch.setattr(cpus, "_cgroup_quota", lambda: None)
@@ -71,9 +65,13 @@ def test_without_bounds_all_permitted_cpus_are_used(four_cpus):
     assert cpus.cpu_bound() == cpus.permitted_cpus() == (4, "affinity")
 
 
-@pytest.mark.parametrize(("quota", "expected"), [(1, (1, "quota")), (0, (1, "quota")), (4, (4, "affinity"))])
-def test_the_quota_bounds_the_cpus(four_cpus, quota, expected):
+@pytest.mark.parametrize(
+    ("quota", "environment", "expected"),
+    [(1, "", (1, "quota")), (0, "", (1, "quota")), (4, "", (4, "affinity")), (2, "3", (2, "quota"))],
+)
+def test_the_quota_bounds_the_cpus(four_cpus, quota, environment, expected):
     four_cpus.setattr(cpus, "_cgroup_quota", lambda: quota)
+    four_cpus.setenv("OMP_NUM_THREADS", environment)
     assert cpus.cpu_bound() == expected
 
 
@@ -93,12 +91,6 @@ def test_the_environment_bounds_the_cpus(four_cpus, value, expected):
     four_cpus.setenv("OMP_NUM_THREADS", value)
     assert cpus.cpu_bound() == expected
     assert cpus.permitted_cpus() == (4, "affinity")
-
-
-def test_the_quota_counts_where_the_environment_allows_more(four_cpus):
-    four_cpus.setattr(cpus, "_cgroup_quota", lambda: 2)
-    four_cpus.setenv("OMP_NUM_THREADS", "3")
-    assert cpus.cpu_bound() == (2, "quota")
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no CPU affinity")

@@ -5,18 +5,10 @@ import pytest
 from bertscore_onnx.concurrency.prefetch import prefetch
 
 
-def failing_after(items):
-    yield from items
-    raise OSError("no more")
-
-
-def test_results_come_in_order():
-    results = prefetch(iter(range(5)), lambda item: item * 10, lambda item, begun: (item, begun))
-    assert list(results) == [(0, 0), (1, 10), (2, 20), (3, 30), (4, 40)]
-
-
-def test_nothing_gives_nothing():
-    assert list(prefetch(iter([]), lambda item: item, lambda item, begun: begun)) == []
+@pytest.mark.parametrize("number", [0, 1, 5])
+def test_results_come_in_order(number):
+    results = prefetch(iter(range(number)), lambda item: item * 10, lambda item, begun: (item, begun))
+    assert list(results) == [(item, item * 10) for item in range(number)]
 
 
 def test_the_next_item_is_begun_before_the_one_before_is_finished():
@@ -36,13 +28,10 @@ def test_no_more_than_one_item_is_read_ahead():
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])
-def test_items_are_read_and_finished_in_the_callers_thread_and_begun_in_another_unless_there_is_one_only(number):
-    def items():
-        for _ in range(number):
-            yield threading.get_ident()
-
+def test_only_the_beginning_is_in_another_thread_and_only_of_several_items(number):
+    items = (threading.get_ident() for _ in range(number))
     for read_in, begun_in, finished_in in prefetch(
-        items(), lambda item: threading.get_ident(), lambda item, begun: (item, begun, threading.get_ident())
+        items, lambda item: threading.get_ident(), lambda item, begun: (item, begun, threading.get_ident())
     ):
         assert read_in == finished_in == threading.get_ident()
         assert (begun_in == read_in) == (number == 1)
@@ -50,7 +39,11 @@ def test_items_are_read_and_finished_in_the_callers_thread_and_begun_in_another_
 
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
 def test_a_failure_of_the_items_comes_after_the_results_before_it(number):
-    results = prefetch(failing_after(range(number)), lambda item: item, lambda item, begun: begun)
+    def items():
+        yield from range(number)
+        raise OSError("no more")
+
+    results = prefetch(items(), lambda item: item, lambda item, begun: begun)
     assert [next(results) for _ in range(number)] == [*range(number)]
     with pytest.raises(OSError, match="no more"):
         next(results)
@@ -68,11 +61,10 @@ def test_a_failure_of_a_step_comes_after_the_results_before_it(step):
         next(results)
 
 
-def test_who_stops_early_ends_the_thread():
+def test_closing_the_results_ends_the_thread():
     workers = []
-    results = prefetch(
-        iter(range(100)), lambda item: workers.append(threading.current_thread()), lambda item, begun: item
-    )
+    items = iter(range(100))
+    results = prefetch(items, lambda item: workers.append(threading.current_thread()), lambda item, begun: item)
     next(results)
     results.close()
     workers[0].join(60)

@@ -42,7 +42,7 @@ def test_a_kept_resource_stays_open_until_it_is_closed():
         shared.acquire()
 
 
-def test_closing_closes_at_once_what_nobody_uses():
+def test_closing_closes_an_unused_resource_at_once():
     shared = Shared(Resource)
     resource = shared.acquire()
     shared.release(resource)
@@ -94,14 +94,9 @@ def test_threads_make_it_once():
     assert len(made) == 1
 
 
-def test_an_error_of_making_leaves_it_to_the_next_user():
-    results = [Resource()]
-
-    def make():
-        return results.pop() if failed else failed.append(1) or 1 / 0
-
-    failed = []
-    shared = Shared(make)
+def test_after_a_failure_the_next_user_makes_it():
+    makers = [lambda: 1 / 0, Resource]
+    shared = Shared(lambda: makers.pop(0)())
     with pytest.raises(ZeroDivisionError):
         shared.acquire()
     assert not shared.is_being_made

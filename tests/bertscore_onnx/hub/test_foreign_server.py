@@ -1,6 +1,6 @@
 """Pulls from a hub that others wrote: olah, which serves local git repositories.
 
-It is looked for on the path, or where OLAH says; `pip install olah` into an environment of its own.
+It is taken from the path or from the variable OLAH; install it into an environment of its own (`pip install olah`).
 """
 
 import os
@@ -10,6 +10,7 @@ import subprocess
 import httpx
 import pytest
 
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.errors import BundleNotFoundError, InputError
 from bertscore_onnx.hub import pull
 from tests.bertscore_onnx.hub.conftest import VARIANT
@@ -73,21 +74,18 @@ def answers(url):
         return False
 
 
-def test_a_bundle_is_pulled(olah, commit, place, bundles_in):
+def test_a_bundle_is_pulled_and_found_offline(olah, commit, place, bundles_in, monkeypatch):
     assert pull(f"org/tiny@{commit}/{VARIANT}") == place
     assert bundles_in() == [place]
-
-
-def test_a_branch_is_pulled_and_found_offline(olah, place, monkeypatch):
     assert pull("org/tiny@main") == place
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert pull("org/tiny@main") == place
 
 
-def test_a_download_that_an_earlier_call_began_goes_on(olah, place, tiny_bundle, bundles_in):
+def test_a_download_of_an_earlier_call_is_resumed(olah, place, tiny_bundle, bundles_in):
     pull("org/tiny@main")
     content = (place / "model.onnx").read_bytes()
-    staging = place.with_name(f".{place.name}.pulling-{digest_of(place)[:12]}")
+    staging = place.with_name(f".{place.name}.pulling-{read_manifest(place).digest[:12]}")
     place.rename(staging)
     (staging / "bertscore.json").unlink()
     (staging / "source.json").unlink()
@@ -97,7 +95,7 @@ def test_a_download_that_an_earlier_call_began_goes_on(olah, place, tiny_bundle,
     assert bundles_in() == [place]
 
 
-def test_what_is_not_there_is_told(olah, git, all_layers_bundle):
+def test_a_missing_name_is_an_error(olah, git, all_layers_bundle):
     with pytest.raises(BundleNotFoundError, match="org/other"):
         pull("org/other@main")
     with pytest.raises(BundleNotFoundError, match=VARIANT):
@@ -107,9 +105,3 @@ def test_what_is_not_there_is_told(olah, git, all_layers_bundle):
     git("commit", "--quiet", "--message", "Add another")
     with pytest.raises(InputError, match="several variants"):
         pull(f"org/tiny@{git('rev-parse', 'HEAD')}")
-
-
-def digest_of(folder):
-    from bertscore_onnx.bundle.bundle import read_manifest
-
-    return read_manifest(folder).digest

@@ -33,18 +33,11 @@ def in_memory(hub, tiny_bundle):
     store.rm("/bundles", recursive=True)
 
 
-def test_a_web_server_needs_no_list(url, hub, place, bundles_in):
-    assert pull(url) == place
+@pytest.mark.parametrize(("name", "variant"), [(VARIANT, None), (f"{VARIANT}/bertscore.json", None), ("", VARIANT)])
+def test_a_web_server_needs_no_list(url, hub, place, bundles_in, name, variant):
+    assert pull(url.removesuffix(VARIANT) + name, variant=variant) == place
     assert bundles_in() == [place]
     assert not any("/api/" in request for request in hub.requests)
-
-
-def test_the_manifest_may_be_named(url, place):
-    assert pull(f"{url}/bertscore.json") == place
-
-
-def test_the_variant_may_be_given_beside(url, place):
-    assert pull(url.removesuffix(f"/{VARIANT}"), variant=VARIANT) == place
 
 
 def test_a_server_that_declares_no_sizes_will_do(url, hub, place, bundles_in):
@@ -116,18 +109,16 @@ def test_user_and_password_come_from_netrc(url, hub, place, tmp_path, monkeypatc
     assert pull(url) == place
 
 
-def test_a_damaged_netrc_says_nothing(url, place, tmp_path, monkeypatch):
+def test_a_damaged_netrc_is_ignored(url, place, tmp_path, monkeypatch):
     (tmp_path / "netrc").write_text("a line of something else")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     assert pull(url) == place
 
 
-def test_a_store_of_fsspec_is_read(in_memory, place, bundles_in):
+def test_stores_of_fsspec_are_read(in_memory, place, bundles_in, tiny_bundle):
     assert pull(in_memory) == place
     assert bundles_in() == [place]
-
-
-def test_a_folder_of_another_machine_is_read(hub, tiny_bundle, place):
+    shutil.rmtree(place)
     assert pull(f"file://{tiny_bundle}") == place
 
 
@@ -146,7 +137,7 @@ def test_a_store_whose_package_is_missing_names_it(hub, monkeypatch):
         pull("s3://bucket/tiny")
 
 
-def test_a_store_that_nobody_knows_is_told(hub):
+def test_an_unknown_store_is_refused(hub):
     with pytest.raises(InputError, match="nowhere"):
         pull("nowhere://bucket/tiny")
 

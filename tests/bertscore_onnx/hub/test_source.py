@@ -31,16 +31,24 @@ def test_parts_can_be_given_beside_the_name():
     assert parse_source("org/repo@v1", "v1") == Source("hf://org/repo", "v1")
 
 
-@pytest.mark.parametrize(("text", "revision", "variant"), [("o/r@v1", "v2", None), (f"o/r/{VARIANT}", None, "other")])
-def test_what_is_said_twice_has_to_agree(text, revision, variant):
-    with pytest.raises(InputError, match="Leave out one"):
+@pytest.mark.parametrize(
+    ("text", "revision", "variant", "message"),
+    [
+        ("o/r@v1", "v2", None, "Leave out one"),
+        (f"o/r/{VARIANT}", None, "other", "Leave out one"),
+        ("https://host/a", "v1", None, "A URL has no revisions"),
+        ("https://[host/a", None, None, "is not a URL"),
+    ],
+)
+def test_parts_that_disagree_and_damaged_urls_are_refused(text, revision, variant, message):
+    with pytest.raises(InputError, match=message):
         parse_source(text, revision, variant)
 
 
 @pytest.mark.parametrize(
     "text", ["", "repo", "hf://", "hf://repo", "./bundle", "/bundle", "org/repo@", "o rg/repo", "@v"]
 )
-def test_what_names_no_place_is_refused(text):
+def test_other_texts_are_refused(text):
     with pytest.raises(InputError, match="expected ORG/REPO"):
         parse_source(text)
 
@@ -59,21 +67,8 @@ def test_a_url_is_that_of_a_folder(text, variant, place):
     assert parse_source(text, None, variant) == Source(place)
 
 
-def test_a_url_has_no_revision():
-    with pytest.raises(InputError, match="A URL has no revisions"):
-        parse_source("https://host/a", "v1")
-
-
-def test_a_damaged_url_is_refused():
-    with pytest.raises(InputError, match="is not a URL"):
-        parse_source("https://[host/a")
-
-
-def test_secrets_of_a_url_are_not_shown():
+def test_a_source_is_written_as_it_is_named_without_secrets():
     assert str(parse_source("https://me:secret@host/a?key=secret#x")) == "https://host/a"
-
-
-def test_a_place_is_written_as_it_is_named():
     assert str(parse_source(f"org/repo@v1/{VARIANT}")) == f"hf://org/repo@v1/{VARIANT}"
 
 

@@ -24,8 +24,14 @@ def writable(hub, monkeypatch):
     return hub
 
 
-def files_of(hub, repo="org/tiny"):
-    repository = hub.repositories[repo]
+@pytest.fixture
+def copy(tiny_bundle, tmp_path):
+    """A copy of the tiny bundle, to be changed."""
+    return shutil.copytree(tiny_bundle, tmp_path / "copy")
+
+
+def files_of(hub):
+    repository = hub.repositories["org/tiny"]
     return repository.commits[repository.refs["main"]]
 
 
@@ -33,10 +39,13 @@ def card_of(hub):
     return files_of(hub)["README.md"].decode()
 
 
-def test_what_was_pushed_can_be_pulled(writable, tiny_bundle, place, bundles_in):
+def test_a_pushed_bundle_can_be_pulled(writable, tiny_bundle, place, bundles_in):
     name = push(tiny_bundle, "org/tiny")
     commit = writable.repositories["org/tiny"].refs["main"]
     assert name == f"hf://org/tiny@{commit}/{VARIANT}"
+    names = {f"{VARIANT}/{name}" for name in ("bertscore.json", "model.onnx", "tokenizer.json")}
+    assert files_of(writable).keys() == {*names, "README.md", ".gitattributes"}
+    assert f'BERTScorer("hf://org/tiny/{VARIANT}")' in card_of(writable)
     assert pull(name) == place
     assert bundles_in() == [place]
 
@@ -48,32 +57,15 @@ def test_a_scoring_graph_goes_with_its_bundle(writable, scoring_bundle):
     assert difference_by_pairs(open_bundle(pulled), device="cpu") <= 1e-6
 
 
-def test_a_variant_has_a_folder_and_the_repository_a_card(writable, tiny_bundle):
-    push(tiny_bundle, "org/tiny")
-    names = {f"{VARIANT}/{name}" for name in ("bertscore.json", "model.onnx", "tokenizer.json")}
-    assert files_of(writable).keys() == {*names, "README.md", ".gitattributes"}
-    assert f'BERTScorer("hf://org/tiny/{VARIANT}")' in card_of(writable)
-
-
 @pytest.mark.parametrize("private", [True, False])
-def test_a_repository_that_is_made_is_private_if_asked(writable, tiny_bundle, private):
+def test_a_new_repository_is_private_if_requested(writable, tiny_bundle, private):
     push(tiny_bundle, "org/tiny", private=private)
     assert writable.repositories["org/tiny"].private is private
-
-
-def test_a_public_repository_is_not_taken_for_a_private_one(writable, tiny_bundle):
-    push(tiny_bundle, "org/tiny")
-    before = files_of(writable)
-    with pytest.raises(HubError, match="is public"):
-        push(tiny_bundle, "org/tiny", private=True)
-    assert files_of(writable) == before
-
-
-def test_the_card_lists_every_variant(writable, tiny_bundle, all_layers_bundle):
-    push(tiny_bundle, "org/tiny")
-    push(all_layers_bundle, "org/tiny")
-    assert f"## `hf://org/tiny/{VARIANT}`" in card_of(writable)
-    assert "## `hf://org/tiny/all-layers-slow-fp32`" in card_of(writable)
+    if not private:
+        before = files_of(writable)
+        with pytest.raises(HubError, match="is public"):
+            push(tiny_bundle, "org/tiny", private=True)
+        assert files_of(writable) == before
 
 
 def test_a_card_of_somebody_else_is_kept(writable, tiny_bundle, caplog):
@@ -85,10 +77,9 @@ def test_a_card_of_somebody_else_is_kept(writable, tiny_bundle, caplog):
     assert "keeps the model card" in caplog.text
 
 
-def test_the_license_comes_from_the_card_of_the_bundle(writable, tiny_bundle, all_layers_bundle, tmp_path):
-    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
-    (bundle / "README.md").write_text("---\nlicense: mit\n---\n")
-    push(bundle, "org/tiny")
+def test_the_license_comes_from_the_card_of_the_bundle(writable, copy, all_layers_bundle, tmp_path):
+    (copy / "README.md").write_text("---\nlicense: mit\n---\n")
+    push(copy, "org/tiny")
     assert yaml.safe_load(card_of(writable).split("---")[1])["license"] == "mit"
     plain = shutil.copytree(all_layers_bundle, tmp_path / "plain")
     (plain / "README.md").unlink(missing_ok=True)
@@ -96,25 +87,27 @@ def test_the_license_comes_from_the_card_of_the_bundle(writable, tiny_bundle, al
     assert yaml.safe_load(card_of(writable).split("---")[1])["license"] == "mit"
 
 
-def test_files_of_an_earlier_bundle_go(writable, tiny_bundle, all_layers_bundle):
+def test_a_bundle_replaces_the_one_of_its_variant_alone(writable, tiny_bundle, all_layers_bundle, copy):
     push(all_layers_bundle, "org/tiny")
     push(tiny_bundle, "org/tiny")
-    repository = writable.repositories["org/tiny"]
-    repository.commit({**files_of(writable), f"{VARIANT}/model.onnx.data": b"old"})
-    push(tiny_bundle, "org/tiny")
-    assert f"{VARIANT}/model.onnx.data" not in files_of(writable)
-    assert "all-layers-slow-fp32/model.onnx" in files_of(writable)
+    assert f"## `hf://org/tiny/{VARIANT}`" in card_of(writable)
+    assert "## `hf://org/tiny/all-layers-slow-fp32`" in card_of(writable)
+    old = {**files_of(writable), f"{VARIANT}/model.onnx.data": b"old"}
+    writable.repositories["org/tiny"].commit(old)
+    write_manifest(copy, msgspec.structs.replace(read_manifest(copy), golden_difference=0.5))
+    push(copy, "org/tiny")
+    assert json.loads(files_of(writable)[f"{VARIANT}/bertscore.json"])["golden_difference"] == 0.5
+    assert files_of(writable).keys() == old.keys() - {f"{VARIANT}/model.onnx.data"}
 
 
-def test_only_what_the_manifest_names_is_pushed(writable, tiny_bundle, tmp_path):
-    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
-    (bundle / "secret.txt").write_text("mine")
-    (bundle / "source.json").write_text("[]")
-    push(bundle, "org/tiny")
+def test_only_files_of_the_manifest_are_pushed(writable, copy):
+    (copy / "secret.txt").write_text("mine")
+    (copy / "source.json").write_text("[]")
+    push(copy, "org/tiny")
     assert not {f"{VARIANT}/secret.txt", f"{VARIANT}/source.json"} & files_of(writable).keys()
 
 
-def test_links_are_pushed_as_what_they_lead_to(writable, tiny_bundle, tmp_path):
+def test_links_are_pushed_as_their_files(writable, tiny_bundle, tmp_path):
     (tmp_path / "links").mkdir()
     for file in tiny_bundle.iterdir():
         (tmp_path / "links" / file.name).symlink_to(file)
@@ -122,11 +115,10 @@ def test_links_are_pushed_as_what_they_lead_to(writable, tiny_bundle, tmp_path):
     assert files_of(writable)[f"{VARIANT}/model.onnx"] == (tiny_bundle / "model.onnx").read_bytes()
 
 
-def test_a_damaged_bundle_is_not_pushed(writable, tiny_bundle, tmp_path):
-    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
-    (bundle / "tokenizer.json").write_bytes(b"{}")
+def test_a_damaged_bundle_is_not_pushed(writable, copy):
+    (copy / "tokenizer.json").write_bytes(b"{}")
     with pytest.raises(DigestError):
-        push(bundle, "org/tiny")
+        push(copy, "org/tiny")
     assert writable.repositories == {}
     assert writable.requests == []
 
@@ -140,24 +132,19 @@ def test_a_bundle_there_that_is_damaged_is_left_out_of_the_card(writable, tiny_b
     assert "leaves out a bundle" in caplog.text
 
 
-def test_a_token_that_may_not_write_is_told(hub, tiny_bundle, monkeypatch):
+@pytest.mark.parametrize(("token", "status"), [(None, 401), ("wrong", 401), ("right", 403), ("right", 500)])
+def test_a_refusal_of_the_hub_is_an_error(hub, tiny_bundle, monkeypatch, token, status):
     hub.token = "right"  # noqa: S105 (of the test's hub)
-    with pytest.raises(HubError, match=r"\(401\)"):
-        push(tiny_bundle, "org/tiny")
-    monkeypatch.setenv("HF_TOKEN", "wrong")
-    with pytest.raises(HubError, match=r"\(401\)"):
+    if token:
+        monkeypatch.setenv("HF_TOKEN", token)
+    if status != 401:
+        hub.status = status
+    with pytest.raises(HubError, match=str(status)):
         push(tiny_bundle, "org/tiny")
     assert hub.repositories == {}
 
 
-@pytest.mark.parametrize("status", [403, 500])
-def test_a_hub_that_refuses_is_told(writable, tiny_bundle, status):
-    writable.status = status
-    with pytest.raises(HubError, match=str(status)):
-        push(tiny_bundle, "org/tiny")
-
-
-def test_an_upload_that_breaks_off_is_told_and_leaves_no_commit(writable, tiny_bundle, monkeypatch):
+def test_an_upload_that_breaks_off_leaves_no_commit(writable, tiny_bundle, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client waits before each of its attempts
     writable.refuses_uploads = True
     with pytest.raises(HubError, match=r"org/tiny.*rror"):
@@ -166,7 +153,7 @@ def test_an_upload_that_breaks_off_is_told_and_leaves_no_commit(writable, tiny_b
 
 
 @pytest.mark.parametrize("repo", ["tiny", "org/tiny@v1", f"org/tiny/{VARIANT}", "s3://bucket/tiny"])
-def test_what_is_no_repository_is_refused(writable, tiny_bundle, repo):
+def test_other_places_are_refused(writable, tiny_bundle, repo):
     with pytest.raises(InputError, match="expected ORG/REPO"):
         push(tiny_bundle, repo)
 
@@ -175,11 +162,3 @@ def test_offline_nothing_is_pushed(writable, tiny_bundle, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(HubUnreachableError, match="HF_HUB_OFFLINE"):
         push(tiny_bundle, "org/tiny")
-
-
-def test_a_bundle_replaces_the_one_of_its_variant(writable, tiny_bundle, tmp_path):
-    push(tiny_bundle, "org/tiny")
-    other = shutil.copytree(tiny_bundle, tmp_path / "other")
-    write_manifest(other, msgspec.structs.replace(read_manifest(other), golden_difference=0.5))
-    push(other, "org/tiny")
-    assert json.loads(files_of(writable)[f"{VARIANT}/bertscore.json"])["golden_difference"] == 0.5

@@ -149,7 +149,7 @@ def test_runs_of_any_length_are_put_in_order(form, before, marks, length):
     assert normalize(form, text) == unicodedata.normalize(form, text)
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@forms
 def test_every_character_alone_and_between_marks(form):
     for one in map(chr, range(0x110000)):
         assert normalize(form, one) == unicodedata.normalize(form, one)

@@ -44,21 +44,20 @@ def ids(encode: TextTokenizer, *texts: str) -> list[list[int]]:
     return [found.tolist() for found in encode(texts)[0]]
 
 
-def test_texts_are_encoded_by_the_model(tmp_path: Path) -> None:
-    assert ids(tokenizer(tmp_path), "ab", "a  b", "xé!b") == [[1, 4], [5, 1, 3], [1, 10, 0, 3]]
-
-
-def test_pieces_have_the_ids_of_the_model(tmp_path: Path) -> None:
-    assert ids(tokenizer(tmp_path, id_runs=[(0, 3), (1, 0), (3, 12)]), "ab a é") == [[0, 13, 14, 0, 3]]
-
-
-def test_a_comma_leaves_its_number_when_told(tmp_path: Path) -> None:
-    assert ids(tokenizer(tmp_path), "a1,") == [[5, 6]]
-    assert ids(tokenizer(tmp_path, split_number_comma=True), "a1,", "ab") == [[5, 8, 7], [1, 4]]
-
-
-def test_punctuation_marks_are_texts_of_their_own_when_told(tmp_path: Path) -> None:
-    assert ids(tokenizer(tmp_path, split_punctuation=True), "a,b", "ab") == [[5, 1, 7, 1, 3], [1, 4]]
+@pytest.mark.parametrize(
+    ("changes", "texts", "expected"),
+    [
+        ({}, ["ab", "a  b", "xé!b", "a1,"], [[1, 4], [5, 1, 3], [1, 10, 0, 3], [5, 6]]),
+        ({"id_runs": [(0, 3), (1, 0), (3, 12)]}, ["ab a é"], [[0, 13, 14, 0, 3]]),
+        ({"split_number_comma": True}, ["a1,", "ab"], [[5, 8, 7], [1, 4]]),
+        ({"split_punctuation": True}, ["a,b", "ab"], [[5, 1, 7, 1, 3], [1, 4]]),
+    ],
+    ids=["pieces", "ids of the model", "a comma leaves its number", "punctuation marks stand alone"],
+)
+def test_texts_are_encoded_by_the_model(
+    tmp_path: Path, changes: dict[str, Any], texts: list[str], expected: list[list[int]]
+) -> None:
+    assert ids(tokenizer(tmp_path, **changes), *texts) == expected
 
 
 @pytest.mark.parametrize("changes", [{}, {"split_number_comma": True}, {"split_punctuation": True}])
@@ -83,31 +82,22 @@ def test_a_tokenizer_works_in_a_forked_child(tmp_path: Path) -> None:
     assert in_forked_child(lambda: ids(encode, *texts)) == expected
 
 
-@pytest.mark.parametrize("content", [b"", b"no model", b"\x0a\xff\xff\xff\xff\x0f"])
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
-    tokenizer(tmp_path)
-    (tmp_path / "spiece.model").write_bytes(content)
+@pytest.mark.parametrize("content", [None, b"", b"no model", b"\x0a\xff\xff\xff\xff\x0f"])
+def test_a_missing_file_or_one_that_is_no_model_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "spiece.model").write_bytes(content)
     with pytest.raises(TokenizerError, match=r"spiece\.model is not a tokenizer.*Export the model again"):
         TextTokenizer(tmp_path, spec=SPEC, max_length=None, empty_ids=[0])
-
-
-def test_a_missing_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TokenizerError, match=r"spiece\.model is not a tokenizer"):
-        TextTokenizer(tmp_path, spec=SPEC, max_length=None, empty_ids=[0])
-
-
-@pytest.mark.parametrize("id_runs", [[(0, 0), (12, 100)], [(1, 0)], [(0, 0), (5, 9), (3, 20)]])
-def test_a_model_of_another_vocabulary_is_refused(tmp_path: Path, id_runs: list[tuple[int, int]]) -> None:
-    tokenizer(tmp_path)
-    with pytest.raises(TokenizerError, match="11 pieces"):
-        tokenizer(tmp_path, id_runs=id_runs)
 
 
 def test_the_description_names_the_version(tmp_path: Path) -> None:
     assert tokenizer(tmp_path).description == f"slow+sentencepiece-{sentencepiece.__version__}"
 
 
-@pytest.mark.parametrize("id_runs", [[(0, 0), (10**9, 1)], [(1, 0)], [(0, 0), (5, 1), (3, 2)]])
-def test_runs_of_ids_that_do_not_fit_the_pieces_are_refused(tmp_path: Path, id_runs: list[tuple[int, int]]) -> None:
-    with pytest.raises(TokenizerError, match="has ids for runs that begin at"):
+@pytest.mark.parametrize(
+    "id_runs",
+    [[(0, 0), (12, 100)], [(0, 0), (10**9, 1)], [(1, 0)], [(0, 0), (5, 9), (3, 20)], [(0, 0), (5, 1), (3, 2)]],
+)
+def test_a_model_of_another_vocabulary_is_refused(tmp_path: Path, id_runs: list[tuple[int, int]]) -> None:
+    with pytest.raises(TokenizerError, match=r"11 pieces.* has ids for runs that begin at"):
         tokenizer(tmp_path, id_runs=id_runs)

@@ -14,16 +14,20 @@ WUG = SpecialToken(content="wug", id=5, single_word=True)
 EXTRA_LONG = SpecialToken(content="<extra_1>0", id=8)
 
 
-def test_a_text_without_special_tokens_is_one_segment() -> None:
-    assert compile_split([SEP])("a b") == ["a b"]
-
-
-def test_special_tokens_become_ids() -> None:
-    assert compile_split([SEP])("a </s>b</s>") == ["a ", 2, "b", 2]
-
-
-def test_special_tokens_may_take_the_space_beside_them() -> None:
-    assert compile_split([MASK, EXTRA])("a <mask> b <extra_1> ") == ["a", 9, " b", 7]
+@pytest.mark.parametrize(
+    ("tokens", "text", "parts"),
+    [
+        ([SEP], "a b", ["a b"]),
+        ([SEP], "a </s>b</s>", ["a ", 2, "b", 2]),
+        ([MASK, EXTRA], "a <mask> b <extra_1> ", ["a", 9, " b", 7]),
+        ([EXTRA, EXTRA_LONG], "<extra_1>0", [8]),
+        ([SEP], "", []),
+        ([], "", []),
+    ],
+    ids=["none", "some", "spaces beside them", "the longest", "empty", "empty without tokens"],
+)
+def test_special_tokens_become_ids(tokens: list[SpecialToken], text: str, parts: list[str | int]) -> None:
+    assert compile_split(tokens)(text) == parts
 
 
 @pytest.mark.parametrize(
@@ -42,15 +46,6 @@ def test_special_tokens_may_take_the_space_beside_them() -> None:
 )
 def test_a_special_token_may_have_to_be_a_word(text: str, parts: list[str | int]) -> None:
     assert compile_split([WUG, SEP])(text) == parts
-
-
-def test_the_longest_special_token_wins() -> None:
-    assert compile_split([EXTRA, EXTRA_LONG])("<extra_1>0") == [8]
-
-
-def test_an_empty_text_has_no_segments() -> None:
-    assert compile_split([SEP])("") == []
-    assert compile_split([])("") == []
 
 
 @given(st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1), st.text("ab.", max_size=30))

@@ -1,5 +1,6 @@
 import json
 from base64 import b64encode
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -39,76 +40,60 @@ def saved(folder: Path) -> Path:
     return folder
 
 
-def ids(folder: Path, text: str, *, max_length: int | None = None, **changes: Any) -> list[int]:
-    spec = msgspec.structs.replace(SPEC, **changes)
-    tokenizer = TextTokenizer(saved(folder), spec=spec, max_length=max_length, empty_ids=[1, 2])
-    [found], _ = tokenizer([text])
-    return list(found)
+def tokenizer(folder: Path, spec: TokenizerSpec | None = SPEC, *, max_length: int | None = None) -> TextTokenizer:
+    return TextTokenizer(saved(folder), spec=spec, max_length=max_length, empty_ids=[1, 2])
 
 
-def test_special_tokens_go_around_a_text(tmp_path: Path) -> None:
-    assert ids(tmp_path, " a b ") == [1, 3, 4, 2]
+def ids(encode: TextTokenizer, texts: list[str]) -> list[list[int]]:
+    return [found.tolist() for found in encode(texts)[0]]
 
 
-def test_literal_special_tokens_are_cut_out(tmp_path: Path) -> None:
-    assert ids(tmp_path, "a[SEP]b") == [1, 3, 2, 4, 2]
+modes = pytest.mark.parametrize("spec", [None, SPEC], ids=["fast", "slow"])
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "expected"),
+    [
+        pytest.param(" a b ", {}, [1, 3, 4, 2], id="special tokens around a text"),
+        pytest.param("a[SEP]b", {}, [1, 3, 2, 4, 2], id="literal special tokens"),
+        pytest.param("a[SEP]", {}, [1, 3, 2, 2], id="a last special token is repeated"),
+        pytest.param("a[SEP]", {"suffix_once": True}, [1, 3, 2], id="or not"),
+        pytest.param("a", {"suffix_once": True}, [1, 3, 2], id="but is there"),
+        pytest.param("a b c", {"vocab_size": 4}, [1, 3, 0, 0, 2], id="ids beyond the model's are unknown"),
+        pytest.param(
+            "A [SEP] B", {"normalizers": [Lowercase(never_lower=["[SEP]"])]}, [1, 3, 2, 4, 2], id="steps first"
+        ),
+        pytest.param(" \n", {}, [1, 2], id="an empty text"),
+        pytest.param("a \ud800", {}, [1, 3, 0, 2], id="a lone surrogate is a replacement character"),
+    ],
+)
+def test_a_text_becomes_ids(tmp_path: Path, text: str, changes: dict[str, Any], expected: list[int]) -> None:
+    assert ids(tokenizer(tmp_path, msgspec.structs.replace(SPEC, **changes)), [text]) == [expected]
 
 
 def test_a_long_text_keeps_its_special_tokens(tmp_path: Path) -> None:
-    assert ids(tmp_path, "a b c", max_length=4) == [1, 3, 4, 2]
-
-
-def test_a_last_special_token_is_not_repeated_when_told(tmp_path: Path) -> None:
-    assert ids(tmp_path, "a[SEP]") == [1, 3, 2, 2]
-    assert ids(tmp_path, "a[SEP]", suffix_once=True) == [1, 3, 2]
-    assert ids(tmp_path, "a", suffix_once=True) == [1, 3, 2]
-
-
-def test_ids_beyond_the_models_own_count_as_unknown(tmp_path: Path) -> None:
-    assert ids(tmp_path, "a b c", vocab_size=4) == [1, 3, 0, 0, 2]
-
-
-def test_steps_come_first(tmp_path: Path) -> None:
-    assert ids(tmp_path, "A [SEP] B", normalizers=[Lowercase(never_lower=["[SEP]"])]) == [1, 3, 2, 4, 2]
-
-
-def test_an_empty_text_has_the_given_ids(tmp_path: Path) -> None:
-    assert ids(tmp_path, " \n") == [1, 2]
-
-
-def test_a_lone_surrogate_is_a_replacement_character(tmp_path: Path) -> None:
-    assert ids(tmp_path, "a \ud800") == [1, 3, 0, 2]
+    assert ids(tokenizer(tmp_path, max_length=4), ["a b c"]) == [[1, 3, 4, 2]]
 
 
 def test_texts_keep_their_order(tmp_path: Path) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), spec=SPEC, max_length=None, empty_ids=[1, 2])
-
-    found, _ = tokenizer(["a", "", "[SEP]", "b c"])
-    assert list(map(list, found)) == [
-        [1, 3, 2],
-        [1, 2],
-        [1, 2, 2],
-        [1, 4, 5, 2],
-    ]
+    found = ids(tokenizer(tmp_path), ["a", "", "[SEP]", "b c"])
+    assert found == [[1, 3, 2], [1, 2], [1, 2, 2], [1, 4, 5, 2]]
 
 
 @pytest.mark.parametrize("in_parallel", [False, True])
-@pytest.mark.parametrize("spec", [None, SPEC])
+@modes
 def test_the_number_of_texts_does_not_change_their_ids(
     tmp_path: Path, spec: TokenizerSpec | None, in_parallel: bool
 ) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1], in_parallel=in_parallel)
+    encode = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1], in_parallel=in_parallel)
     texts = ["a", "b c", "", "c [SEP] a", "a b c a b c", "b"]
-    expected = [list(ids) for text in texts for ids in tokenizer([text])[0]]
+    expected = [one for text in texts for one in ids(encode, [text])]
     for count in range(len(texts) + 1):
-        assert [list(ids) for ids in tokenizer(texts[:count])[0]] == expected[:count]
+        assert ids(encode, texts[:count]) == expected[:count]
 
 
-def test_without_a_spec_the_file_says_all(tmp_path: Path) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), spec=None, max_length=2, empty_ids=[1])
-
-    found, _ = tokenizer(["a b", ""])
-    assert list(map(list, found)) == [[1, 3], [1]]
+def test_without_a_spec_the_file_decides_all(tmp_path: Path) -> None:
+    assert ids(tokenizer(tmp_path, None, max_length=2), ["a b", ""]) == [[1, 3], [1, 2]]
 
 
 def test_equally_good_cuts_are_decided_by_the_scores_of_the_file(tmp_path: Path) -> None:
@@ -119,54 +104,50 @@ def test_equally_good_cuts_are_decided_by_the_scores_of_the_file(tmp_path: Path)
     original = Tokenizer(models.Unigram([("<unk>", 0.0), *pairs], 0))
     original.save(str(tmp_path / "tokenizer.json"))
     texts = [one * count for one in ascii_lowercase for count in range(2, 9)]
-    found, _ = TextTokenizer(tmp_path, spec=None, max_length=None, empty_ids=[0])(texts)
-    assert [ids.tolist() for ids in found] == [original.encode(text).ids for text in texts]
+    encode = TextTokenizer(tmp_path, spec=None, max_length=None, empty_ids=[0])
+    assert ids(encode, texts) == [original.encode(text).ids for text in texts]
 
 
-@pytest.mark.parametrize("spec", [None, SPEC])
-def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, spec: TokenizerSpec | None) -> None:
+@modes
+def test_a_file_that_is_no_tokenizer_is_refused(
+    tmp_path: Path, spec: TokenizerSpec | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load() -> TextTokenizer:
+        return TextTokenizer(tmp_path, spec=spec, max_length=8, empty_ids=[1])
+
     (tmp_path / "tokenizer.json").write_text("{}")
-
     with pytest.raises(TokenizerError, match="Export the model again"):
-        TextTokenizer(tmp_path, spec=spec, max_length=None, empty_ids=[1])
+        load()
+    monkeypatch.setattr("bertscore_onnx.text.tokenizer.MAX_TOKENIZER_BYTES", 10)
+    (tmp_path / "tokenizer.json").write_bytes(b"x" * 11)
+    with pytest.raises(TokenizerError, match="it has 11 bytes, and at most 10 are read"):
+        load()
 
 
-@pytest.mark.parametrize("spec", [SPEC, None])
-def test_without_a_bound_of_the_model_memory_sets_one(tmp_path: Path, spec: TokenizerSpec | None) -> None:
-    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=None, empty_ids=[1, 2])
-    found, num_cut = tokenizer(["a " * 9000, "a " * 8000])
-    assert tokenizer.max_length == len(found[0]) == 8192
+@modes
+def test_without_a_maximum_of_the_model_memory_sets_one(tmp_path: Path, spec: TokenizerSpec | None) -> None:
+    encode = tokenizer(tmp_path, spec)
+    found, num_cut = encode(["a " * 9000, "a " * 8000])
+    assert encode.max_length == len(found[0]) == 8192
     assert len(found[1]) < 8192
     assert num_cut == 1
 
 
-@pytest.mark.parametrize("spec", [SPEC, None])
-def test_texts_that_are_cut_are_counted(tmp_path: Path, spec: TokenizerSpec | None) -> None:
+@modes
+def test_truncated_texts_are_counted(tmp_path: Path, spec: TokenizerSpec | None) -> None:
     special = 2 if spec else 1
-    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=special + 2, empty_ids=[1, 2])
-    _, num_cut = tokenizer(["a", "a b", "a b c", "", "c b a a b"])
+    _, num_cut = tokenizer(tmp_path, spec, max_length=special + 2)(["a", "a b", "a b c", "", "c b a a b"])
     assert num_cut == 2
 
 
-@pytest.mark.parametrize("spec", [None, SPEC])
-def test_a_file_larger_than_any_tokenizer_is_not_read(
-    tmp_path: Path, spec: TokenizerSpec | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bertscore_onnx.text.tokenizer.MAX_TOKENIZER_BYTES", 10)
-    (tmp_path / "tokenizer.json").write_bytes(b"x" * 11)
-    with pytest.raises(TokenizerError, match="it has 11 bytes, and at most 10 are read"):
-        TextTokenizer(tmp_path, spec=spec, max_length=8, empty_ids=[0])
-
-
-@pytest.mark.parametrize("spec", [None, SPEC])
+@modes
 def test_threads_may_tokenise_side_by_side(tmp_path: Path, spec: TokenizerSpec | None) -> None:
     """The package refuses to change a setting while another thread encodes, so none may change after construction."""
-    tokenizer = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1])
+    encode = tokenizer(tmp_path, spec, max_length=5)
     texts = ["a b c " * length for length in range(50)]
-    expected = [list(ids) for ids in tokenizer(texts)[0]]
+    expected = ids(encode, texts)
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: [list(ids) for ids in tokenizer(texts)[0]], range(40)))
-    assert found == [expected] * 40
+        assert list(threads.map(lambda _: ids(encode, texts), range(40))) == [expected] * 40
 
 
 def damaged(folder: Path, **changes: Any) -> TextTokenizer:
@@ -195,16 +176,16 @@ def test_merges_that_make_the_package_panic_are_refused(tmp_path: Path) -> None:
         damaged(tmp_path, model=model)
 
 
-def test_a_tokenizer_that_fails_on_a_text_says_so(tmp_path: Path) -> None:
+def test_a_tokenizer_that_fails_on_a_text_raises_an_error(tmp_path: Path) -> None:
     encode = damaged(tmp_path, model={"type": "WordLevel", "vocab": {"a": 3}, "unk_token": "[UNK]"})
-    assert [list(found) for found in encode(["a"])[0]] == [[1, 3]]
+    assert ids(encode, ["a"]) == [[1, 3]]
     with pytest.raises(TokenizerError, match=r"tokenizer\.json fails on a text: .*Export the model again"):
         encode(["b"])
 
 
-def test_a_text_that_becomes_no_ids_counts_as_empty(tmp_path: Path) -> None:
+def test_a_text_without_ids_counts_as_empty(tmp_path: Path) -> None:
     encode = damaged(tmp_path, post_processor=None, model={"type": "BPE", "vocab": {"a": 3}, "merges": []})
-    assert [list(found) for found in encode(["é", "a"])[0]] == [[1, 2], [3]]
+    assert ids(encode, ["é", "a"]) == [[1, 2], [3]]
 
 
 def test_an_added_token_cannot_make_loading_take_long(tmp_path: Path) -> None:
@@ -248,7 +229,9 @@ def test_ids_are_those_of_the_tokenizer(word_tokenizer: Tokenizer) -> None:
     texts = ["", " ", "a", "  ab  c ", "a\tb", "x", "abx xab", "a" * 99, "a" * 101 + " b"]
     texts += ["".join(chance.choice(list("abcx  "), 200)) for _ in range(50)]
     for text in texts + texts:
-        assert encode(text) == plain_ids(word_tokenizer, text), text
+        found = encode(text)
+        assert found == plain_ids(word_tokenizer, text), text
+        found.clear()  # the list is the caller's own
 
 
 @pytest.mark.slow
@@ -265,12 +248,6 @@ def test_words_end_where_python_says_so() -> None:
     assert WordEncoder(tokenizer)("a\x1cb") == plain_ids(tokenizer, "a b") != plain_ids(tokenizer, "a\x1cb")
 
 
-def test_the_ids_of_a_text_are_the_callers_own() -> None:
-    encode = WordEncoder(wordpiece())
-    encode("ab c").clear()
-    assert encode("ab c") == plain_ids(wordpiece(), "ab c")
-
-
 def test_long_words_are_not_cached() -> None:
     encoded = []
     fake = SimpleNamespace(
@@ -283,18 +260,18 @@ def test_long_words_are_not_cached() -> None:
     assert encoded == ["a", "b" * 33, "b" * 33]
 
 
-def test_what_sees_more_than_a_word_is_told_apart() -> None:
-    assert is_word_based(wordpiece())
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: setattr(one, "normalizer", normalizers.Lowercase()),
+        lambda one: setattr(one, "pre_tokenizer", pre_tokenizers.ByteLevel()),
+        lambda one: one.add_tokens([AddedToken("a b")]),
+    ],
+    ids=["normalizer", "pre-tokenizer", "added token"],
+)
+def test_a_tokenizer_that_looks_beyond_words_is_not_word_based(change: Callable[[Tokenizer], object]) -> None:
+    changed = wordpiece()
+    assert is_word_based(changed)
     assert is_word_based(word_bpe())
-
-    changed = wordpiece()
-    changed.normalizer = normalizers.Lowercase()
-    assert not is_word_based(changed)
-
-    changed = wordpiece()
-    changed.pre_tokenizer = pre_tokenizers.ByteLevel()
-    assert not is_word_based(changed)
-
-    changed = wordpiece()
-    changed.add_tokens([AddedToken("a b")])
+    change(changed)
     assert not is_word_based(changed)
