@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from contextlib import nullcontext
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.stream import MAX_WRONG_LINES, cut, in_order
 from tests.support.http_server import LINE, NDJSON, refusal, serving, wait_until
@@ -144,57 +144,34 @@ def test_cuts_are_consecutive_and_as_long_as_may_be(sizes, max_size):
     assert all(sum(sizes[one.start : other.start + 1]) > max_size for one, other in pairwise(slices))
 
 
-async def numbers(count, taken, error=None):
-    for number in range(count):
-        taken.append(number)
-        yield number
-    if error:
-        raise error
+@pytest.mark.parametrize("wrong", [None, 5])
+def test_results_come_in_order_up_to_an_error_and_little_is_taken_ahead(wrong):
+    taken, emitted, ahead = [], [], []
 
+    async def numbers():
+        for number in range(50):
+            taken.append(number)
+            yield number
 
-def run_in_order(count, work, error=None):
-    """Return the results in the order in which they came, how many numbers were taken ahead, and the error."""
-    taken, emitted, ahead, raised = [], [], [0], None
+    async def work(number):
+        if number == wrong:
+            raise ValueError(number)
+        await asyncio.sleep(0.01 if number % 3 == 0 else 0)
+        return number
 
     async def emit(result):
         await asyncio.sleep(0)
         emitted.append(result)
         ahead.append(len(taken) - len(emitted))
 
-    try:
-        asyncio.run(in_order(numbers(count, taken, error), work, emit))
-    except Exception as caught:
-        raised = caught
-    return emitted, max(ahead), raised
-
-
-async def slow_at_first(number):
-    await asyncio.sleep(0.01 if number % 3 == 0 else 0)
-    return number
-
-
-def test_results_come_in_order_and_little_is_taken_ahead():
-    emitted, ahead, error = run_in_order(50, slow_at_first)
-    assert emitted == [*range(50)]
-    assert ahead <= 3
-    assert error is None
-
-
-def test_an_error_of_work_comes_at_its_place():
-    async def work(number):
-        if number == 5:
-            raise ValueError(number)
-        return await slow_at_first(number)
-
-    emitted, _, error = run_in_order(50, work)
-    assert len(emitted) <= 5
-    assert isinstance(error, ValueError)
-
-
-def test_an_api_error_of_the_chunks_comes_after_their_results():
-    emitted, _, error = run_in_order(7, slow_at_first, ApiError(408, "read_timeout", "Late."))
-    assert emitted == [*range(7)]
-    assert error.status == 408
+    with nullcontext() if wrong is None else pytest.raises(ValueError, match="5"):
+        asyncio.run(in_order(numbers(), work, emit))
+    assert max(ahead, default=0) <= 3
+    if wrong is None:
+        assert emitted == [*range(50)]
+    else:
+        assert emitted == [*range(len(emitted))]
+        assert len(emitted) <= wrong
 
 
 def test_a_stream_of_wrong_lines_ends(client):
