@@ -1,4 +1,4 @@
-"""A job that is started again: what is done, what is not, and what is refused."""
+"""A job that is started again completes its parts and refuses other settings and inputs."""
 
 import os
 import signal

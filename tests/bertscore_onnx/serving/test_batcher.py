@@ -191,10 +191,8 @@ def test_wrong_input_is_refused_in_the_caller(make_batcher, fake, cands, refs, o
 @pytest.mark.parametrize(
     "limit",
     [
-        {"max_batch_tokens": 0},
-        {"max_queue": 0},
+        *({name: 0} for name in ("max_batch_tokens", "max_queue", "deadline")),
         {"max_delay": -1},
-        {"deadline": 0},
         {"deadline": math.inf},
         {"max_stall": math.nan},
     ],

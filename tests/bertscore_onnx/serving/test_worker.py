@@ -15,15 +15,20 @@ from tests.support.http_server import wait_until
 def test_one_poisonous_request_fails_alone(make_batcher, fake, score_together, fault):
     fake.faults["poison"] = fault
     batcher = make_batcher()
-    good, poisonous, undefined, better = score_together(batcher, "a", "poison", "nan", "bb")
+    good, poisonous, better = score_together(batcher, "a", "poison", "bb")
     assert [good.result(0).P.tolist(), better.result(0).P.tolist()] == [[1], [2]]
     assert poisonous.exception(0) is fault
-    assert isinstance(undefined.exception(0), EncodingError)
     assert batcher.stats().restarts == 0
     assert batcher.ready
     del fake.calls[:]
     assert batcher.submit(["poison"], ["x"]).exception(GUARD) is fault
     assert fake.batches == [["poison"]]  # alone, it is scored once
+
+
+def test_undefined_scores_become_an_error_of_their_request(make_batcher, score_together):
+    good, undefined = score_together(make_batcher(), "a", "nan")
+    assert good.result(0).P.tolist() == [1]
+    assert isinstance(undefined.exception(0), EncodingError)
 
 
 @pytest.mark.parametrize("death", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
