@@ -1,4 +1,4 @@
-"""Servers that run in a thread of the test's process, and what their tests ask of them."""
+"""Servers in a thread of the test's process or in a process of their own, and requests to them."""
 
 import asyncio
 import re
@@ -17,12 +17,15 @@ from bertscore_onnx.server.run import listen, make_server
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 
 
-def counted(sentences):
-    """Return what counts sentences with the tokenizer of a bundle, as an idf table of a server."""
-    return lambda bundle: count_documents(sentences, bundle.path)
-
-
 CPU = {"device": "cpu"}
+JSON, NDJSON = ({"Content-Type": f"application/{kind}"} for kind in ("json", "x-ndjson"))
+BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
+LINE = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
+
+
+def counted(sentences):
+    """Return a function that counts sentences with the tokenizer of a bundle: an idf table of a server."""
+    return lambda bundle: count_documents(sentences, bundle.path)
 
 
 @contextmanager
@@ -103,18 +106,33 @@ class FakeBatcher:
         return self._real.stats()
 
 
+@contextmanager
+def posted(client, body=BODY):
+    """Post a body to be scored in a thread; yields a list that holds the answer once the block has ended."""
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(client.post("/v1/score", json=body)))
+    thread.start()
+    yield answers
+    thread.join()
+
+
 def error_of(response):
     return response.json()["error"]
 
 
+def refusal(response):
+    """Return the status and the code of an error."""
+    return response.status_code, error_of(response)["code"]
+
+
 def wait_until(condition, seconds=10):
-    """Wait for something that another thread brings about."""
+    """Wait until another thread has made a condition true."""
     event = threading.Event()
-    for _ in range(int(seconds / 0.01)):
+    for _ in range(int(seconds / 0.005)):
         if condition():
             return
-        event.wait(0.01)
-    raise TimeoutError("It did not come about.")
+        event.wait(0.005)
+    raise TimeoutError("The condition did not become true.")
 
 
 def access_lines(caplog, *answers):

@@ -1,4 +1,4 @@
-"""Requests as bytes, for clients that do what no HTTP library does."""
+"""Requests as bytes, for clients that behave as no HTTP library does."""
 
 import socket
 from contextlib import contextmanager
@@ -34,3 +34,9 @@ def received(connection, until=None):
     except ConnectionResetError:
         pass
     return answer
+
+
+def answer_of(client, sent, until=None):
+    """Send bytes and return what is received."""
+    with connected(client, sent) as connection:
+        return received(connection, until)

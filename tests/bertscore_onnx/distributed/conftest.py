@@ -85,8 +85,6 @@ def is_descendant(process, parents):
     return process == os.getpid()
 
 
-# Files.
-
 WORD = WORDS.split()
 
 

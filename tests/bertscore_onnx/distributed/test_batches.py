@@ -56,20 +56,20 @@ def test_a_batch_comes_back_in_its_form_with_scores_beside_its_columns(tiny_bund
     assert columns_of(scored) == expected
 
 
+STRING, LARGE, VIEW = pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()
+
+
 @pytest.mark.parametrize(
     ("of_candidates", "of_references"),
     [
-        (pyarrow.large_string(), pyarrow.large_list(pyarrow.large_string())),
-        (pyarrow.dictionary(pyarrow.int32(), pyarrow.string()), pyarrow.list_(pyarrow.string())),
-        (pyarrow.string_view(), pyarrow.list_(pyarrow.string_view())),
+        (LARGE, pyarrow.large_list(LARGE)),
+        (pyarrow.dictionary(pyarrow.int32(), STRING), pyarrow.list_(STRING)),
+        (VIEW, pyarrow.list_(VIEW)),
     ],
 )
-def test_arrow_may_hold_texts_in_any_of_its_types(tiny_bundle, expected, of_candidates, of_references):
-    columns = {
-        "candidate": pyarrow.array(CANDIDATES, of_candidates),
-        "reference": pyarrow.array(SEVERAL, of_references),
-    }
-    assert columns_of(ScoreBatch(tiny_bundle)(pyarrow.table(columns))) == expected
+def test_texts_may_be_of_any_arrow_type(tiny_bundle, expected, of_candidates, of_references):
+    columns = pyarrow.array(CANDIDATES, of_candidates), pyarrow.array(SEVERAL, of_references)
+    assert columns_of(ScoreBatch(tiny_bundle)(pyarrow.table(columns, ["candidate", "reference"]))) == expected
 
 
 def test_a_reference_may_be_one_text(tiny_bundle):
@@ -103,11 +103,9 @@ def test_scores_have_the_same_bits_however_rows_are_cut(tiny_bundle, table):
 def test_a_batch_without_rows_gets_the_columns(tiny_bundle, table, form):
     nothing = table.slice(0, 0)
     batch = pyarrow.RecordBatch.from_pylist([], nothing.schema) if form == "record batch" else FORMS[form](nothing)
-    assert columns_of(ScoreBatch(tiny_bundle)(batch)) == [[], [], [], []]
-
-
-def test_a_stream_of_nothing_is_nothing(tiny_bundle):
-    assert list(ScoreBatch(tiny_bundle).stream([])) == []
+    score = ScoreBatch(tiny_bundle)
+    assert columns_of(score(batch)) == [[], [], [], []]
+    assert list(score.stream([])) == []
 
 
 def test_every_layer_is_a_list(all_layers_bundle, table):
@@ -139,7 +137,7 @@ def test_a_row_that_cannot_be_scored_is_named(tiny_bundle, case, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_or_gets_nulls_and_the_reason(tiny_bundle, form):
+def test_a_row_that_cannot_be_scored_gets_nulls_and_the_reason(tiny_bundle, form):
     texts = ["the cat", None, "a dog", "the cat"]
     batch = FORMS[form](pyarrow.table({"candidate": texts, "reference": ["a cat", "x", None, "the cat"]}))
     scored = ScoreBatch(tiny_bundle, errors="null")(batch)
@@ -171,33 +169,23 @@ def test_a_stream_counts_its_rows_and_gives_the_batches_before_the_wrong_one(tin
         next(stream)
 
 
-def test_a_missing_column_is_reported_with_those_that_are_there(tiny_bundle):
-    with pytest.raises(
-        InputError, match=r"there is no column 'candidate', only 'candidates', 'reference'\. Did you mean"
-    ):
-        ScoreBatch(tiny_bundle)({"candidates": ["a"], "reference": ["a"]})
-
-
-def test_columns_are_not_overwritten(tiny_bundle, table):
+def test_batches_with_other_columns_or_of_other_forms_are_refused(tiny_bundle, table):
+    score = ScoreBatch(tiny_bundle)
+    with pytest.raises(InputError, match=r"no column 'candidate', only 'candidates', 'reference'.* Did you mean"):
+        score({"candidates": ["a"], "reference": ["a"]})
     with pytest.raises(InputError, match="has columns 'f1' already"):
-        ScoreBatch(tiny_bundle)(table.append_column("f1", [[1.0] * len(table)]))
+        score(table.append_column("f1", [[1.0] * len(table)]))
+    with pytest.raises(InputTypeError, match="a list; expected a dict of columns"):
+        score([("a", "b")])
 
 
-def test_other_forms_than_batches_are_refused(tiny_bundle):
-    with pytest.raises(InputTypeError, match="The batch is a list; expected a dict of columns"):
-        ScoreBatch(tiny_bundle)([("a", "b")])
-
-
-def test_settings_are_checked_before_anything_is_loaded():
-    with pytest.raises(InputTypeError, match="There is no setting 'modell'; expected some of num_layers, lang"):
+def test_settings_are_checked_before_anything_is_loaded(table):
+    with pytest.raises(InputTypeError, match="no setting 'modell'; expected some of num_layers, lang"):
         ScoreBatch("nowhere", modell="x")
-    with pytest.raises(InputError, match=r'errors is .ignore.; expected "raise" or "null"'):
+    with pytest.raises(InputError, match="errors is 'ignore'"):
         ScoreBatch("nowhere", errors="ignore")
-    with pytest.raises(InputError, match="idf=True would take idf weights from the references of each batch"):
+    with pytest.raises(InputError, match="idf=True would"):
         ScoreBatch("nowhere", idf=True)
-
-
-def test_the_bundle_is_opened_at_the_first_call(table):
     score = ScoreBatch("no/such/bundle")
     with pytest.raises(BundleNotFoundError):
         score(table)
@@ -243,20 +231,13 @@ def test_a_process_loads_one_scorer_for_all_copies(tiny_bundle, table, monkeypat
 
 def test_it_needs_no_engine_and_no_pyarrow_for_arrays(tiny_bundle):
     program = f"""
-        import sys
-        for name in ("pandas", "pyarrow", "pyspark", "ray"):
-            sys.modules[name] = None
-        from bertscore_onnx.distributed import ScoreBatch
-        print(ScoreBatch({str(tiny_bundle)!r})({{"candidate": ["a cat"], "reference": ["a cat"]}})["f1"].round(3))
-    """
-    lines = "\n".join(
-        line.strip() if "sys.modules" not in line else " " + line.strip() for line in program.splitlines()
-    )
-    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=False)
+import sys
+sys.modules.update(dict.fromkeys(("pandas", "pyarrow", "pyspark", "ray")))
+from bertscore_onnx.distributed import ScoreBatch
+print(ScoreBatch({str(tiny_bundle)!r})({{"candidate": ["a cat"], "reference": ["a cat"]}})["f1"].round(3))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[1.]\n", "")
-
-
-# `CountBatch`.
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -271,19 +252,14 @@ def test_rows_of_batches_add_up_to_the_counts_of_the_whole(tiny_bundle, size):
 def test_a_batch_without_rows_counts_no_documents(tiny_bundle):
     counts = CountBatch(tiny_bundle).count(pyarrow.table({"reference": pyarrow.array([], pyarrow.string())}))
     assert (counts.num_documents, len(counts.tokens)) == (0, 0)
-    assert counts + CountBatch(tiny_bundle).count({"reference": ["the cat"]}) == count_documents(
-        ["the cat"], tiny_bundle
-    )
+    one = CountBatch(tiny_bundle).count({"reference": ["the cat"]})
+    assert counts + one == one == count_documents(["the cat"], tiny_bundle)
 
 
-def test_where_texts_are_cut_is_a_setting(tiny_bundle):
+def test_the_maximum_length_is_a_setting(tiny_bundle):
     texts = ["the cat sat on the mat. a dog ran"]
-    expected = count_documents(texts, tiny_bundle, max_length=4)
-    assert (
-        CountBatch(tiny_bundle, max_length=4).count({"reference": texts})
-        == expected
-        != count_documents(texts, tiny_bundle)
-    )
+    cut = CountBatch(tiny_bundle, max_length=4).count({"reference": texts})
+    assert cut == count_documents(texts, tiny_bundle, max_length=4) != count_documents(texts, tiny_bundle)
 
 
 def test_a_row_that_holds_no_text_is_named_or_left_out(tiny_bundle):
@@ -295,7 +271,7 @@ def test_a_row_that_holds_no_text_is_named_or_left_out(tiny_bundle):
 
 
 def test_columns_and_settings_that_do_not_exist_are_refused(tiny_bundle):
-    with pytest.raises(InputError, match=r"errors is .ignore.; expected"):
+    with pytest.raises(InputError, match="errors is 'ignore'"):
         CountBatch(tiny_bundle, errors="ignore")
     with pytest.raises(InputError, match="there is no column 'reference', only 'ref'"):
         CountBatch(tiny_bundle)({"ref": ["a"]})

@@ -1,6 +1,5 @@
 import os
 import signal
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +19,17 @@ pytestmark = [pytest.mark.ray, *QUIET_RAY]
 SCORES = ["precision", "recall", "f1", "best_reference"]
 
 
-def texts(number: int, seed: int) -> list[str]:
+def texts(number, seed):
     random = np.random.default_rng(seed)
     return [" ".join(random.choice(WORDS.split(), random.integers(1, 12))) for _ in range(number)]
 
 
-def table_of_pairs(number: int) -> pa.Table:
+def table_of_pairs(number):
     refs = zip(texts(number, 1), texts(number, 2), strict=True)
     return pa.table({"id": range(number), "candidate": texts(number, 0), "reference": [list(two) for two in refs]})
 
 
-def blocks(table: pa.Table, *sizes: int):
+def blocks(table, *sizes):
     """Return a dataset of blocks of these sizes, and one of the rest."""
     import ray
 
@@ -39,100 +38,84 @@ def blocks(table: pa.Table, *sizes: int):
     return ray.data.from_arrow([*parts, table.slice(starts[-1])])
 
 
-def rows_of(ds) -> list[dict]:
+def rows_of(ds):
     return ds.take_all()
 
 
 @pytest.mark.parametrize("sizes", [(), (0, 1, 1, 50, 0, 7)], ids=["one block", "uneven blocks"])
-def test_scores_are_those_of_one_process_for_any_blocks(
-    cluster: None, tiny_bundle: Path, sizes: tuple[int, ...]
-) -> None:
+def test_scores_are_those_of_one_process_for_any_blocks(cluster, tiny_bundle, sizes):
     table = table_of_pairs(200)
     expected = ScoreBatch(tiny_bundle, nthreads=1)(table)
-
     scored = score_dataset(blocks(table, *sizes), tiny_bundle, rows_per_batch=30)
-
     assert rows_of(scored) == expected.to_pylist()
 
 
-def test_idf_is_that_of_the_whole_dataset(cluster: None, tiny_bundle: Path) -> None:
+def test_idf_is_that_of_the_whole_dataset(cluster, tiny_bundle):
     table = table_of_pairs(100)
     candidates, references = table["candidate"].to_pylist(), table["reference"].to_pylist()
     with BERTScorer(tiny_bundle, idf=True, nthreads=1) as scorer:
         _, _, F = scorer.score(candidates, references)
-
     scored = rows_of(score_dataset(blocks(table, 10, 33), tiny_bundle, idf=True))
-
     assert [row["f1"] for row in scored] == F.tolist()
 
 
-def test_documents_are_counted_as_by_one_process(cluster: None, tiny_bundle: Path) -> None:
+def test_documents_are_counted_as_by_one_process(cluster, tiny_bundle):
     table = table_of_pairs(100)
-
     counts = count_documents(blocks(table, 0, 1, 40, 0, 9), tiny_bundle)
-
     assert counts == count_here(table["reference"].to_pylist(), tiny_bundle)
 
 
-def test_a_dataset_is_read_scored_and_written_with_its_signature(
-    cluster: None, tiny_bundle: Path, tmp_path: Path
-) -> None:
+def test_a_dataset_is_read_scored_and_written_with_its_signature(cluster, tiny_bundle, tmp_path):
     import ray
 
     table = table_of_pairs(60)
     (tmp_path / "pairs").mkdir()
     for part in range(6):
         pq.write_table(table.slice(10 * part, 10), tmp_path / "pairs" / f"{part}.parquet")
-
     # With no more CPUs than actors, these must leave one to the tasks that read and write.
     ds = ray.data.read_parquet(str(tmp_path / "pairs"))
     score_dataset(ds, tiny_bundle, cpus_per_actor=1).write_parquet(str(tmp_path / "scores"))
-
     score = ScoreBatch(tiny_bundle, nthreads=1)
     written = pq.read_table(tmp_path / "scores").sort_by("id")
     assert written.to_pylist() == score(table).to_pylist()
     assert written.schema.metadata[b"bertscore_onnx.signature"].decode() == str(score.signature)
 
 
-def test_a_row_that_cannot_be_scored_fails_the_job_with_its_number(cluster: None, tiny_bundle: Path) -> None:
+def test_a_row_that_cannot_be_scored_fails_the_job_with_its_number(cluster, tiny_bundle):
     import ray
 
     ds = ray.data.from_items([{"candidate": "a cat", "reference": "a dog"}, {"candidate": None, "reference": "a"}])
-
     with pytest.raises(ray.exceptions.RayTaskError, match=r"InputError: .*row 2: the column 'candidate' holds null"):
         score_dataset(ds, tiny_bundle).materialize()
 
 
-def test_a_row_that_cannot_be_scored_gets_nulls_and_a_reason(cluster: None, tiny_bundle: Path) -> None:
+def test_a_row_that_cannot_be_scored_gets_nulls_and_a_reason(cluster, tiny_bundle):
     import ray
 
     ds = ray.data.from_items([{"candidate": "a cat", "reference": "a dog"}, {"candidate": "a", "reference": None}])
-
     good, bad = rows_of(score_dataset(ds, tiny_bundle, errors="null"))
-
     assert good["f1"] is not None
     assert good["error"] is None
     assert [bad[name] for name in SCORES] == [None] * 4
     assert "the column 'reference' holds null" in bad["error"]
 
 
-def test_references_may_come_as_tensors_of_strings(cluster: None, tiny_bundle: Path) -> None:
+def test_references_may_come_as_tensors_of_strings(cluster, tiny_bundle):
     import ray
 
-    def with_texts(batch: dict) -> dict:
+    def with_texts(batch):
         size = len(batch["id"])
         return {"candidate": np.array(["a cat"] * size), "reference": np.array([["a dog", "a cat"]] * size)}
 
     scored = rows_of(score_dataset(ray.data.range(3).map_batches(with_texts), tiny_bundle))
-
     assert [row["best_reference"] for row in scored] == [1, 1, 1]
 
 
-def test_a_dataset_without_rows_stays_as_it_is(cluster: None, tiny_bundle: Path) -> None:
+def test_a_dataset_without_rows_stays_as_it_is(cluster, tiny_bundle):
     assert score_dataset(blocks(table_of_pairs(0)), tiny_bundle).count() == 0
 
 
-def test_documents_of_a_dataset_without_rows_cannot_be_counted(cluster: None, tiny_bundle: Path) -> None:
+def test_documents_of_a_dataset_without_rows_cannot_be_counted(cluster, tiny_bundle):
     with pytest.raises(InputError, match="The dataset has no rows"):
         count_documents(blocks(table_of_pairs(0)), tiny_bundle)
 
@@ -150,43 +133,38 @@ def test_documents_of_a_dataset_without_rows_cannot_be_counted(cluster: None, ti
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_faults_are_reported_at_the_call(
-    cluster: None, tiny_bundle: Path, settings: dict[str, object], message: str
-) -> None:
+def test_faults_are_reported_at_the_call(cluster, tiny_bundle, settings, message):
     with pytest.raises(InputError, match=message):
         score_dataset(blocks(table_of_pairs(2)), tiny_bundle, **settings)
 
 
-def test_a_bundle_that_is_not_there_is_reported_at_the_call(cluster: None, tmp_path: Path) -> None:
+def test_a_bundle_that_is_not_there_is_reported_at_the_call(cluster, tmp_path):
     with pytest.raises(BundleNotFoundError, match="There is no folder"):
         score_dataset(blocks(table_of_pairs(2)), tmp_path / "nowhere")
 
 
-def test_columns_of_scores_are_not_replaced(cluster: None, tiny_bundle: Path) -> None:
+def test_columns_of_scores_are_not_replaced(cluster, tiny_bundle):
     table = table_of_pairs(2)
-
     with pytest.raises(InputError, match="The dataset has columns 'f1' already"):
         score_dataset(blocks(table.append_column("f1", table["id"])), tiny_bundle)
 
 
-def test_a_dataset_of_another_library_is_refused(tiny_bundle: Path) -> None:
+def test_a_dataset_of_another_library_is_refused(tiny_bundle):
     with pytest.raises(InputTypeError, match=r"The dataset is a pyarrow\.lib\.Table"):
         score_dataset(table_of_pairs(2), tiny_bundle)
 
 
-def test_an_actor_that_cannot_be_placed_is_reported(cluster: None, tiny_bundle: Path) -> None:
+def test_an_actor_that_cannot_be_placed_is_reported(cluster, tiny_bundle):
     with pytest.warns(UserWarning, match="No node of the cluster has the 64 CPUs of an actor"):
         score_dataset(blocks(table_of_pairs(2)), tiny_bundle, cpus_per_actor=64)
 
 
-def test_a_job_goes_on_where_an_actor_is_killed(cluster: None, tiny_bundle: Path) -> None:
+def test_a_job_goes_on_where_an_actor_is_killed(cluster, tiny_bundle):
     table = table_of_pairs(10_000)
     expected = ScoreBatch(tiny_bundle)(table)
-
     scored = score_dataset(blocks(table), tiny_bundle, rows_per_batch=100)
     batches = iter(scored.iter_batches(batch_size=None, batch_format="pyarrow"))
     first = next(batches)
     os.kill(processes_of(b"ray::MapWorker")[0], signal.SIGKILL)
     rows = pa.concat_tables([first, *batches])
-
     assert rows.to_pylist() == expected.to_pylist()

@@ -1,4 +1,4 @@
-"""What one client may not do to the others: hold slots, bytes, threads or connections."""
+"""No client holds slots, bytes or threads back from the others."""
 
 import json
 import threading
@@ -9,14 +9,8 @@ import pytest
 from bertscore_onnx.server import admission
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
-from tests.support.http_server import CPU, error_of, serving, wait_until
-from tests.support.raw_http import connected, head, received
-
-BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
-
-LINE = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
-
-NDJSON = {"Content-Type": "application/x-ndjson"}
+from tests.support.http_server import BODY, CPU, JSON, LINE, NDJSON, posted, refusal, serving, wait_until
+from tests.support.raw_http import answer_of, connected, head, received
 
 
 @pytest.fixture
@@ -32,19 +26,23 @@ def test_a_slot_that_waits_for_its_client_is_taken_back(models, little_patience,
         assert b"read_timeout" in received(slow)
 
 
-def test_a_request_that_is_scored_keeps_its_slot(models, little_patience, fake_batcher):
+def test_a_scored_request_keeps_its_slot_and_others_are_refused_before_their_bodies(
+    models, little_patience, fake_batcher
+):
     batcher = fake_batcher()
     with serving(models, Limits(max_requests=1)) as client:
-        first = threading.Thread(target=client.post, args=("/v1/score",), kwargs={"json": BODY})
-        first.start()
-        wait_until(lambda: batcher.calls)
-        assert not batcher.cancelled.wait(0.5)
-        assert client.post("/v1/score", json=BODY).status_code == 429
-        batcher.released.set()
-        first.join()
+        with posted(client) as answers:
+            wait_until(lambda: batcher.calls)
+            assert not batcher.cancelled.wait(0.5)
+            answer = answer_of(client, head("application/json", "Connection: close"))  # its body is not sent
+            assert client.get("/health/live").status_code == 200
+            batcher.released.set()
+        assert answers[0].status_code == client.post("/v1/score", json=BODY).status_code == 200
+    assert answer.startswith(b"HTTP/1.1 429 ")
+    assert b"retry-after: 1\r\n" in answer.lower()
 
 
-def test_who_does_not_read_loses_the_slot(models):
+def test_a_client_that_does_not_read_loses_its_slot(models):
     body = json.dumps({"pairs": [{"candidate": "a", "reference": "b"}] * 1000}).encode()
     request = head(length=len(body)) + body
     with serving(models, Limits(max_requests=1, read_timeout=0.5)) as client, ExitStack() as opened:
@@ -60,10 +58,8 @@ def test_the_bytes_of_all_bodies_have_a_bound(models):
     limits = Limits(max_body=1000, max_bytes=1500)
     with serving(models, limits) as client, connected(client, head(length=1000) + b" ") as first:
         wait_until(lambda: client.app.state.admission.num_bytes == 1000)
-        refused = client.post("/v1/score", content=b" " * 600, headers={"Content-Type": "application/json"})
-        assert (refused.status_code, error_of(refused)["code"]) == (429, "too_busy")
-        streamed = client.post("/v1/score", content=LINE * 20, headers=NDJSON)
-        assert (streamed.status_code, error_of(streamed)["code"]) == (429, "too_busy")
+        for content, kind in [(b" " * 600, JSON), (LINE * 20, NDJSON)]:
+            assert refusal(client.post("/v1/score", content=content, headers=kind)) == (429, "too_busy")
         assert client.post("/v1/score", json=BODY).status_code == 200
         first.close()
         wait_until(lambda: client.app.state.admission.num_bytes == 0)
@@ -84,12 +80,9 @@ def test_no_more_than_a_queue_is_tokenised_at_a_time(rescaled_bundle, monkeypatc
             return tokenise(pairs, **options)
 
         monkeypatch.setattr(batcher, "tokenise", slowly)
-        statuses = []
         body = {"pairs": BODY["pairs"] * 200}  # more than is tokenised in the event loop
-        first = threading.Thread(target=lambda: statuses.append(client.post("/v1/score", json=body).status_code))
-        first.start()
-        assert entered.wait(20)
-        assert client.post("/v1/score", json=BODY).status_code == 429
-        gate.set()
-        first.join()
-        assert statuses == [200]
+        with posted(client, body) as answers:
+            assert entered.wait(20)
+            assert client.post("/v1/score", json=BODY).status_code == 429
+            gate.set()
+        assert answers[0].status_code == 200

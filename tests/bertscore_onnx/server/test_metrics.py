@@ -1,13 +1,11 @@
-"""The metrics count requests, failures and time, and what the batchers do."""
+"""The metrics count requests, failures and time, and the work of the batchers."""
 
 import sys
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.http_server import serving
-
-BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}, {"candidate": "a", "reference": "b"}]}
+from tests.support.http_server import BODY, JSON, serving
 
 
 def samples(client):
@@ -22,8 +20,8 @@ def test_metrics_count_requests_failures_and_time(models):
     runs = "bertscore_batcher_run_seconds_count", "", "tiny-bert"
     with serving(models) as client:
         before = samples(client)[runs]
-        client.post("/v1/score", json=BODY)
-        client.post("/v1/score", content=b"{", headers={"Content-Type": "application/json"})
+        client.post("/v1/score", json={"pairs": BODY["pairs"] * 2})
+        client.post("/v1/score", content=b"{", headers=JSON)
         client.get("/nothing")
         found = samples(client)
     assert found["bertscore_requests_total", "/v1/score", "200"] == 1
@@ -38,7 +36,7 @@ def test_metrics_count_requests_failures_and_time(models):
 
 
 @pytest.mark.parametrize("idf", ["", "zoo"])
-def test_metrics_tell_of_every_batcher(client, idf):
+def test_metrics_of_every_batcher(client, idf):
     found = samples(client)
     labels = sorted([idf, "tiny-bert"])
     for name in ("queue_depth", "padding_ratio", "batcher_restarts_total", "batcher_batch_tokens_total"):
@@ -54,5 +52,5 @@ def test_metrics_tell_of_every_batcher(client, idf):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the client library reads /proc")
-def test_metrics_tell_the_memory(client):
+def test_metrics_include_the_memory(client):
     assert samples(client)["process_resident_memory_bytes",] > 1e7

@@ -5,12 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from contextlib import ExitStack
 
 import pytest
 
 from bertscore_onnx import count_documents
-from tests.support.http_server import server_process, wait_until
+from tests.support.http_server import BODY, posted, refusal, server_process, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")]
 
@@ -18,45 +18,33 @@ KEY = "correct-horse-battery"
 LONG = [{"candidate": f"{i} " + "word " * 300, "reference": f"{i} " + "other " * 300} for i in range(8)]
 
 
-def test_sigterm_finishes_what_is_in_progress_and_refuses_the_rest(minilm_bundle, tmp_path):
+def test_sigterm_finishes_the_requests_in_progress_and_refuses_others(minilm_bundle, tmp_path):
     key_file = tmp_path / "keys"
     key_file.write_text(KEY)
     options = ["--model", str(minilm_bundle), "--api-key-file", str(key_file), "--log-format", "json"]
     with server_process(*options) as (process, client, lines):
         client.headers["Authorization"] = f"Bearer {KEY}"
-        answers = []
-        threads = [
-            threading.Thread(target=lambda: answers.append(client.post("/v1/score", json={"pairs": LONG})))
-            for _ in range(3)
-        ]
-        for thread in threads:
-            thread.start()
-        wait_until(lambda: "bertscore_active_requests 3.0" in client.get("/metrics").text)
-        process.send_signal(signal.SIGTERM)
-        wait_until(lambda: client.get("/health/ready").status_code == 503)
-        refused = client.post("/v1/score", json={"pairs": LONG[:1]})
-        for thread in threads:
-            thread.join()
+        with ExitStack() as threads:
+            answers = [threads.enter_context(posted(client, {"pairs": LONG})) for _ in range(3)]
+            wait_until(lambda: "bertscore_active_requests 3.0" in client.get("/metrics").text)
+            process.send_signal(signal.SIGTERM)
+            wait_until(lambda: client.get("/health/ready").status_code == 503)
+            assert refusal(client.post("/v1/score", json={"pairs": LONG[:1]})) == (503, "draining")
         assert process.wait(30) == 0
-    assert [answer.status_code for answer in answers] == [200] * 3
-    assert [len(answer.json()["scores"]) for answer in answers] == [8] * 3
-    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
+    assert [(answer.status_code, len(answer.json()["scores"])) for [answer] in answers] == [(200, 8)] * 3
     messages = [json.loads(line) for line in lines]
     assert [one["status"] for one in messages if one.get("path") == "/v1/score"].count(200) == 3
     assert messages[-1]["message"] == "Stopped."
     assert KEY not in "".join(lines)
 
 
-def test_what_is_not_done_in_the_drain_time_is_answered_503(minilm_bundle):
+def test_requests_beyond_the_drain_time_are_answered_503(minilm_bundle):
     with server_process("--model", str(minilm_bundle), "--drain", "0.05") as (process, client, lines):
-        answers = []
-        thread = threading.Thread(target=lambda: answers.append(client.post("/v1/score", json={"pairs": LONG * 10})))
-        thread.start()
-        wait_until(lambda: "bertscore_active_requests 1.0" in client.get("/metrics").text)
-        process.send_signal(signal.SIGTERM)
-        thread.join()
+        with posted(client, {"pairs": LONG * 10}) as answers:
+            wait_until(lambda: "bertscore_active_requests 1.0" in client.get("/metrics").text)
+            process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    assert (answers[0].status_code, answers[0].json()["error"]["code"]) == (503, "draining")
+    assert refusal(answers[0]) == (503, "draining")
     assert any("1 requests were not answered" in line for line in lines)
 
 
@@ -65,13 +53,12 @@ def test_an_idf_table_comes_from_sentences_or_from_counts(minilm_bundle, tmp_pat
     (tmp_path / "sentences.txt").write_text("\n".join(sentences))
     count_documents(sentences, minilm_bundle).save(tmp_path / "counts.json")
     tables = ["--idf", f"texts={tmp_path / 'sentences.txt'}", "--idf", f"counts={tmp_path / 'counts.json'}"]
-    answers = {}
     with server_process("--model", str(minilm_bundle), *tables) as (_, client, _):
-        for idf in ("texts", "counts", None):
-            body = {"pairs": [{"candidate": "the cat", "reference": "a cat"}], "idf": idf}
-            answers[idf] = client.post("/v1/score", json=body).json()
-    assert answers["counts"] == answers["texts"]
-    assert answers["counts"]["scores"] != answers[None]["scores"]
+        texts, counts, none = (
+            client.post("/v1/score", json={**BODY, "idf": idf}).json() for idf in ("texts", "counts", None)
+        )
+    assert counts == texts
+    assert counts["scores"] != none["scores"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

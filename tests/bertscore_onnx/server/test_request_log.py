@@ -5,15 +5,13 @@ import logging
 import re
 
 from bertscore_onnx.server.request_log import JsonLines
-from tests.support.http_server import access_lines, serving
-
-BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}, {"candidate": "a", "reference": "b"}]}
+from tests.support.http_server import BODY, access_lines, serving
 
 
 def test_one_access_line_a_request(models, caplog):
     caplog.set_level(logging.INFO, "bertscore_onnx")
     with serving(models) as client:
-        answer = client.post("/v1/score", json=BODY)
+        answer = client.post("/v1/score", json={"pairs": BODY["pairs"] * 2})
         missed = client.get("/a%0Ab?key=secret")
         scored, lost = access_lines(caplog, answer, missed)
     assert scored.pop("seconds") >= 0

@@ -8,10 +8,8 @@ import pytest
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.server.run import listen
-from tests.support.http_server import serving, wait_until
-from tests.support.raw_http import connected, head, received
-
-LINE = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
+from tests.support.http_server import LINE, serving, wait_until
+from tests.support.raw_http import answer_of, connected, head, received
 
 BODY = b'{"pairs": [{"candidate": "a", "reference": "b"}]}'
 
@@ -25,8 +23,7 @@ def quick_client(models):
 
 @pytest.mark.parametrize("sent", [b"", b"POST /v1/score HTTP/1.1\r\nHost:"])
 def test_a_connection_without_a_whole_request_head_is_closed(quick_client, sent):
-    with connected(quick_client, sent) as one:
-        assert received(one) == b""
+    assert answer_of(quick_client, sent) == b""
 
 
 def test_a_connection_that_waits_for_its_answer_is_not_closed(quick_client, fake_batcher):
@@ -41,26 +38,20 @@ def test_a_connection_that_waits_for_its_answer_is_not_closed(quick_client, fake
         assert one.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
-def test_accepted_connections_name_their_protocol():
-    with listen("127.0.0.1", 0) as listener:
-        assert listener.proto == socket.IPPROTO_TCP  # asyncio looks at it before it turns Nagle's algorithm off
-
-
-def test_an_address_that_is_taken_is_refused():
-    with listen("127.0.0.1", 0) as taken, pytest.raises(InputError, match="Choose others with --host and --port"):
-        listen("127.0.0.1", taken.getsockname()[1])
-
-
-def test_a_name_is_looked_up():
-    with listen("localhost", 0) as listener:
-        assert listener.getsockname()[0] in ("127.0.0.1", "::1")
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_name_is_looked_up_and_a_taken_address_is_refused(name):
+    with listen(name, 0) as listener:
+        address, port = listener.getsockname()[:2]
+        assert address in ("127.0.0.1", "::1")
+        assert listener.proto == socket.IPPROTO_TCP  # asyncio checks it before it turns Nagle's algorithm off
+        with pytest.raises(InputError, match="--host and --port"):
+            listen(address, port)
 
 
 def test_a_body_in_tiny_chunks_is_read(client):
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in BODY.ljust(20_000)) + b"0\r\n\r\n"
     sent = head("application/json", "Transfer-Encoding: chunked", "Connection: close", length=None) + chunks
-    with connected(client, sent) as one:
-        assert received(one).startswith(b"HTTP/1.1 200 ")
+    assert answer_of(client, sent).startswith(b"HTTP/1.1 200 ")
 
 
 def test_an_upload_that_was_refused_is_ended(client):
@@ -69,19 +60,18 @@ def test_an_upload_that_was_refused_is_ended(client):
         assert received(one).startswith(b"HTTP/1.1 415 ")
 
 
-def test_idle_connections_give_way(models):
+def test_idle_connections_are_closed_for_new_ones(models):
     with serving(models, max_files=100) as client, ExitStack() as opened:
         idle = [opened.enter_context(connected(client)) for _ in range(60)]
-        with connected(client, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") as one:
-            assert received(one).startswith(b"HTTP/1.1 200 ")
+        answer = answer_of(client, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 ")
         assert received(idle[0]) == b""
 
 
-def test_what_is_no_http_is_logged_and_counted(models, caplog):
+def test_malformed_http_is_logged_and_counted(models, caplog):
     caplog.set_level(logging.INFO)
     with serving(models) as client:
-        with connected(client, b"\x16\x03\x01\r\n\r\n") as one:
-            assert received(one).startswith(b"HTTP/1.1 400 ")
+        assert answer_of(client, b"\x16\x03\x01\r\n\r\n").startswith(b"HTTP/1.1 400 ")
         assert 'bertscore_failures_total{endpoint="other",reason="malformed_http"} 1.0' in client.get("/metrics").text
     assert any("reason=malformed_http" in record.getMessage() for record in caplog.records)
 
@@ -89,9 +79,9 @@ def test_what_is_no_http_is_logged_and_counted(models, caplog):
 @pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
 def test_a_body_that_turns_into_nonsense_ends_its_request(models, caplog, kind):
     caplog.set_level(logging.INFO)
-    chunk = b"%x\r\n%b\r\n" % (len(LINE), LINE)
+    chunks = b"%x\r\n%b\r\nnonsense\r\n" % (len(LINE), LINE)
     with serving(models) as client:
-        with connected(client, head(kind, "Transfer-Encoding: chunked", length=None) + chunk + b"nonsense\r\n") as one:
-            assert received(one).startswith(b"HTTP/1.1 400 ")
+        answer = answer_of(client, head(kind, "Transfer-Encoding: chunked", length=None) + chunks)
+        assert answer.startswith(b"HTTP/1.1 400 ")
         wait_until(lambda: not client.app.state.admission.active)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

@@ -1,6 +1,6 @@
 """Batchers of a fake scorer, closed at the end."""
 
-import threading
+from concurrent.futures import wait
 
 import pytest
 
@@ -43,15 +43,14 @@ def held(fake):
 
 
 @pytest.fixture
-def until():
-    """Return a function that waits for what no event tells, looking again and again."""
+def score_together(fake, held):
+    """Return a function that submits texts while the worker is busy, waits, and returns their futures."""
 
-    def wait(condition):
-        pause = threading.Event()
-        for _ in range(GUARD * 200):
-            if condition():
-                return
-            pause.wait(0.005)
-        raise AssertionError("This did not come about in time.")
+    def score(batcher, *texts):
+        held(batcher)
+        futures = [batcher.submit([text], ["x"]) for text in texts]
+        fake.gate.set()
+        assert not wait(futures, GUARD).not_done
+        return futures
 
-    return wait
+    return score

@@ -16,9 +16,10 @@ from bertscore_onnx.errors import ClosedError, DrainingError, InputError, InputT
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.serving import BatcherStats, MicroBatcher
 from tests.support.fake_scorer import GUARD, FakeScorer
+from tests.support.http_server import wait_until
 
 
-def test_scores_come_back_to_whom_they_belong(make_batcher, fake, held):
+def test_each_request_gets_its_own_scores(make_batcher, fake, held):
     batcher = make_batcher()
     first = held(batcher)
     futures = [batcher.submit(["a" * n, "b" * n * n], ["x", ["y", "zz"]]) for n in range(1, 6)]
@@ -31,7 +32,7 @@ def test_scores_come_back_to_whom_they_belong(make_batcher, fake, held):
     assert [len(call) for call in fake.batches] == [1, 15]
 
 
-def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, held):
+def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, score_together):
     one_layer = fake.score_pairs
 
     def score_pairs(pairs):
@@ -40,24 +41,18 @@ def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, held):
         return type(scores)(*layers, np.stack([scores.best_reference] * 2)), counts
 
     fake.score_pairs = score_pairs
-    batcher = make_batcher()
-    held(batcher)
-    futures = [batcher.submit([text], ["x"]) for text in ("a", "bb")]
-    fake.gate.set()
-    assert [future.result(GUARD).P.tolist() for future in futures] == [[[1], [2]], [[2], [3]]]
+    futures = score_together(make_batcher(), "a", "bb")
+    assert [future.result(0).P.tolist() for future in futures] == [[[1], [2]], [[2], [3]]]
 
 
-def test_pairs_that_were_checked_are_scored_as_they_are(make_batcher):
+def test_checked_pairs_are_scored_as_they_are(make_batcher):
     batcher = make_batcher()
     checked = collect_pairs(["a", "bb"], ["x", ["y", "zz"]])
     for pairs in (checked, batcher.tokenise(checked)):
         scores = batcher.submit_pairs(pairs).result(GUARD)
         assert scores.P.tolist() == asyncio.run(batcher.score_pairs(pairs)).P.tolist() == [1, 2]
         assert scores.best_reference.tolist() == [0, 1]
-
-
-def test_nothing_to_score_gets_nothing(make_batcher):
-    assert make_batcher().submit([], []).result(GUARD).F.shape == (0,)
+    assert batcher.submit([], []).result(GUARD).F.shape == (0,)
 
 
 def test_a_batch_holds_no_more_than_the_limit(make_batcher, fake, held):
@@ -81,7 +76,7 @@ def test_a_large_request_is_scored_in_pieces(make_batcher, fake):
     assert scores.best_reference.tolist() == [0] * 4 + [6] + [0] * 4
 
 
-def test_who_asks_for_little_does_not_wait_for_who_asks_for_much(make_batcher, fake, held):
+def test_small_requests_are_not_held_up_by_large_ones(make_batcher, fake, held):
     batcher = make_batcher(max_batch_tokens=10 * (3 + 3))
     held(batcher)
     greedy = [batcher.submit([letter] * 1000, ["x"] * 1000) for letter in "abcdefgh"]
@@ -94,7 +89,7 @@ def test_who_asks_for_little_does_not_wait_for_who_asks_for_much(make_batcher, f
     assert all(future.result(0).P.tolist() == [1] * 1000 for future in greedy)
 
 
-def test_who_asks_for_much_is_not_forgotten(make_batcher, fake, held):
+def test_large_requests_are_not_held_up_by_small_ones(make_batcher, fake, held):
     batcher = make_batcher(max_batch_tokens=10 * (3 + 3), max_queue=2000)
     held(batcher)
     large = batcher.submit(["a"] * 50, ["x"] * 50)
@@ -131,12 +126,8 @@ def test_a_batch_takes_no_longer_than_its_share_of_the_deadline(make_batcher, fa
     assert max(map(len, fake.batches)) * 6 <= 2000
 
 
-def test_texts_that_are_in_the_batch_already_cost_little(make_batcher, fake, held):
-    batcher = make_batcher(max_batch_tokens=100)
-    held(batcher)
-    futures = [batcher.submit(["a text"], ["another"]) for _ in range(20)]
-    fake.gate.set()
-    wait(futures, GUARD)
+def test_texts_that_are_in_the_batch_already_cost_little(make_batcher, fake, score_together):
+    score_together(make_batcher(max_batch_tokens=100), *["a text"] * 20)
     assert [len(call) for call in fake.batches] == [1, 20]
 
 
@@ -157,7 +148,7 @@ def test_a_batch_grows_where_there_is_time(make_batcher, fake):
     assert sizes[-1] == 600
 
 
-def test_a_request_waits_for_batch_mates_where_there_were_some(make_batcher, fake, held):
+def test_a_request_waits_for_others_after_a_batch_of_several(make_batcher, fake, held):
     batcher = make_batcher(max_delay=GUARD, max_batch_tokens=4 * (3 + 3))
     held(batcher)
     futures = [batcher.submit(["b"], ["x"]) for _ in range(2)]
@@ -173,30 +164,35 @@ def test_a_request_that_comes_to_an_idle_batcher_does_not_wait(make_batcher):
         assert batcher.submit(["a"], ["x"]).result(GUARD)
 
 
-def test_an_idle_batcher_gives_memory_back_once(make_batcher, fake, until, monkeypatch):
+def test_an_idle_batcher_releases_memory_once(make_batcher, fake, monkeypatch):
     monkeypatch.setattr("bertscore_onnx.serving.worker.IDLE_SECONDS", 0.05)
     batcher = make_batcher()
-    until(lambda: fake.releases == 1)
+    wait_until(lambda: fake.releases == 1)
     assert not threading.Event().wait(0.3)
     assert fake.releases == 1
     batcher.submit(["a"], ["x"]).result(GUARD)
-    until(lambda: fake.releases == 2)
+    wait_until(lambda: fake.releases == 2)
 
 
-@pytest.mark.parametrize(("cands", "refs", "error"), [("text", ["x"], InputTypeError), (["a", "b"], ["x"], InputError)])
-def test_wrong_input_is_refused_in_the_caller(make_batcher, fake, cands, refs, error):
+@pytest.mark.parametrize(
+    ("cands", "refs", "options", "error"),
+    [
+        ("text", ["x"], {}, InputTypeError),
+        (["a", "b"], ["x"], {}, InputError),
+        (["a"], ["x"], {"deadline": -1}, InputError),
+    ],
+)
+def test_wrong_input_is_refused_in_the_caller(make_batcher, fake, cands, refs, options, error):
     with pytest.raises(error):
-        make_batcher().submit(cands, refs)
+        make_batcher().submit(cands, refs, **options)
     assert fake.batches == []
 
 
 @pytest.mark.parametrize(
     "limit",
     [
-        {"max_batch_tokens": 0},
-        {"max_queue": 0},
+        *({name: 0} for name in ("max_batch_tokens", "max_queue", "deadline")),
         {"max_delay": -1},
-        {"deadline": 0},
         {"deadline": math.inf},
         {"max_stall": math.nan},
     ],
@@ -214,27 +210,15 @@ def test_the_document_names_the_defaults(pytestconfig):
     assert {name: float(number.replace(",", "")) for name, number in rows} == defaults
 
 
-def test_a_deadline_out_of_range_is_refused(make_batcher):
-    with pytest.raises(InputError, match="deadline is -1; expected more than 0"):
-        make_batcher().submit(["a"], ["x"], deadline=-1)
-
-
-def test_idf_from_the_references_of_each_call_is_refused():
-    with pytest.raises(InputError, match="Give BERTScorer idf_sents"):
+def test_scorers_with_idf_of_each_call_or_without_a_device_are_refused(fake):
+    with pytest.raises(InputError, match="idf_sents"):
         MicroBatcher(FakeScorer(idf="references"))
-
-
-def test_a_scorer_that_cannot_score_is_refused(fake):
     fake.broken = RuntimeError("no device")
     with pytest.raises(RuntimeError, match="no device"):
         MicroBatcher(fake)
 
 
-def test_a_batcher_is_ready_from_the_start(make_batcher):
-    assert make_batcher().ready
-
-
-def test_a_full_queue_admits_nothing_and_says_when_to_try_again(make_batcher, fake, held):
+def test_a_full_queue_admits_nothing_and_names_when_to_try_again(make_batcher, fake, held):
     batcher = make_batcher(max_queue=2)
     batcher.submit(["a"], ["x"]).result(GUARD)
     held(batcher)
@@ -292,13 +276,14 @@ def test_cancelling_a_task_cancels_its_request(make_batcher, fake, held):
     assert batcher.stats().cancelled == 1
 
 
-def test_draining_finishes_what_is_there_and_admits_nothing(make_batcher, fake, held, until):
+def test_draining_finishes_the_requests_and_admits_no_more(make_batcher, fake, held):
     batcher = make_batcher()
+    assert batcher.ready
     futures = [held(batcher), batcher.submit(["a"], ["x"])]
     drained = []
     thread = threading.Thread(target=lambda: drained.append(batcher.drain(GUARD)))
     thread.start()
-    until(lambda: not batcher.ready)
+    wait_until(lambda: not batcher.ready)
     with pytest.raises(DrainingError):
         batcher.submit(["b"], ["x"])
     fake.gate.set()
@@ -307,7 +292,7 @@ def test_draining_finishes_what_is_there_and_admits_nothing(make_batcher, fake, 
     assert [future.result(0).P.tolist() for future in futures] == [[4], [1]]
 
 
-def test_what_draining_leaves_is_failed(make_batcher, held):
+def test_requests_left_by_draining_fail(make_batcher, held):
     batcher = make_batcher()
     futures = [held(batcher), batcher.submit(["a"], ["x"])]
     assert not batcher.drain(0.01)
@@ -409,6 +394,11 @@ def test_a_batcher_is_not_pickled(make_batcher):
         pickle.dumps(make_batcher())
 
 
+def run_code(code, folder):
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=GUARD * 3)
+
+
 FORK = """
 import os
 import threading
@@ -434,14 +424,8 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
 
 
-def test_a_forked_process_is_told_so(pytestconfig):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
-        cwd=pytestconfig.rootpath,
-        capture_output=True,
-        text=True,
-        timeout=GUARD * 3,
-    )
+def test_a_forked_process_gets_an_error(pytestconfig):
+    done = run_code(FORK, pytestconfig.rootpath)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Make scorer and batcher after the fork") == 3
     assert "ready: False" in done.stdout
@@ -458,7 +442,5 @@ scorer.entered.wait(10)
 
 
 def test_a_process_ends_with_a_run_in_progress(pytestconfig):
-    done = subprocess.run(
-        [sys.executable, "-c", LEFT_OPEN], cwd=pytestconfig.rootpath, capture_output=True, text=True, timeout=GUARD * 3
-    )
+    done = run_code(LEFT_OPEN, pytestconfig.rootpath)
     assert (done.returncode, done.stderr) == (0, "")

@@ -55,16 +55,6 @@ def test_an_empty_text_scores_zero_without_a_warning(scorer, recwarn):
     assert not recwarn.list
 
 
-def test_idf_from_given_sentences_is_served(minilm_bundle):
-    with (
-        BERTScorer(minilm_bundle, idf=True, idf_sents=["the cat", "the dog"]) as scorer,
-        MicroBatcher(scorer) as batcher,
-    ):
-        np.testing.assert_array_equal(
-            batcher.submit(["a cat"], ["the cat"]).result(GUARD), scorer.score(["a cat"], ["the cat"])
-        )
-
-
 def test_a_table_that_lacks_a_word_fails_that_request_alone(minilm_bundle):
     cat = {101: 0.0, 102: 0.0, 4937: 2.0}  # [CLS], [SEP] and "cat" in BERT's vocabulary
     with BERTScorer(minilm_bundle, idf=cat) as scorer, MicroBatcher(scorer) as batcher:

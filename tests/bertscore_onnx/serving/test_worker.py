@@ -5,73 +5,47 @@ from concurrent.futures import wait
 import numpy as np
 import pytest
 
-from bertscore_onnx.errors import (
-    ClosedError,
-    DeadlineError,
-    EncodingError,
-    IdfError,
-    QueueFullError,
-    WorkerError,
-)
+from bertscore_onnx.errors import ClosedError, DeadlineError, EncodingError, IdfError, QueueFullError, WorkerError
 from bertscore_onnx.serving.worker import MAX_STALLED
 from tests.support.fake_scorer import GUARD, FakeScorer
+from tests.support.http_server import wait_until
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("poison"), MemoryError(), IdfError("no weight")])
-def test_one_poisonous_request_fails_alone(make_batcher, fake, held, fault):
+def test_one_poisonous_request_fails_alone(make_batcher, fake, score_together, fault):
     fake.faults["poison"] = fault
     batcher = make_batcher()
-    held(batcher)
-    futures = {text: batcher.submit([text], ["x"]) for text in ("a", "poison", "bb")}
-    fake.gate.set()
-    assert futures["a"].result(GUARD).P.tolist() == [1]
-    assert futures["bb"].result(GUARD).P.tolist() == [2]
-    assert futures["poison"].exception(GUARD) is fault
+    good, poisonous, better = score_together(batcher, "a", "poison", "bb")
+    assert [good.result(0).P.tolist(), better.result(0).P.tolist()] == [[1], [2]]
+    assert poisonous.exception(0) is fault
     assert batcher.stats().restarts == 0
     assert batcher.ready
+    del fake.calls[:]
+    assert batcher.submit(["poison"], ["x"]).exception(GUARD) is fault
+    assert fake.batches == [["poison"]]  # alone, it is scored once
 
 
-def test_a_lone_request_that_fails_is_not_scored_again(make_batcher, fake):
-    fake.faults["poison"] = RuntimeError("poison")
-    assert make_batcher().submit(["poison"], ["x"]).exception(GUARD) is fake.faults["poison"]
-    assert fake.batches == [["poison"]]
-
-
-def test_undefined_scores_become_an_error_of_their_request(make_batcher, fake, held):
-    batcher = make_batcher()
-    held(batcher)
-    futures = [batcher.submit([text], ["x"]) for text in ("a", "nan")]
-    fake.gate.set()
-    assert futures[0].result(GUARD).P.tolist() == [1]
-    assert isinstance(futures[1].exception(GUARD), EncodingError)
-
-
-def test_warnings_about_texts_are_counted_and_not_shown(make_batcher, recwarn):
-    batcher = make_batcher()
-    for _ in range(3):
-        assert batcher.submit([""], ["x"]).result(GUARD).P.tolist() == [0]
-    assert batcher.stats().warnings == 3
-    assert not recwarn.list
+def test_undefined_scores_become_an_error_of_their_request(make_batcher, score_together):
+    good, undefined = score_together(make_batcher(), "a", "nan")
+    assert good.result(0).P.tolist() == [1]
+    assert isinstance(undefined.exception(0), EncodingError)
 
 
 @pytest.mark.parametrize("death", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
-def test_a_worker_that_dies_answers_all_it_held_and_is_replaced(make_batcher, fake, held, until, death):
+def test_a_worker_that_dies_fails_its_requests_and_is_replaced(make_batcher, fake, score_together, death):
     fake.faults["death"] = death
     batcher = make_batcher()
-    held(batcher)
-    futures = [batcher.submit([text], ["x"]) for text in ("a", "death", "b")]
-    fake.gate.set()
-    for future in futures:
-        error = future.exception(GUARD)
+    for future in score_together(batcher, "a", "death", "b"):
+        error = future.exception(0)
         assert isinstance(error, WorkerError)
         assert error.__cause__ is death
-    until(lambda: batcher.ready)
+    wait_until(lambda: batcher.ready)
     assert batcher.submit(["abc"], ["x"]).result(GUARD).P.tolist() == [3]
     assert batcher.stats().restarts == 1
     assert ["a probe"] in fake.calls[-2:]
 
 
-def test_a_callback_that_ends_its_thread_costs_no_answer(make_batcher, fake, held, until):
+def test_a_callback_that_ends_its_thread_loses_no_answer(make_batcher, fake, held):
     def leave(future):
         raise SystemExit
 
@@ -81,7 +55,7 @@ def test_a_callback_that_ends_its_thread_costs_no_answer(make_batcher, fake, hel
     futures[0].add_done_callback(leave)
     fake.gate.set()
     assert wait(futures, GUARD).not_done == set()
-    until(lambda: batcher.stats().restarts == 1 and batcher.ready)
+    wait_until(lambda: batcher.stats().restarts == 1 and batcher.ready)
 
 
 def test_callbacks_that_fail_do_not_end_the_supervisor(make_batcher, held):
@@ -97,7 +71,7 @@ def test_callbacks_that_fail_do_not_end_the_supervisor(make_batcher, held):
     assert isinstance(late.exception(GUARD), DeadlineError)
 
 
-def test_a_scorer_that_breaks_is_replaced_by_a_fresh_one(make_batcher, fake, held, until):
+def test_a_scorer_that_breaks_is_replaced_by_a_fresh_one(make_batcher, fake, held):
     fresh = FakeScorer()
     batcher = make_batcher(make_scorer=lambda: fresh)
     held(batcher)
@@ -106,7 +80,7 @@ def test_a_scorer_that_breaks_is_replaced_by_a_fresh_one(make_batcher, fake, hel
     fake.gate.set()
     for future in futures:
         assert isinstance(future.exception(GUARD), WorkerError)
-    until(lambda: batcher.ready)
+    wait_until(lambda: batcher.ready)
     assert fake.closed
     assert batcher.submit(["abc"], ["x"]).result(GUARD).P.tolist() == [3]
     assert fresh.calls == [["a probe"], ["abc"]]
@@ -114,7 +88,7 @@ def test_a_scorer_that_breaks_is_replaced_by_a_fresh_one(make_batcher, fake, hel
     assert fresh.closed
 
 
-def test_a_fresh_scorer_is_awaited_without_being_ready(make_batcher, fake, until):
+def test_a_fresh_scorer_is_awaited_without_being_ready(make_batcher, fake):
     called, let = threading.Event(), threading.Event()
 
     def make_scorer():
@@ -133,7 +107,7 @@ def test_a_fresh_scorer_is_awaited_without_being_ready(make_batcher, fake, until
     assert batcher.ready
 
 
-def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until):
+def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake):
     attempts = iter([RuntimeError("no memory"), FakeScorer("another"), FakeScorer()])
 
     def make_scorer():
@@ -145,7 +119,7 @@ def test_a_restart_is_tried_again_until_it_succeeds(make_batcher, fake, until):
     batcher = make_batcher(make_scorer=make_scorer)
     fake.faults["death"] = SystemExit()
     batcher.submit(["death"], ["x"])
-    until(lambda: batcher.stats().restarts == 3 and batcher.ready)
+    wait_until(lambda: batcher.stats().restarts == 3 and batcher.ready)
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
 
 
@@ -184,7 +158,7 @@ def test_a_running_request_gets_its_deadline(make_batcher, held):
     assert isinstance(held(batcher).exception(GUARD), DeadlineError)
 
 
-def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fake, held, until):
+def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fake, held):
     batcher = make_batcher()
     held(batcher)
     entered, let = threading.Event(), threading.Event()
@@ -198,7 +172,7 @@ def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fak
     late = batcher.submit(["late"], ["x"], deadline=0.001)
     after = batcher.submit(["after"], ["x"])
     due = time.monotonic() + 0.001
-    until(lambda: time.monotonic() > due)
+    wait_until(lambda: time.monotonic() > due)
     fake.gate.set()
     assert isinstance(late.exception(GUARD), DeadlineError)
     assert after.result(GUARD).P.tolist() == [5]
@@ -206,72 +180,64 @@ def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fak
     assert fake.batches == [["hold"], ["after"]]
 
 
-def test_a_stalled_worker_is_replaced(make_batcher, fake, held, until):
-    batcher = make_batcher(max_stall=0.05)
-    stalled = held(batcher, deadline=1.0)
-    until(lambda: batcher.stats().restarts == 1 and batcher.ready)
-    assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
-    assert isinstance(stalled.exception(GUARD), DeadlineError)
-
-
-def test_a_stalled_worker_that_comes_back_in_time_answers(make_batcher, fake, held, until):
-    batcher = make_batcher(max_stall=0.05)
-    stalled = held(batcher)
-    until(lambda: batcher.stats().restarts == 1 and batcher.ready)
-    threads = threading.active_count()
-    fake.gate.set()
-    assert stalled.result(GUARD).P.tolist() == [4]
-    until(lambda: threading.active_count() == threads - 1)
-
-
-def test_a_run_that_is_only_long_costs_no_scorer(make_batcher, fake, held, until):
+def test_a_stalled_worker_is_replaced_and_its_scorer_kept(make_batcher, fake, held):
     batcher = make_batcher(max_stall=0.05, make_scorer=FakeScorer)
-    held(batcher, deadline=0.1)
-    until(lambda: batcher.stats().restarts == 1 and batcher.ready)
+    stalled = held(batcher, deadline=1.0)
+    wait_until(lambda: batcher.stats().restarts == 1 and batcher.ready)
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
     assert fake.calls[-1] == ["a"]
     assert not fake.closed
+    assert isinstance(stalled.exception(GUARD), DeadlineError)
 
 
-def test_a_scorer_that_stalls_twice_is_replaced_and_closed_when_no_run_uses_it(make_batcher, fake, until):
-    fresh, gate = FakeScorer(), threading.Event()
-    healthy = fake.score_pairs
+def test_a_stalled_worker_that_comes_back_in_time_answers(make_batcher, fake, held):
+    batcher = make_batcher(max_stall=0.05)
+    stalled = held(batcher)
+    wait_until(lambda: batcher.stats().restarts == 1 and batcher.ready)
+    threads = threading.active_count()
+    fake.gate.set()
+    assert stalled.result(GUARD).P.tolist() == [4]
+    wait_until(lambda: threading.active_count() == threads - 1)
+
+
+def stalled(scorer):
+    """Let every call of a scorer wait until the event that is returned is set."""
+    gate, healthy = threading.Event(), scorer.score_pairs
 
     def stall(pairs):
         gate.wait(GUARD)
-        assert not fake.closed
+        assert not scorer.closed
         return healthy(pairs)
 
+    scorer.score_pairs = stall
+    return gate
+
+
+def test_a_scorer_that_stalls_twice_is_replaced_and_closed_when_no_run_uses_it(make_batcher, fake):
+    fresh = FakeScorer()
     batcher = make_batcher(max_stall=0.05, make_scorer=lambda: fresh)
-    fake.score_pairs = stall
-    stalled = batcher.submit(["b"], ["x"])
-    until(lambda: batcher.stats().restarts == 2 and batcher.ready)
+    gate = stalled(fake)
+    waiting = batcher.submit(["b"], ["x"])
+    wait_until(lambda: batcher.stats().restarts == 2 and batcher.ready)
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
     assert fresh.calls == [["a probe"], ["a"]]
     gate.set()
-    assert stalled.result(GUARD).P.tolist() == [1]
-    until(lambda: fake.closed)
+    assert waiting.result(GUARD).P.tolist() == [1]
+    wait_until(lambda: fake.closed)
 
 
-def test_a_batcher_whose_replacements_stall_too_is_not_ready_and_leaves_few_threads(make_batcher, fake, held, until):
-    gate = threading.Event()
-    healthy = fake.score_pairs
-
-    def stall(pairs):
-        gate.wait(GUARD)
-        return healthy(pairs)
-
+def test_a_batcher_whose_replacements_stall_too_is_not_ready_and_leaves_few_threads(make_batcher, fake, held):
     batcher = make_batcher(max_stall=0.02)
-    fake.score_pairs = stall
+    gate = stalled(fake)
     futures = [batcher.submit(["a"], ["x"], deadline=0.05)]
-    until(lambda: batcher.stats().restarts == MAX_STALLED)
+    wait_until(lambda: batcher.stats().restarts == MAX_STALLED)
     futures.append(batcher.submit(["b"], ["x"], deadline=0.05))
     for future in futures:
         assert isinstance(future.exception(GUARD), DeadlineError)
     assert not batcher.ready
     assert batcher.stats().restarts == MAX_STALLED
     gate.set()
-    until(lambda: batcher.ready)
+    wait_until(lambda: batcher.ready)
     assert batcher.submit(["c"], ["x"]).result(GUARD).P.tolist() == [1]
 
 

@@ -1,4 +1,6 @@
-"""Reads the rows of a table."""
+"""Rows of tables, and pipes that do not end."""
+
+import os
 
 import pytest
 
@@ -21,3 +23,19 @@ def read_rows():
             return list(open_table(source, format_of(str(path)), **dialect).texts(columns))
 
     return read
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """Return a function that makes a named pipe that holds some bytes and does not end."""
+    descriptors = []
+
+    def endless(name, content):
+        os.mkfifo(tmp_path / name)
+        descriptors.append(os.open(tmp_path / name, os.O_RDWR))  # so that neither end waits for the other
+        os.write(descriptors[-1], content)
+        return tmp_path / name
+
+    yield endless
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -21,16 +21,10 @@ def write_table(tmp_path):
     return write_table
 
 
-@pytest.mark.parametrize(
-    "as_type",
-    [
-        pyarrow.string(),
-        pyarrow.large_string(),
-        pyarrow.string_view(),
-        pyarrow.dictionary(pyarrow.int8(), pyarrow.string()),
-    ],
-    ids=str,
-)
+STRINGS = [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()]
+
+
+@pytest.mark.parametrize("as_type", [*STRINGS, pyarrow.dictionary(pyarrow.int8(), pyarrow.string())], ids=str)
 def test_columns_of_all_string_types_are_read(write_table, read_rows, as_type):
     texts = pyarrow.array(["a", "b", "a"], pyarrow.string()).cast(as_type)
     path = write_table({"id": [1, 2, 3], "reference": ["x", "", "zwölf"], "candidate": texts})
@@ -52,15 +46,9 @@ def test_lists_are_several_references(write_table, read_rows, as_type):
     [
         ({"mt": ["a"]}, ": there is no column 'candidate', only 'mt'. Name one with --candidate-column."),
         ({"candidate": [1], "reference": ["b"]}, ": the column 'candidate' is of type int64; expected string."),
-        (
-            {"candidate": ["a"], "reference": [[1]]},
-            ": the column 'reference' is of type list<.*int64>; expected string, or a list of that.",
-        ),
+        ({"candidate": ["a"], "reference": [[1]]}, ": the column 'reference' is of type list<.*int64>; expected "),
         ({"candidate": [["a"]], "reference": ["b"]}, ": the column 'candidate' is of type list<.*>; expected string."),
-        (
-            {"candidate": ["a", "b", None], "reference": ["x"] * 3},
-            ", row 3: the column 'candidate' holds null; expected",
-        ),
+        ({"candidate": ["a", "b", None], "reference": ["x"] * 3}, ", row 3: the column 'candidate' holds null"),
         (
             {"candidate": ["a"], "reference": pyarrow.array([[]], pyarrow.list_(pyarrow.string()))},
             ", row 1: .* an empty list",

@@ -71,6 +71,8 @@ def pipe(tmp_path):
         (b"one\n\n", ["one", ""]),
         (b"\n", [""]),
         (b"\xef\xbb\xbf\n", [""]),
+        (b"\xef\xbb\xbfone\n", ["one"]),
+        ("one\n\ufefftwo\n".encode(), ["one", "\ufefftwo"]),
         (b"  one\t\n", ["  one\t"]),
         ("one\u2028same\x0b\x0c\x85line\ntwo".encode(), ["one\u2028same\x0b\x0c\x85line", "two"]),
     ],
@@ -79,70 +81,50 @@ def test_lines_end_as_in_universal_newlines(write, content, texts):
     assert read_texts(write("texts.txt", content)) == texts
 
 
-def test_lines_equal_those_of_python(write):
-    path = write("texts.txt", "a\nb\r\nc\rd\n\re\r\r\nf\u2029\n\n")
-    with path.open(encoding="utf-8") as lines:
-        assert read_texts(path) == [line.rstrip("\n") for line in lines]
-
-
 @pytest.mark.parametrize("shift", range(-4, 2))
-@pytest.mark.parametrize("crossing", ["\r\n", "\r", "\n", "\r\r\n", "ü\n", "🐈\n"])
-def test_what_crosses_the_blocks_that_are_read_stays_whole(write, crossing, shift):
+@pytest.mark.parametrize("crossing", ["\r\n", "\r", "\n", "\r\r\n", "ü\n", "🐈\n", "\nb\r\nc\rd\n\re\r\r\nf\u2029\n\n"])
+def test_lines_across_blocks_equal_those_of_python(write, crossing, shift):
     before = "x" * (BLOCK + shift)
     path = write("texts.txt", f"{before}{crossing}after\n")
     with path.open(encoding="utf-8") as lines:
         assert read_texts(path) == [line.rstrip("\n") for line in lines]
 
 
-def test_what_crosses_the_parts_of_a_pipe_stays_whole(pipe):
+def test_lines_across_the_parts_of_a_pipe_stay_whole(pipe):
     cat = "🐈".encode()
     parts = (b"\xef", b"\xbb\xbfone\r", b"\ntwo ", cat[:1], cat[1:3], cat[3:], b"\r", b"three")
     assert read_texts(pipe(*parts)) == ["one", "two 🐈", "three"]
 
 
-def test_lines_of_a_pipe_are_there_before_its_end(tmp_path):
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    writer = os.open(path, os.O_RDWR)  # so that neither end waits for the other
-    try:
-        os.write(writer, "eins\nzwölf\n".encode())
-        with open_source(str(path)) as source:
-            lines = read_lines(source)
-            assert [next(lines), next(lines)] == ["eins", "zwölf"]
-    finally:
-        os.close(writer)
+def test_lines_of_a_pipe_are_read_before_its_end(endless):
+    with open_source(str(endless("pipe", TEXT))) as source:
+        lines = read_lines(source)
+        assert [next(lines), next(lines)] == ["eins", "zwölf"]
 
 
-def test_a_byte_order_mark_is_dropped(write):
-    assert read_texts(write("texts.txt", b"\xef\xbb\xbfone\n")) == ["one"]
-
-
-def test_a_byte_order_mark_inside_is_kept(write):
-    assert read_texts(write("texts.txt", "one\n\ufefftwo\n")) == ["one", "\ufefftwo"]
-
-
-def test_a_hyphen_is_standard_input(standard_input):
-    standard_input("eins\nzwölf\n".encode())
+def test_a_hyphen_is_standard_input_which_stays_open(standard_input):
+    standard_input(TEXT)
     assert read_texts("-") == ["eins", "zwölf"]
-
-
-def test_standard_input_stays_open(standard_input):
-    standard_input(b"one\n")
-    read_texts("-")
     assert sys.stdin.buffer.read() == b""
 
 
-def test_a_file_can_be_read_again(write):
-    with open_source(str(write("texts.txt", b"\xef\xbb\xbfone\r\ntwo\n"))) as source:
+AGAIN = [b"\xef\xbb\xbfeins\r\nzw\xc3\xb6lf\n", gzip.compress(b"eins\n") + gzip.compress("zwölf\n".encode())]
+
+
+@pytest.mark.parametrize("content", AGAIN, ids=["text", "gzip"])
+def test_a_file_can_be_read_again(write, content):
+    with open_source(str(write("texts.txt", content))) as source:
         assert source.is_seekable
-        assert read_twice(source) == [["one", "two"], ["one", "two"]]
+        assert read_twice(source) == [["eins", "zwölf"]] * 2
 
 
-def test_redirected_standard_input_can_be_read_again_from_where_it_stood(standard_input):
-    standard_input(b"read before\none\n")
+@pytest.mark.parametrize("content", AGAIN, ids=["text", "gzip"])
+def test_redirected_standard_input_can_be_read_again_from_its_position(standard_input, content):
+    standard_input(b"read before\n" + content)
     sys.stdin.buffer.readline()
     with open_source("-") as source:
-        assert read_twice(source) == [["one"], ["one"]]
+        assert source.is_seekable
+        assert read_twice(source) == [["eins", "zwölf"]] * 2
 
 
 def test_a_pipe_cannot_be_read_again(pipe):
@@ -157,17 +139,11 @@ def test_a_pipe_that_is_to_be_read_again_is_spooled(pipe):
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-def test_an_empty_file_is_refused(write, content):
-    path = write("texts.txt", content)
-    with pytest.raises(InputError) as caught:
-        read_texts(path)
-    assert str(caught.value) == f"{path} is empty; expected texts, one a line."
-
-
-def test_empty_standard_input_is_refused(standard_input):
-    standard_input(b"")
-    with pytest.raises(InputError, match=r"^Standard input is empty; expected texts, one a line\.$"):
-        read_texts("-")
+def test_an_empty_input_is_refused(write, standard_input, content):
+    standard_input(content)
+    for name, shown in [(write("texts.txt", content), r".*texts\.txt"), ("-", "Standard input")]:
+        with pytest.raises(InputError, match=rf"^{shown} is empty; expected texts, one a line\.$"):
+            read_texts(name)
 
 
 def test_other_encodings_are_refused_with_the_place(write):
@@ -203,30 +179,20 @@ def test_a_line_of_the_greatest_length_is_read(write, monkeypatch, end):
     assert read_texts(write("texts.txt", f"one{end or chr(10)}{'ü' * 5}{end}")) == ["one", "üüüüü"]
 
 
-def test_a_longer_line_is_refused_before_it_is_read_to_its_end(monkeypatch, tmp_path):
+def test_a_longer_line_is_refused_before_it_is_read_to_its_end(monkeypatch, endless):
     monkeypatch.setattr("bertscore_onnx.tables.sources.MAX_LINE_BYTES", 1000)
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    endless = os.open(path, os.O_RDWR)
-    try:
-        os.write(endless, b"one\n" + b"x" * 5000)
-        with pytest.raises(InputError, match=r"pipe has more than 1,000 bytes in line 2; expected texts, one a line"):
-            read_texts(path)
-    finally:
-        os.close(endless)
+    with pytest.raises(InputError, match=r"pipe has more than 1,000 bytes in line 2"):
+        read_texts(endless("pipe", b"one\n" + b"x" * 5000))
 
 
-def test_a_missing_file_is_refused():
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     with pytest.raises(InputError) as caught:
         read_texts("missing.txt")
     assert str(caught.value) == (
         "Cannot read 'missing.txt' (No such file or directory); expected a readable file, or - for standard input. "
         "Check the name and its permissions."
     )
-
-
-def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"\(Is a directory\); expected a readable file"):
+    with pytest.raises(InputError, match="Is a directory"):
         read_texts(tmp_path)
 
 
@@ -237,15 +203,13 @@ def test_an_unreadable_file_is_refused(write, monkeypatch):
         raise PermissionError(13, "Permission denied")  # a mode would not stop the superuser
 
     monkeypatch.setattr("pathlib.Path.open", refuse)
-    with pytest.raises(InputError, match=r"\(Permission denied\); expected a readable file"):
+    with pytest.raises(InputError, match="Permission denied"):
         read_texts(path)
 
 
 @pytest.mark.parametrize("text", ["The cat sat.", "The cat sat. " * 400])
 def test_a_text_in_place_of_a_file_is_refused_with_the_way_to_give_texts(text):
-    with pytest.raises(
-        InputError, match=r"expected the name of a file .* not a text\. .* pipe it in: `echo 'A text\.' \|"
-    ):
+    with pytest.raises(InputError, match=r"expected the name of a file .* not a text\. .* `echo 'A text\.' \|"):
         read_texts(text)
 
 
@@ -278,20 +242,6 @@ def test_gzip_is_decompressed_whatever_the_name(write, name):
     assert read_texts(write(name, gzip.compress(TEXT))) == ["eins", "zwölf"]
 
 
-def test_gzip_is_read_again_from_its_start(write):
-    with open_source(str(write("texts.gz", gzip.compress(TEXT) + gzip.compress(b"drei\n")))) as source:
-        assert list(read_lines(source)) == list(read_lines(source)) == ["eins", "zwölf", "drei"]
-
-
-def test_gzip_in_redirected_standard_input_is_read_again_from_where_it_stood(monkeypatch):
-    file = io.BytesIO(b"read before" + gzip.compress(TEXT))
-    file.seek(len(b"read before"))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
-    with open_source("-") as source:
-        assert source.is_seekable
-        assert list(read_lines(source)) == list(read_lines(source)) == ["eins", "zwölf"]
-
-
 @pytest.mark.parametrize("to_read_again", [False, True])
 def test_gzip_in_a_pipe_is_decompressed(monkeypatch, to_read_again):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Pipe(gzip.compress(TEXT))))
@@ -311,10 +261,7 @@ def test_damaged_gzip_is_refused(write, damage):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            "eins\n".encode("utf-16"),
-            "in UTF-16; expected text in UTF-8. Convert it first, for example `iconv -f UTF-16 ",
-        ),
+        ("eins\n".encode("utf-16"), "in UTF-16; expected text in UTF-8. .* `iconv -f UTF-16 "),
         (b"\xfe\xff" + "eins\n".encode("utf-16-be"), "in UTF-16; expected"),
         ("eins\n".encode("utf-16-le"), "in UTF-16, without a byte order mark; expected text in UTF-8. .* -f UTF-16LE "),
         ("eins\n".encode("utf-16-be"), "in UTF-16, without a byte order mark; .* -f UTF-16BE "),
