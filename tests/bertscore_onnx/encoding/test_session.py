@@ -19,7 +19,6 @@ from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
 from bertscore_onnx.encoding.session import OnnxSession, open_session
 from bertscore_onnx.errors import (
-    ClosedError,
     DeviceError,
     DigestError,
     EncodingError,
@@ -140,13 +139,6 @@ def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key,
 def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
     monkeypatch.setattr(f"{SESSIONS}.usable_cpus", lambda: 5)
     assert session_of(bundle, device="cpu").num_threads == 5
-
-
-def test_a_closed_session_says_so(bundle):
-    shared = session_of(bundle, device="cpu", num_threads=3)
-    shared.close()
-    with pytest.raises(ClosedError, match="was closed"):
-        shared.get()
 
 
 @pytest.mark.parametrize(("precision", "hint"), [("bf16", "bf16"), (None, "f32")])
