@@ -72,7 +72,7 @@ def test_text_in_an_svg_is_text_in_any_script(tmp_path):
     assert content == (tmp_path / "b.SVG").read_text(encoding="utf-8")
 
 
-def test_characters_that_no_font_has_are_told_of(tmp_path):
+def test_characters_that_no_font_has_are_warned_of(tmp_path):
     with pytest.warns(UserWarning, match=r"No installed font has some of the characters.*\.svg") as caught:
         save_drawing(stated_similarity(["\U0001e900\ue123"], ["b"], [[1]]), tmp_path / "a.png")
     assert caught[0].filename == __file__
@@ -85,15 +85,12 @@ def test_the_suffix_is_the_format(tmp_path, name, written):
     assert (tmp_path / written).read_bytes()[:4] in (b"\x89PNG", b"%PDF")
 
 
-def test_an_unknown_suffix_writes_nothing(tmp_path):
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(InputError, match=r"\.docx is no format of drawings\. Name the file \.svg or \.png"):
         plot_matches(FOUND, tmp_path / "a.docx")
-    assert [*tmp_path.iterdir()] == []
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(InputError, match=r"Cannot write '.*a\.png' \(No such file or directory\)"):
         save_drawing(FOUND, tmp_path / "missing" / "a.png")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_screen_shows_the_drawing(monkeypatch):
