@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
-from bertscore_onnx.encoding.encoder import OWN_PAGES, Encoder, ReusedMemory, plan_batches, plan_runs, uninitialized
+from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory, plan_batches, plan_runs, uninitialized
 from bertscore_onnx.encoding.providers import CPU
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 
@@ -77,18 +77,6 @@ def test_runs_are_bounded_however_small_the_model_is(encoder, runs):
     assert 750 < max(texts * tokens for texts, tokens in runs) <= 1024
 
 
-def test_progress_adds_up_to_all_tokens(encoder):
-    steps = []
-    encoder.encode(SEQUENCES, max_tokens=6, advance=steps.append)
-    assert len(steps) > 1
-    assert sum(steps) == sum(map(len, SEQUENCES))
-
-
-def test_nothing_encodes_to_nothing(encoder):
-    embeddings = encoder.encode([])
-    assert (embeddings.vectors.shape, embeddings.starts.shape) == ((1, 0, 32), (0,))
-
-
 def test_a_graph_that_is_none_or_takes_another_input_is_refused(bundle, tmp_path):
     graph = onnx.load(bundle.graph_path)
     extra = onnx.helper.make_tensor_value_info("extra", onnx.TensorProto.INT64, ["batch", "tokens"])
@@ -142,22 +130,10 @@ def test_a_stop_ends_the_work_between_two_batches(encoder):
     assert len(done) == 1
 
 
-def test_the_compute_precision_is_the_graphs_unless_the_provider_has_its_own(bundle, encoder, opened_as_openvino):
-    assert (encoder.precision, Encoder(bundle, device="openvino").precision) == ("fp32", "bf16")
-
-
 def test_an_id_that_the_model_does_not_have_is_the_tokenizers_fault(bundle):
     fewer = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, vocab_size=6))
     with pytest.raises(TokenizerError, match="gives the id 8, and the model has 6 ids"):
         Encoder(fewer, device="cpu").encode(SEQUENCES)
-
-
-@pytest.mark.parametrize("shape", [(0, 0, 8), (1, 3, 4), (2, 300_000, 3), (OWN_PAGES // 4,)])
-def test_an_array_can_be_filled(shape):
-    array = uninitialized(shape)
-    array[:] = 1.5
-    assert (array.shape, array.dtype) == (shape, np.float32)
-    assert (array == 1.5).all()
 
 
 def resident():

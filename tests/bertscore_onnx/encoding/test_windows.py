@@ -12,9 +12,8 @@ from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.embeddings import Windows
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
+from tests.support.scores import CANDIDATES, REFERENCES
 
-SHORT = ["the cat sat on the mat.", "a dog ran", "red house"]
-OTHERS = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
 WORDS = ["the", "a", "cat", "dog", "sat", "mat", "on", "sits", "ran", "red", "blue", "house", "tree", "and", "or"]
 
 
@@ -75,9 +74,9 @@ def test_each_token_comes_from_the_window_in_which_it_is_farthest_from_the_ends(
 
 
 def test_short_texts_score_as_when_long_ones_are_cut_or_beside_a_long_one(scorer, truncating):
-    alone = scorer.score(SHORT, OTHERS)
-    assert np.array_equal(alone, truncating.score(SHORT, OTHERS))
-    beside = scorer.score([*SHORT, long_text(500)], [*OTHERS, "a cat"])
+    alone = scorer.score(CANDIDATES, REFERENCES)
+    assert np.array_equal(alone, truncating.score(CANDIDATES, REFERENCES))
+    beside = scorer.score([*CANDIDATES, long_text(500)], [*REFERENCES, "a cat"])
     assert np.abs(beside.F[:3] - alone.F).max() < 1e-5
 
 
@@ -135,11 +134,6 @@ def test_streaming_and_pairwise_score_long_texts_alike(scorer):
     expected = scorer.score(texts, texts[::-1]).F
     assert [one.F for one in scorer.stream(zip(texts, texts[::-1], strict=True))] == pytest.approx(expected, abs=1e-6)
     assert np.diag(scorer.pairwise(texts, texts[::-1]).F) == pytest.approx(expected, abs=1e-5)
-
-
-def test_texts_encoded_otherwise_are_refused(scorer, truncating):
-    with pytest.raises(InputError, match=r"long_text=truncate, .*; this scorer is .* long_text=window, "):
-        scorer.score(truncating.encode(SHORT), OTHERS)
 
 
 def test_progress_ends_at_the_number_of_candidates(scorer, capsys):

@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow
@@ -85,11 +83,15 @@ def test_each_of_several_references_is_a_document(tiny_bundle):
     assert count_documents(SEVERAL, tiny_bundle) == count_documents([*itertools.chain(*SEVERAL)], tiny_bundle)
 
 
-def test_no_documents_are_nothing_to_weigh_by(tiny_bundle, whole):
+def test_no_documents_are_nothing_to_weigh_by_and_only_counts_are_added(tiny_bundle, whole):
     none = count_documents([], tiny_bundle)
     assert none + whole == whole == sum([whole])
     with pytest.raises(IdfError, match="There are no references"):
         BERTScorer(tiny_bundle, idf=none, device="cpu")
+    with pytest.raises(TypeError):
+        whole + 1
+    with pytest.raises(TypeError):
+        1 + whole
 
 
 @pytest.mark.parametrize("settings", [{"max_length": 20}, {"long_text": "window"}, {"use_fast_tokenizer": True}])
@@ -105,13 +107,6 @@ def test_counts_of_another_tokenization_are_refused(request, tiny_bundle, whole,
 def test_counts_serve_other_layers_of_the_model(all_layers_bundle, whole):
     with BERTScorer(all_layers_bundle, all_layers=True, idf=whole, device="cpu") as scorer:
         assert np.isfinite(scorer.score(CANDIDATES, REFERENCES).F).all()
-
-
-def test_only_counts_are_added(whole):
-    with pytest.raises(TypeError):
-        whole + 1
-    with pytest.raises(TypeError):
-        1 + whole
 
 
 def test_a_file_holds_all_and_is_recognised_by_its_content(tmp_path, whole):
@@ -188,17 +183,3 @@ def test_rows_of_two_tokenizations_are_refused():
     other = DocumentCounts.of_documents([], 12, "others").to_arrow()
     with pytest.raises(InputError, match="of one tokenization; these are of words, others"):
         DocumentCounts.from_arrow(pyarrow.concat_tables([counted(*SOME).to_arrow(), other]))
-
-
-COUNT_AND_TELL = """
-import sys
-from bertscore_onnx import count_documents
-counts = count_documents(["the cat sat", "a dog"], sys.argv[1])
-print(counts.num_documents, "onnxruntime" in sys.modules)
-"""
-
-
-def test_counting_needs_no_onnx_runtime(tiny_bundle):
-    command = [sys.executable, "-c", COUNT_AND_TELL, str(tiny_bundle)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.split() == ["2", "False"]

@@ -11,7 +11,6 @@ from bertscore_onnx.matching.greedy import (
     greedy_match,
     idf_weights,
     match_all,
-    uniform_weights,
     with_f_measure,
 )
 
@@ -136,10 +135,6 @@ def test_long_texts_are_matched_block_by_block(monkeypatch):
 def test_weights_are_the_smoothed_logarithm():
     weights = idf_weights(np.array([1, 2, 3, 0]), 3)
     assert weights.tolist() == pytest.approx([log(4 / 2), log(4 / 3), 0, log(4)])
-
-
-def test_uniform_weights_spare_the_zero_ids():
-    assert uniform_weights(4, [1, 3]).tolist() == [1, 0, 1, 0]
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=1), min_size=1))

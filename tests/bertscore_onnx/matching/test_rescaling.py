@@ -73,14 +73,6 @@ def test_a_baseline_that_was_measured_in_a_precision_rescales_scores_of_that(man
         choose_rescaling(measured, "fp32", "en")
 
 
-def test_a_file_rescales_scores_of_any_precision(manifest, tmp_path):
-    path = tmp_path / "baseline.csv"
-    path.write_text("LAYER,P,R,F\n2,0.4,0.5,0.6\n")
-    found = choose_rescaling(manifest, "bf16", "en", path)
-    assert found.baselines == (Baseline(0.4, 0.5, 0.6),)
-    assert found.name.startswith("file-")
-
-
 def test_an_unknown_language_is_refused_before_the_precision(manifest):
     with pytest.raises(BaselineError, match="no baseline for 'xx', only for: en"):
         choose_rescaling(manifest, "bf16", "xx")
