@@ -18,23 +18,6 @@ def run(code):
     return json.loads(done.stdout)
 
 
-def test_exported_members():
-    assert bertscore_onnx.__all__ == [
-        "BERTScorer",
-        "BertScoreOnnxError",
-        "DocumentCounts",
-        "EncodedTexts",
-        "Score",
-        "Scores",
-        "Signature",
-        "__version__",
-        "count_documents",
-        "score",
-    ]
-    for name in bertscore_onnx.__all__:
-        assert getattr(bertscore_onnx, name) is not None
-
-
 def test_serving_exports_what_it_imports():
     members = {key for key, value in vars(serving).items() if not key.startswith("_") and not ismodule(value)}
     assert members == {*serving.__all__}
@@ -45,9 +28,11 @@ def test_an_unknown_member_is_refused():
         bertscore_onnx.nothing  # noqa: B018
 
 
-def test_all_members_are_listed_before_they_are_imported():
+def test_all_members_are_there_and_are_listed_before_they_are_imported():
     listed = run("import bertscore_onnx, json; print(json.dumps(dir(bertscore_onnx)))")
     assert {*bertscore_onnx.__all__} <= {*listed}
+    for name in bertscore_onnx.__all__:
+        assert getattr(bertscore_onnx, name) is not None
 
 
 @pytest.mark.parametrize(
@@ -74,21 +59,23 @@ def test_names_of_bert_score_without_a_counterpart_are_answered_with_what_to_use
         exec(f"from bertscore_onnx import {name}")  # noqa: S102 -- the statement of a user
 
 
-def test_importing_the_package_imports_nothing_heavy():
-    loaded = run("import bertscore_onnx, sys, json; print(json.dumps(sorted(sys.modules)))")
-    assert not {*loaded} & {*HEAVY, "onnxruntime", "numpy", "tokenizers", "typer"}
+@pytest.mark.parametrize(
+    ("code", "not_loaded"),
+    [
+        ("import bertscore_onnx", {*HEAVY, "onnxruntime", "numpy", "tokenizers", "typer"}),
+        ("from bertscore_onnx import BERTScorer", {*HEAVY, "onnxruntime"}),
+    ],
+)
+def test_an_import_imports_nothing_heavy(code, not_loaded):
+    assert not {*run(f"{code}; import sys, json; print(json.dumps(sorted(sys.modules)))")} & not_loaded
 
 
-def test_importing_the_scorer_does_not_import_onnxruntime():
-    loaded = run("from bertscore_onnx import BERTScorer; import sys, json; print(json.dumps(sorted(sys.modules)))")
-    assert not {*loaded} & {*HEAVY, "onnxruntime"}
-
-
-def test_scoring_imports_no_framework(tiny_bundle):
-    loaded = run(
-        "from bertscore_onnx import score; import sys, json\n"
-        f"score(['a cat'], ['the cat'], {str(tiny_bundle)!r})\n"
-        "print(json.dumps(sorted(sys.modules)))"
-    )
-    assert "onnxruntime" in loaded
+@pytest.mark.parametrize(
+    ("call", "needs_onnxruntime"),
+    [("score(['a cat'], ['the cat'], {!r})", True), ("count_documents(['the cat sat', 'a dog'], {!r})", False)],
+)
+def test_scoring_imports_no_framework_and_counting_no_onnxruntime(tiny_bundle, call, needs_onnxruntime):
+    call = call.format(str(tiny_bundle))
+    loaded = run(f"import bertscore_onnx, sys, json; bertscore_onnx.{call}; print(json.dumps(sorted(sys.modules)))")
+    assert ("onnxruntime" in loaded) is needs_onnxruntime
     assert not {*loaded} & {*HEAVY}

@@ -11,17 +11,18 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
-from bertscore_onnx import BERTScorer, score
+from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
 from tests.support.processes import forks, in_forked_child
-from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
+from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 
-def test_scores_unpack_as_three_single_precision_arrays(scorer):
-    precision, recall, f1 = scorer.score(CANDIDATES, REFERENCES)
+@pytest.mark.parametrize("number", [3, 0])
+def test_scores_unpack_as_three_single_precision_arrays(scorer, number):
+    precision, recall, f1 = scorer.score(CANDIDATES[:number], REFERENCES[:number])
     assert [array.dtype for array in (precision, recall, f1)] == [np.float32] * 3
-    assert [array.shape for array in (precision, recall, f1)] == [(3,)] * 3
+    assert [array.shape for array in (precision, recall, f1)] == [(number,)] * 3
 
 
 def test_a_text_matches_itself_perfectly(scorer):
@@ -49,14 +50,10 @@ def test_swapping_sides_swaps_precision_and_recall(scorer):
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
-def test_scores_do_not_depend_on_the_batch(scorer, batch_size):
+def test_scores_do_not_depend_on_the_batch_or_the_order(scorer, batch_size):
     expected = scorer.score(CANDIDATES, REFERENCES)
     assert largest_difference(scorer.score(CANDIDATES, REFERENCES, batch_size=batch_size), expected) < 1e-5
-
-
-def test_scores_do_not_depend_on_the_order(scorer):
-    expected = scorer.score(CANDIDATES, REFERENCES)
-    backwards = scorer.score(CANDIDATES[::-1], REFERENCES[::-1])
+    backwards = scorer.score(CANDIDATES[::-1], REFERENCES[::-1], batch_size=batch_size)
     assert largest_difference([array[::-1] for array in backwards], expected) < 1e-5
 
 
@@ -64,10 +61,6 @@ def test_the_best_reference_counts(scorer):
     scores = scorer.score(CANDIDATES[:1], [[REFERENCES[2], CANDIDATES[0]]])
     assert scores.F[0] == pytest.approx(1, abs=1e-6)
     assert scores.best_reference.tolist() == [1]
-
-
-def test_nothing_scores_as_nothing(scorer):
-    assert [array.shape for array in scorer.score([], [])] == [(0,)] * 3
 
 
 @pytest.mark.parametrize("empty", ["", "   ", "\n\t", "\u3000", "\u200b", "\0", "[SEP]"])
@@ -87,65 +80,35 @@ def test_strange_text_never_crashes_and_never_gives_nan(scorer, text):
     assert np.isfinite(scorer.score([text, "a cat"], ["the cat", text])).all()
 
 
-@pytest.mark.filterwarnings("ignore:1 text is longer than 32 tokens :UserWarning")
-def test_text_is_cut_at_the_maximum_length(scorer):
-    long = scorer.score(["cat " * 30 + "dog " * 100], ["the cat"])
-    longer = scorer.score(["cat " * 30 + "tree " * 1000], ["the cat"])
-    assert largest_difference(long, longer) == 0
-
-
 def test_texts_that_are_cut_are_counted_in_one_warning(scorer):
-    with pytest.warns(UserWarning, match="texts are longer") as caught:
+    with pytest.warns(UserWarning, match="3 texts are longer than 32 tokens and truncated") as caught:
         scorer.score(["cat " * 50, "a dog", "dog " * 50], ["tree " * 50, "dog " * 50, "the mat"])
-    assert [str(warning.message) for warning in caught] == [
-        "3 texts are longer than 32 tokens and truncated, as bert-score does silently. What is beyond does not "
-        'count; with long_text="window" it does.'
-    ]
+    assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_a_warning_names_the_line_that_scores(scorer):
-    with pytest.warns(UserWarning, match="1 text is longer") as caught:
-        scorer.score(["cat " * 50], ["a cat"])
-    assert caught[0].filename == __file__
-
-
-def test_idf_comes_from_the_references_of_the_call(tiny_bundle):
+def test_idf_comes_from_the_references_of_the_call_unless_it_was_computed(tiny_bundle):
     with BERTScorer(tiny_bundle, idf=True) as scorer, BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as ready:
-        assert largest_difference(scorer.score(CANDIDATES, REFERENCES), ready.score(CANDIDATES, REFERENCES)) == 0
-
-
-def test_computed_idf_replaces_that_of_the_references(tiny_bundle):
-    with BERTScorer(tiny_bundle, idf=True) as scorer:
-        before = scorer.score(CANDIDATES, REFERENCES)
+        expected = ready.score(CANDIDATES, REFERENCES)
+        assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) == 0
         scorer.compute_idf(["the cat sat on the mat", "a red dog"])
-        assert largest_difference(before, scorer.score(CANDIDATES, REFERENCES)) > 1e-3
+        assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) > 1e-3
 
 
-def test_a_ready_idf_table_gives_the_scores_of_its_sentences(tiny_bundle):
-    from bertscore_onnx.matching.weights import TokenWeights
-
-    with BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as scorer:
-        weights = scorer._weights
-        assert isinstance(weights, TokenWeights)
-        table = dict(enumerate(weights.table.tolist()))
-        expected = scorer.score(CANDIDATES, REFERENCES)
-    with BERTScorer(tiny_bundle, idf=table) as scorer:
-        assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) < 1e-6
-
-
-def test_idf_with_one_reference_is_refused(tiny_bundle):
+@pytest.mark.parametrize("method", ["score", "pairwise"])
+def test_idf_with_one_reference_is_refused(tiny_bundle, method):
     with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="at least two different"):
-        scorer.score(["a cat"], ["the cat"])
+        getattr(scorer, method)(["a cat"], ["the cat"])
 
 
 def test_a_text_of_zero_weight_tokens_scores_zero_with_a_warning(tiny_bundle):
-    with (
-        BERTScorer(tiny_bundle, idf=True) as scorer,
-        pytest.warns(UserWarning, match="1 pair scores 0 because every token of a side weighs 0"),
-    ):
-        scores = scorer.score(["the", "a dog"], ["the cat", "the dog"])
+    with BERTScorer(tiny_bundle, idf=True) as scorer:
+        with pytest.warns(UserWarning, match="1 pair scores 0 because every token of a side weighs 0"):
+            scores = scorer.score(["the", "a dog"], ["the cat", "the dog"])
+        matrices = scorer.pairwise(["the", "a dog"], ["the cat", "the dog"])
     assert [array[0] for array in scores] == [0, 0, 0]
     assert scores.F[1] > 0
+    assert [array[0].tolist() for array in matrices] == [[0, 0]] * 3
+    assert (matrices.F[1] > 0).all()
 
 
 def test_idf_sentences_without_idf_are_warned_of(tiny_bundle):
@@ -153,19 +116,13 @@ def test_idf_sentences_without_idf_are_warned_of(tiny_bundle):
         BERTScorer(tiny_bundle, idf_sents=REFERENCES).close()
 
 
-def test_scores_are_rescaled_with_a_file(tiny_bundle, baseline_path, scorer):
-    raw = scorer.score(CANDIDATES, REFERENCES)
+@pytest.mark.parametrize("references", [REFERENCES, SEVERAL])
+def test_the_best_scores_are_rescaled_with_a_file(tiny_bundle, baseline_path, scorer, references):
+    raw = scorer.score(CANDIDATES, references)
     with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as rescaling:
-        scores = rescaling.score(CANDIDATES, REFERENCES)
+        scores = rescaling.score(CANDIDATES, references)
     for array, before, baseline in zip(scores, raw, (0.1, 0.2, 0.3), strict=True):
         assert array == pytest.approx((before - baseline) / (1 - baseline), abs=1e-6)
-
-
-def test_several_references_are_compared_before_rescaling(tiny_bundle, baseline_path, scorer):
-    references = [[REFERENCES[0], REFERENCES[1]]]
-    raw = scorer.score(CANDIDATES[:1], references)
-    with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as rescaling:
-        assert pytest.approx((raw.P - 0.1) / 0.9, abs=1e-6) == rescaling.score(CANDIDATES[:1], references).P
 
 
 @pytest.mark.parametrize("lang", ["en", None])
@@ -186,46 +143,6 @@ def test_the_signature_states_what_can_change_a_digit(tiny_bundle, baseline_path
     )
     with BERTScorer(tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path) as other:
         assert "|idf:references|rescale:file-" in other.hash
-
-
-def test_the_signature_comes_with_the_scores_on_request(scorer):
-    scores, signature = scorer.score(CANDIDATES, REFERENCES, return_hash=True)
-    assert (len(scores), signature) == (3, scorer.hash)
-
-
-def test_a_progress_bar_goes_to_standard_error(scorer, capsys):
-    scorer.score(CANDIDATES, REFERENCES, verbose=True)
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "scoring" in captured.err
-    assert "3/3" in captured.err
-    assert " candidates/s" in captured.err
-
-
-def test_the_function_scores_like_the_class(tiny_bundle, scorer):
-    assert largest_difference(score(CANDIDATES, REFERENCES, tiny_bundle), scorer.score(CANDIDATES, REFERENCES)) == 0
-
-
-def test_the_function_takes_the_arguments_of_bert_score(tiny_bundle):
-    scores, signature = score(
-        CANDIDATES,
-        REFERENCES,
-        model_type=str(tiny_bundle),
-        num_layers=2,
-        verbose=False,
-        idf=True,
-        device="cpu",
-        batch_size=64,
-        nthreads=1,
-        all_layers=False,
-        lang="en",
-        return_hash=True,
-        rescale_with_baseline=False,
-        baseline_path=None,
-        use_fast_tokenizer=False,
-    )
-    assert len(scores) == 3
-    assert "idf:references" in signature
 
 
 def positional_names(function):
@@ -269,13 +186,8 @@ def test_impossible_options_are_refused(tiny_bundle, option):
 def test_a_batch_size_below_one_is_refused_by_each_call(scorer):
     with pytest.raises(InputError, match="batch_size is -3"):
         scorer.score(CANDIDATES, REFERENCES, batch_size=-3)
-
-
-def test_a_closed_scorer_says_so(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer:
-        pass
-    with pytest.raises(ClosedError, match="was closed"):
-        scorer.score(CANDIDATES, REFERENCES)
+    with pytest.raises(InputError, match="batch_size is 0"):
+        list(scorer.stream([("a cat", "the cat")], batch_size=0))
 
 
 def test_many_threads_share_a_scorer(scorer):
@@ -343,14 +255,11 @@ def test_a_forked_child_scores_like_its_parent(tiny_bundle, num_threads):
     assert largest_difference(scores, expected) < 1e-6
 
 
-def test_the_signature_names_a_compute_precision_that_is_not_the_graphs(tiny_bundle, opened_as_openvino):
-    with BERTScorer(tiny_bundle, device="openvino") as scorer:
+def test_the_signature_names_a_compute_precision_that_is_not_the_graphs(tiny_bundle, opened_as_openvino, baseline_path):
+    options = {"rescale_with_baseline": True, "baseline_path": baseline_path}
+    with BERTScorer(tiny_bundle, device="openvino", **options) as scorer:
         assert scorer.provider == "OpenVINOExecutionProvider"
         assert scorer.signature.precision == "bf16"
-
-
-def test_a_file_of_ones_own_rescales_scores_of_any_precision(tiny_bundle, opened_as_openvino, baseline_path):
-    with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as scorer:
         assert scorer.signature.rescale.startswith("file-")
 
 

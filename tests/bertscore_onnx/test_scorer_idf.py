@@ -32,12 +32,9 @@ def test_idf_of_a_stream_does_not_outlast_it(scorer):
     assert scorer.signature.idf == "references"
 
 
-def test_an_iterator_cannot_give_idf(scorer):
+def test_an_iterator_cannot_give_idf_and_is_scored_with_idf_computed_before(scorer):
     with pytest.raises(IdfError, match="can be read only once"):
         scorer.stream(zip(CANDIDATES, REFERENCES, strict=True))
-
-
-def test_an_iterator_is_scored_with_idf_computed_before(scorer):
     scorer.compute_idf(["the cat sat", "a dog"])
     expected = scorer.score(CANDIDATES, REFERENCES)
     streamed = scorer.stream(zip(CANDIDATES, REFERENCES, strict=True))

@@ -22,35 +22,26 @@ def test_each_score_is_the_best_over_the_references_on_its_own(scores):
     assert precision[0].tolist() == pytest.approx([0.9, 0.5])
     assert recall[0].tolist() == pytest.approx([0.8, 0.5])
     assert f1[0].tolist() == pytest.approx([0.4, 0.5])
+    assert scores.best_reference.tolist() == [[1, 0]]  # by F
 
 
-def test_the_reference_with_the_best_f_is_named(scores):
-    assert scores.best_reference.tolist() == [[1, 0]]
-
-
-def test_the_first_of_equal_references_is_named():
-    equal = np.float32([[0.5, 0.5]])
-    assert best_of_references(equal, equal, equal, np.array([2])).best_reference.tolist() == [[0]]
-
-
-def test_no_candidates_give_no_scores():
-    nothing = np.zeros((1, 0), dtype=np.float32)
-    assert [array.size for array in best_of_references(nothing, nothing, nothing, np.zeros(0, dtype=np.int64))] == [
-        0
-    ] * 3
+@pytest.mark.parametrize(
+    ("of_references", "best"), [([[0.5, 0.5]], [[0]]), ([[0.1, 0.2], [0.4, 0.3]], [[1], [0]])], ids=["equal", "layers"]
+)
+def test_the_first_of_the_best_references_is_named_in_each_layer(of_references, best):
+    scores = np.float32(of_references)
+    assert best_of_references(scores, scores, scores, np.array([2])).best_reference.tolist() == best
 
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda scores: pickle.loads(pickle.dumps(scores))])
 def test_copies_keep_the_best_reference(scores, clone):
     assert clone(scores).best_reference.tolist() == [[1, 0]]
+    assert clone(Score(0.5, 0.25, 0.375, 3)).best_reference == 3
 
 
 def test_scores_have_names(scores):
     assert scores.F is scores.F1 is scores[2]
     assert list(scores._asdict()) == ["P", "R", "F"]
-
-
-def test_one_score_has_the_same_names():
     one = Score(0.5, 0.25, 0.375, 3)
     assert (one.P, one.R, one.F, one.F1) == (0.5, 0.25, 0.375, 0.375)
 
@@ -74,11 +65,6 @@ def test_tensors_without_pytorch_are_answered_with_what_to_do(scores, monkeypatc
         scores.to_torch()
 
 
-def test_every_layer_is_reduced_by_itself():
-    scores = np.float32([[0.1, 0.2], [0.4, 0.3]])
-    assert best_of_references(scores, scores, scores, np.array([2])).best_reference.tolist() == [[1], [0]]
-
-
 def test_the_score_of_each_candidate_has_plain_numbers(scores):
     first, second = scores.of_layer(0).each()
     assert (type(first), type(first.F), type(first.best_reference)) == (Score, float, int)
@@ -93,18 +79,10 @@ def test_the_score_of_each_candidate_has_every_layer():
     assert [score.best_reference.tolist() for score in found] == [[1, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda score: pickle.loads(pickle.dumps(score))])
-def test_copies_of_one_score_keep_the_best_reference(clone):
-    assert clone(Score(0.5, 0.25, 0.375, 3)).best_reference == 3
-
-
-def test_windows_are_joined_in_their_order(scores):
-    joined = join_scores([scores, scores.of_layer(slice(None)), scores], 1)
-    assert joined.F.tolist() == [pytest.approx([0.4, 0.5] * 3)]
-    assert joined.best_reference.tolist() == [[1, 0] * 3]
-
-
-def test_no_windows_give_no_scores():
+def test_no_candidates_and_no_windows_give_no_scores():
+    nothing = np.zeros((1, 0), dtype=np.float32)
+    of_none = best_of_references(nothing, nothing, nothing, np.zeros(0, dtype=np.int64))
+    assert [array.size for array in of_none] == [0] * 3
     joined = join_scores([], 4)
     assert [array.shape for array in (*joined, joined.best_reference)] == [(4, 0)] * 4
     assert (joined.F.dtype, joined.best_reference.dtype) == (np.float32, np.int64)

@@ -14,44 +14,39 @@ def base(tiny_bundle):
         yield scorer
 
 
+def assert_same(scorer, expected):
+    assert scorer.signature == expected.signature
+    found = scorer.score(CANDIDATES, REFERENCES)
+    assert largest_difference(found, expected.score(CANDIDATES, REFERENCES)) == pytest.approx(0, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     "weights",
     [{"idf": True}, {"idf": True, "idf_sents": REFERENCES}, {"idf": dict.fromkeys(range(30), 2.0)}, {"idf": False}],
 )
 def test_other_weights_give_the_scores_of_a_scorer_made_with_them(base, tiny_bundle, weights):
     with base.with_idf(**weights) as other, BERTScorer(tiny_bundle, device="cpu", **weights) as expected:
-        assert other.signature == expected.signature
-        assert largest_difference(
-            other.score(CANDIDATES, REFERENCES), expected.score(CANDIDATES, REFERENCES)
-        ) == pytest.approx(0, abs=1e-6)
+        assert_same(other, expected)
 
 
 def test_another_rescaling_gives_the_scores_of_a_scorer_made_with_it(base, tiny_bundle, baseline_path):
-    options = {"baseline_path": baseline_path}
     with (
-        base.with_rescaling(**options) as other,
-        BERTScorer(tiny_bundle, device="cpu", rescale_with_baseline=True, **options) as expected,
+        base.with_rescaling(baseline_path=baseline_path) as other,
+        BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path, device="cpu") as expected,
+        other.with_rescaling() as raw,
     ):
-        assert other.signature == expected.signature
-        assert largest_difference(
-            other.score(CANDIDATES, REFERENCES), expected.score(CANDIDATES, REFERENCES)
-        ) == pytest.approx(0, abs=1e-6)
-        with other.with_rescaling() as raw:
-            assert np.array_equal(raw.score(CANDIDATES, REFERENCES), base.score(CANDIDATES, REFERENCES))
+        assert_same(other, expected)
+        assert np.array_equal(raw.score(CANDIDATES, REFERENCES), base.score(CANDIDATES, REFERENCES))
 
 
-def test_weights_and_rescaling_combine(base, baseline_path):
-    with base.with_idf(True, REFERENCES) as weighted, weighted.with_rescaling(baseline_path=baseline_path) as both:
-        assert both.signature.idf == weighted.signature.idf != "no"
-        assert both.signature.rescale.startswith("file-")
-
-
-def test_the_model_is_loaded_once(loaded, tiny_bundle, baseline_path):
+def test_weights_and_rescaling_combine_and_the_model_is_loaded_once(loaded, tiny_bundle, baseline_path):
     with (
         BERTScorer(tiny_bundle, device="cpu") as base,
-        base.with_idf(True) as weighted,
+        base.with_idf(True, REFERENCES) as weighted,
         weighted.with_rescaling(baseline_path=baseline_path) as both,
     ):
+        assert both.signature.idf == weighted.signature.idf != "no"
+        assert both.signature.rescale.startswith("file-")
         both.score(CANDIDATES, REFERENCES)
     assert len(loaded) == 1
 
@@ -67,7 +62,7 @@ def test_the_model_goes_with_the_last_scorer_that_shares_it(tiny_bundle):
     other = base.with_idf(True, REFERENCES)
     base.close()
     base.close()
-    with pytest.raises(ClosedError):
+    with pytest.raises(ClosedError, match="was closed"):
         base.score(CANDIDATES, REFERENCES)
     with pytest.raises(ClosedError):
         base.with_idf(False)

@@ -40,3 +40,11 @@ def store(home, named_bundle):
     ):
         shutil.copytree(named_bundle, home / "bundles" / name / f"layer-{layer}-slow-fp32")
     return home
+
+
+@pytest.fixture
+def baseline_path_of_minilm(tmp_path):
+    """A baseline for the seven layers of MiniLM."""
+    path = tmp_path / "baseline.tsv"
+    path.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.3,0.2,0.1{layer}\n" for layer in range(7)))
+    return path

@@ -2,15 +2,12 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
+from tests.support.scores import CANDIDATES, REFERENCES
 
 pytestmark = pytest.mark.usefixtures("store")
-
-CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
-REFERENCES = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
 
 
 @pytest.fixture
@@ -78,17 +75,3 @@ def test_deepeval(stand_in, expected):
     assert f1.detach().numpy().tolist() == pytest.approx(expected[0].F.tolist())
     assert precision.detach().numpy().tolist() == pytest.approx(expected[0].P.tolist())
     assert recall.detach().numpy().tolist() == pytest.approx(expected[0].R.tolist())
-
-
-def test_minimum_bayes_risk_over_pairs(named_bundle):
-    with BERTScorer(named_bundle) as scorer:
-        matrix = scorer.pairwise(CANDIDATES, CANDIDATES).F
-    assert matrix.shape == (3, 3)
-    assert int(matrix.mean(axis=1).argmax()) in range(3)
-
-
-def test_pytorch_computes_with_the_scores(stand_in, expected):
-    torch = pytest.importorskip("torch")
-    P, R, F1 = stand_in.score(CANDIDATES, REFERENCES, lang="en")
-    assert torch.stack([P, R, F1]).mean(dim=1).tolist() == pytest.approx([x.mean() for x in expected[0]], rel=1e-5)
-    assert F1.mean(dim=0).item() == pytest.approx(np.mean(expected[0].F))

@@ -55,13 +55,6 @@ def calls(minilm_bundle, baseline_path_of_minilm):
     ]
 
 
-@pytest.fixture
-def baseline_path_of_minilm(tmp_path):
-    path = tmp_path / "baseline.tsv"
-    path.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.3,0.2,0.1{layer}\n" for layer in range(7)))
-    return path
-
-
 @pytest.fixture(scope="module")
 def peer(minilm):
     from bert_score import BERTScorer
@@ -91,28 +84,27 @@ def assert_equal(result, expected):
         np.testing.assert_allclose(result[name], theirs, atol=1e-5)
 
 
-@needs_script
-def test_its_unchanged_script_gives_what_it_gives_on_bert_score(calls, peer, tmp_path):
-    plain, first, second, rescaled = results_of(SCRIPT, calls, tmp_path)
+@pytest.mark.parametrize(
+    ("script", "idf_of_second"),
+    [
+        # evaluate keeps a scorer with the weights of the first references, whatever it scores with
+        pytest.param(SCRIPT, FIRST, id="its unchanged script", marks=needs_script),
+        pytest.param(Path(evaluate_metric()), SECOND, id="our metric"),
+    ],
+)
+def test_a_metric_gives_the_scores_of_bert_score(calls, peer, tmp_path, script, idf_of_second):
+    plain, first, second, rescaled = results_of(script, calls, tmp_path)
     assert_equal(plain, peer(SEVERAL))
     assert_equal(first, peer(FIRST, idf=True, idf_sents=FIRST))
-    # evaluate keeps a scorer with the weights of the first references, whatever it scores with
-    assert_equal(second, peer(SECOND, idf=True, idf_sents=FIRST))
+    assert_equal(second, peer(SECOND, idf=True, idf_sents=idf_of_second))
     options = {name: calls[3][name] for name in ("lang", "rescale_with_baseline", "baseline_path")}
     assert_equal(rescaled, peer(SEVERAL, **options))
-    assert first["hashcode"] == second["hashcode"] != plain["hashcode"]
+    if script == SCRIPT:
+        assert first["hashcode"] == second["hashcode"] != plain["hashcode"]
+    else:
+        assert plain["hashcode"].startswith("bertscore-onnx|model:")
 
 
-def test_our_metric_gives_the_scores_of_bert_score(calls, peer, tmp_path):
-    plain, first, second, rescaled = results_of(evaluate_metric(), calls, tmp_path)
-    assert_equal(plain, peer(SEVERAL))
-    assert_equal(first, peer(FIRST, idf=True, idf_sents=FIRST))
-    assert_equal(second, peer(SECOND, idf=True, idf_sents=SECOND))
-    options = {name: calls[3][name] for name in ("lang", "rescale_with_baseline", "baseline_path")}
-    assert_equal(rescaled, peer(SEVERAL, **options))
-    assert plain["hashcode"].startswith("bertscore-onnx|model:")
-
-
-def test_it_says_what_is_wrong(tmp_path, calls):
+def test_a_call_without_a_model_is_refused(tmp_path, calls):
     with pytest.raises(AssertionError, match="Name a model"):
         results_of(evaluate_metric(), [{"predictions": ["a"], "references": ["b"]}], tmp_path)

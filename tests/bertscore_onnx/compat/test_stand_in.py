@@ -9,7 +9,7 @@ import pytest
 
 import bertscore_onnx
 from bertscore_onnx import compat
-from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, StandInError
+from bertscore_onnx.errors import BertScoreOnnxError, InputTypeError, StandInError
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
 
@@ -70,12 +70,17 @@ def test_the_tables_are_those_of_bert_score(stand_in):
         assert ours.get_hash("roberta-large", 17, *options) == line.replace(version, own)
 
 
-def test_the_scores_are_ours(stand_in, tiny_bundle):
-    scorer = stand_in.BERTScorer(str(tiny_bundle), None, 8, 2)
+def test_the_scores_are_ours_and_the_properties_the_settings(stand_in, tiny_bundle):
+    name = str(tiny_bundle)
+    scorer = stand_in.BERTScorer(name, None, 8, 2, lang="en")
     with bertscore_onnx.BERTScorer(tiny_bundle) as own:
         expected = own.score(CANDIDATES, SEVERAL)
-    for P, R, F in (scorer.score(CANDIDATES, SEVERAL), stand_in.score(CANDIDATES, SEVERAL, str(tiny_bundle))):
+    for P, R, F in (scorer.score(CANDIDATES, SEVERAL), stand_in.score(CANDIDATES, SEVERAL, name)):
         assert np.allclose([P, R, F], expected, atol=1e-6)
+    assert (scorer.model_type, scorer.num_layers, scorer.lang, scorer.idf) == (name, 2, "en", False)
+    assert (scorer.batch_size, scorer.nthreads, scorer.all_layers) == (8, 2, False)
+    assert not scorer.rescale_with_baseline
+    assert not scorer.use_fast_tokenizer
 
 
 def test_the_hash_is_that_of_the_settings(stand_in, tiny_bundle, baseline_path):
@@ -89,14 +94,6 @@ def test_the_hash_is_that_of_the_settings(stand_in, tiny_bundle, baseline_path):
     assert stand_in.BERTScorer(name, **rescaled).hash == get_hash(name, 2, False, True, True, False)
     _, line = stand_in.score(CANDIDATES, REFERENCES, name, return_hash=True, **rescaled)
     assert line == get_hash(name, 2, False, True, True, False)
-
-
-def test_the_properties_are_the_settings(stand_in, tiny_bundle):
-    scorer = stand_in.BERTScorer(str(tiny_bundle), lang="en", batch_size=8)
-    assert (scorer.model_type, scorer.num_layers, scorer.lang, scorer.idf) == (str(tiny_bundle), 2, "en", False)
-    assert (scorer.batch_size, scorer.nthreads, scorer.all_layers) == (8, 4, False)
-    assert not scorer.rescale_with_baseline
-    assert not scorer.use_fast_tokenizer
 
 
 @pytest.mark.parametrize("how", ["sentences", "table", "compute_idf"])
@@ -153,26 +150,15 @@ def test_what_needs_a_pytorch_model_is_refused_with_advice(stand_in, name):
         exec(f"from bert_score.utils import {name}")  # noqa: S102 -- as a program would
 
 
-def test_plot_example_saves_a_drawing(stand_in, minilm_bundle, tmp_path, monkeypatch):
-    baseline_of_minilm = tmp_path / "baseline.tsv"
-    baseline_of_minilm.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.5,0.5,0.5\n" for layer in range(7)))
+def test_plot_example_saves_a_drawing(stand_in, minilm_bundle, tmp_path, monkeypatch, baseline_path_of_minilm):
     monkeypatch.setenv("MPLBACKEND", "agg")
     stand_in.plot_example("It is cold.", "It is freezing today.", str(minilm_bundle), fname=str(tmp_path / "a.png"))
     scorer = stand_in.BERTScorer(
-        str(minilm_bundle), lang="en", rescale_with_baseline=True, baseline_path=baseline_of_minilm
+        str(minilm_bundle), lang="en", rescale_with_baseline=True, baseline_path=baseline_path_of_minilm
     )
     scorer.plot_example("It is cold.", "It is freezing today.", str(tmp_path / "b.svg"))
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (tmp_path / "b.svg").read_bytes()
-    with pytest.raises(InputError, match="token on both sides"):
-        scorer.plot_example("", "It is freezing today.")
-
-
-def test_a_drawing_shows_dollars_as_they_are(stand_in, tiny_bundle, tmp_path, monkeypatch):
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    monkeypatch.setattr("bertscore_onnx.similarity.TokenNames.__call__", lambda self, ids: ["$$"] * len(ids))
-    stand_in.plot_example("a cat", "the cat", str(tiny_bundle), fname=str(tmp_path / "a.svg"))
-    assert (tmp_path / "a.svg").exists()
 
 
 def test_a_drawing_needs_matplotlib(stand_in, tiny_bundle, monkeypatch):

@@ -118,26 +118,20 @@ def test_the_functions_of_numpy_give_what_they_give_for_an_array(call, options):
     assert np.array_equal(call(TensorArray.of(TABLE), **options), call(TABLE, **options))
 
 
-def test_numpy_sorts_and_counts_it_as_an_array():
+def test_numpy_and_pandas_take_it_as_an_array():
+    import pandas as pd
+
     array = TensorArray.of(TABLE)
     assert np.array_equal(np.unique(array), np.unique(TABLE))
     assert np.array_equal(np.argsort(array, axis=0), np.argsort(TABLE, axis=0))
     assert array.size == TABLE.size
     assert array.view(np.int32).dtype == np.int32
     assert np.squeeze(TensorArray.of(TABLE[None]), axis=0).shape == TABLE.shape
+    vector = TensorArray.of(VALUES)
+    assert np.shares_memory(vector.cpu().detach().numpy(), VALUES)
+    assert pd.DataFrame({"F1": vector})["F1"].tolist() == VALUES.tolist()
 
 
 def test_a_method_that_it_lacks_is_refused_with_advice():
     with pytest.raises(AttributeError, match=r"has no 'softmax'.*numpy\(\)"):
         TensorArray.of(VALUES).softmax(dim=0)
-
-
-def test_it_is_a_column_of_a_frame():
-    import pandas as pd
-
-    frame = pd.DataFrame({"F1": TensorArray.of(VALUES)})
-    assert frame["F1"].tolist() == VALUES.tolist()
-
-
-def test_it_shares_the_memory():
-    assert np.shares_memory(TensorArray.of(VALUES).cpu().detach().numpy(), VALUES)

@@ -2,89 +2,30 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, EncodedTexts, score
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.errors import InputError
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 
-@pytest.fixture
-def embeddings():
-    """Two texts in two layers: ids [7, 8] in the rows 2 and 3, id [9] in row 0, and padding in row 1."""
-    return TokenEmbeddings(
-        sequences=[np.array([7, 8]), np.array([9])],
-        lengths=np.array([2, 1]),
-        vectors=np.float32([[[9, 9], [1, 1], [7, 7], [8, 8]], [[0, 9], [1, 1], [0, 7], [0, 8]]]),
-        starts=np.array([2, 0]),
-    )
-
-
-def test_the_vectors_of_one_text_are_found_in_each_layer(embeddings):
-    found = [[embeddings.vectors_of(layer, text).tolist() for text in (0, 1)] for layer in (0, 1)]
-    assert found == [[[[7, 7], [8, 8]], [[9, 9]]], [[[0, 7], [0, 8]], [[0, 9]]]]
-
-
-def test_ids_are_laid_out_one_after_the_other(embeddings):
-    ids, begins = embeddings.flat_ids(np.array([1, 0]))
-    assert (ids.tolist(), begins.tolist()) == ([9, 7, 8], [0, 1])
-
-
-def test_texts_are_laid_out_one_after_the_other(embeddings):
-    vectors, weights, begins = embeddings.flat(0, np.array([1, 0, 1]), np.arange(10, dtype=np.float32))
-    assert vectors.tolist() == [[9, 9], [7, 7], [8, 8], [9, 9]]
-    assert weights.tolist() == [9, 7, 8, 9]
-    assert begins.tolist() == [0, 1, 3]
-
-
-def test_each_layer_is_laid_out_one_after_the_other_by_itself(embeddings):
-    vectors, _, _ = embeddings.flat(1, np.array([0]), np.ones(10, dtype=np.float32))
-    assert vectors.tolist() == [[0, 7], [0, 8]]
-
-
-def test_encoded_references_score_like_the_texts(scorer):
-    expected = scorer.score(CANDIDATES, REFERENCES)
-    assert largest_difference(scorer.score(CANDIDATES, scorer.encode(REFERENCES)), expected) <= 1e-6
-
-
-def test_encoded_references_score_every_list_of_candidates(scorer):
-    handle = scorer.encode(REFERENCES)
-    for candidates in (CANDIDATES, CANDIDATES[::-1], REFERENCES):
-        assert largest_difference(scorer.score(candidates, handle), scorer.score(candidates, REFERENCES)) <= 1e-6
-
-
-def test_several_encoded_references_score_like_the_texts(scorer):
-    expected = scorer.score(CANDIDATES, SEVERAL)
-    found = scorer.score(CANDIDATES, scorer.encode(SEVERAL))
-    assert largest_difference(found, expected) <= 1e-6
-    assert found.best_reference.tolist() == expected.best_reference.tolist()
-
-
-def test_encoded_candidates_score_like_the_texts(scorer):
-    expected = scorer.score(CANDIDATES, SEVERAL)
-    assert largest_difference(scorer.score(scorer.encode(CANDIDATES), SEVERAL), expected) <= 1e-6
-
-
-def test_both_sides_may_be_encoded(scorer):
-    expected = scorer.score(CANDIDATES, SEVERAL)
-    found = scorer.score(scorer.encode(CANDIDATES), scorer.encode(SEVERAL))
-    assert largest_difference(found, expected) <= 1e-6
-
-
-def test_encoded_texts_score_in_several_chunks(scorer, small_chunks):
-    candidates, references = CANDIDATES * 4, SEVERAL * 4
+@pytest.mark.parametrize("references", [REFERENCES, SEVERAL])
+@pytest.mark.parametrize("has_small_chunks", [False, True])
+def test_encoded_texts_score_like_the_texts(scorer, references, has_small_chunks, request):
+    candidates, references = CANDIDATES * 4, references * 4
     expected = scorer.score(candidates, references)
-    assert largest_difference(scorer.score(candidates, scorer.encode(references)), expected) <= 1e-6
-    assert largest_difference(scorer.score(scorer.encode(candidates), references), expected) <= 1e-6
-
-
-def test_texts_encoded_in_every_layer_score_like_the_texts(all_layers_bundle):
-    with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
-        expected = scorer.score(CANDIDATES, SEVERAL)
-        assert largest_difference(scorer.score(CANDIDATES, scorer.encode(SEVERAL)), expected) <= 1e-6
+    if has_small_chunks:
+        request.getfixturevalue("small_chunks")
+    encoded = scorer.encode(candidates), scorer.encode(references)
+    for sides in ((candidates, encoded[1]), (encoded[0], references), encoded):
+        found = scorer.score(*sides)
+        assert largest_difference(found, expected) <= 1e-6
+        assert found.best_reference.tolist() == expected.best_reference.tolist()
 
 
 @pytest.mark.parametrize("references", [REFERENCES, SEVERAL])
-def test_idf_comes_from_encoded_references_too(tiny_bundle, references):
-    with BERTScorer(tiny_bundle, idf=True) as scorer:
+@pytest.mark.parametrize(
+    ("bundle", "options"), [("tiny_bundle", {"idf": True}), ("all_layers_bundle", {"all_layers": True})]
+)
+def test_idf_and_every_layer_come_from_encoded_references_too(request, bundle, options, references):
+    with BERTScorer(request.getfixturevalue(bundle), **options) as scorer:
         expected = scorer.score(CANDIDATES, references)
         assert largest_difference(scorer.score(CANDIDATES, scorer.encode(references)), expected) <= 1e-6
 
@@ -103,20 +44,12 @@ def test_nothing_encodes_to_nothing(scorer):
 
 @pytest.mark.parametrize(
     "items",
-    [
-        slice(1, 3),
-        slice(2),
-        slice(-1, None),
-        slice(0, 0),
-        slice(2, 1),
-        slice(5, 9),
-        slice(None),
-        slice(None, None, 2),
-        slice(None, None, -1),
-    ],
+    [*map(slice, [1, None, -1, 0, 2, 5], [3, 2, None, 0, 1, 9]), *(slice(None, None, step) for step in (None, 2, -1))],
 )
 def test_some_of_the_items_score_like_their_texts(scorer, items):
-    handle = scorer.encode(SEVERAL)[items]
+    whole = scorer.encode(SEVERAL)
+    handle = whole[items]
+    assert handle.embeddings is whole.embeddings
     assert len(handle) == len(SEVERAL[items])
     expected = scorer.score(CANDIDATES[items], SEVERAL[items])
     assert [array.tolist() for array in scorer.score(CANDIDATES[items], handle)] == [
@@ -124,27 +57,21 @@ def test_some_of_the_items_score_like_their_texts(scorer, items):
     ]
 
 
-def test_some_of_the_items_share_the_embeddings(scorer):
-    handle = scorer.encode(REFERENCES)
-    assert handle[1:].embeddings is handle.embeddings
-
-
 def test_it_holds_four_bytes_for_each_value_of_each_distinct_token(scorer):
-    texts = ["a cat", "the dog runs", "a cat", " a  cat"]
-    assert scorer.encode(texts).nbytes == 4 * 32 * ((2 + 2) + (3 + 2))  # each text has two special tokens
+    handle = scorer.encode(["a cat", "the dog runs", "a cat", " a  cat"])
+    assert handle.rows.tolist() == [0, 1, 0, 0]
+    assert handle.nbytes == 4 * 32 * ((2 + 2) + (3 + 2))  # each text has two special tokens
+    assert repr(handle).startswith("EncodedTexts(4 items, 0.0 MB, ")
+    assert "the dog" not in repr(handle)
 
 
-def test_its_size_is_told_rather_than_its_content(scorer):
-    handle = scorer.encode(REFERENCES)
-    digest = scorer.manifest.digest[:12]
-    assert repr(handle) == (f"EncodedTexts(3 items, 0.0 MB, {digest} in fp32 with long_text=truncate, max_length=32)")
-
-
-def test_texts_of_another_model_are_refused(scorer, tiny_bundle, all_layers_bundle):
+def test_texts_of_another_model_or_arithmetic_are_refused(scorer, tiny_bundle, all_layers_bundle, opened_as_openvino):
     with BERTScorer(all_layers_bundle, all_layers=True) as other:
         foreign = other.encode(REFERENCES)
-    with BERTScorer(tiny_bundle, idf=True) as weighing, pytest.raises(InputError, match="encoded by"):
-        weighing.compute_idf(foreign)
+    with BERTScorer(tiny_bundle, device="openvino", idf=True) as other:
+        in_bfloat16 = other.encode(REFERENCES)
+        with pytest.raises(InputError, match="encoded by"):
+            other.compute_idf(foreign)
     message = f"encoded by {foreign.model}; this scorer is {scorer.manifest.digest[:12]} in fp32"
     for call in (
         lambda: scorer.score(CANDIDATES, foreign),
@@ -155,36 +82,20 @@ def test_texts_of_another_model_are_refused(scorer, tiny_bundle, all_layers_bund
     ):
         with pytest.raises(InputError, match=message):
             call()
-
-
-def test_texts_of_another_arithmetic_are_refused(scorer, tiny_bundle, opened_as_openvino):
-    with BERTScorer(tiny_bundle, device="openvino") as other:
-        foreign = other.encode(REFERENCES)
     with pytest.raises(InputError, match=r"encoded by .* in bf16 .*; this scorer is .* in fp32 "):
-        scorer.score(CANDIDATES, foreign)
+        scorer.score(CANDIDATES, in_bfloat16)
 
 
-def test_a_scorer_of_the_same_bundle_takes_them(scorer, tiny_bundle):
-    with BERTScorer(tiny_bundle) as other:
-        handle = other.encode(REFERENCES)
-    expected = scorer.score(CANDIDATES, REFERENCES)
-    assert largest_difference(scorer.score(CANDIDATES, handle), expected) <= 1e-6
-
-
-@pytest.mark.parametrize("method", ["score", "pairwise"])
-def test_lists_of_texts_are_refused_as_candidates(scorer, method):
-    with pytest.raises(InputError, match="cands was encoded from lists of texts"):
-        getattr(scorer, method)(scorer.encode(SEVERAL), REFERENCES)
-
-
-def test_lists_of_texts_are_refused_as_the_references_of_all(scorer):
-    with pytest.raises(InputError, match="refs was encoded from lists of texts"):
-        scorer.pairwise(CANDIDATES, scorer.encode(SEVERAL))
-
-
-def test_another_number_of_candidates_is_refused(scorer):
-    with pytest.raises(InputError, match="2 candidates and references for 3"):
-        scorer.score(CANDIDATES[:2], scorer.encode(REFERENCES))
+def test_encoded_texts_are_refused_in_a_place_that_they_do_not_fit(scorer):
+    texts, lists = scorer.encode(REFERENCES), scorer.encode(SEVERAL)
+    for method, candidates, references, message in (
+        (scorer.score, lists, REFERENCES, "cands was encoded from lists"),
+        (scorer.pairwise, lists, REFERENCES, "cands was encoded from lists"),
+        (scorer.pairwise, CANDIDATES, lists, "refs was encoded from lists"),
+        (scorer.score, CANDIDATES[:2], texts, "2 candidates and references for 3"),
+    ):
+        with pytest.raises(InputError, match=message):
+            method(candidates, references)
 
 
 def test_what_is_encoded_already_stays_as_it_is(scorer):
@@ -197,11 +108,6 @@ def test_texts_that_are_cut_are_warned_of_once(scorer):
     with pytest.warns(UserWarning, match="2 texts are longer than 32 tokens") as caught:
         scorer.encode(["cat " * 50, "dog " * 50, "cat " * 50])
     assert [warning.filename for warning in caught] == [__file__]
-
-
-def test_every_text_is_encoded_once(scorer):
-    assert len(scorer.encode([*REFERENCES, *REFERENCES]).embeddings.lengths) == len(REFERENCES)
-    assert scorer.encode([*REFERENCES, *REFERENCES]).rows.tolist() == [0, 1, 2, 0, 1, 2]
 
 
 def test_it_outlives_the_scorer(tiny_bundle):

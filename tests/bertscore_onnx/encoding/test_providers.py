@@ -20,9 +20,14 @@ def fresh(monkeypatch):
 
 
 @pytest.fixture
-def offers_cuda(fresh):
-    """Let the installed onnxruntime say that it can use CUDA."""
-    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.CUDA.name, providers.CPU.name])
+def offer(fresh):
+    """Return a function that lets the installed onnxruntime offer a provider beside the CPU's."""
+
+    def offer(*offered):
+        names = [provider.name for provider in (*offered, providers.CPU)]
+        fresh.setattr("onnxruntime.get_available_providers", lambda: names)
+
+    return offer
 
 
 def test_a_missing_onnxruntime_is_answered_with_the_extras(fresh):
@@ -37,11 +42,15 @@ def test_two_wheels_are_warned_of(fresh):
         providers.load_onnxruntime()
 
 
-def test_without_a_name_cuda_comes_first_and_the_cpu_after_it(offers_cuda):
-    assert providers.choose_providers(None) == [providers.CUDA, providers.CPU]
+@pytest.mark.parametrize("provider", [providers.CUDA, providers.OPENVINO, providers.COREML], ids=str)
+def test_without_a_name_cuda_alone_comes_before_the_cpu(offer, provider):
+    offer(provider)
+    expected = [providers.CUDA, providers.CPU] if provider == providers.CUDA else [providers.CPU]
+    assert providers.choose_providers(None) == expected
 
 
-def test_a_named_device_has_no_substitute(offers_cuda):
+def test_a_named_device_has_no_substitute(offer):
+    offer(providers.CUDA)
     assert providers.choose_providers("cpu") == [providers.CPU]
     [cuda] = providers.choose_providers("cuda:1")
     assert cuda.name == "CUDAExecutionProvider"
@@ -49,20 +58,24 @@ def test_a_named_device_has_no_substitute(offers_cuda):
     assert (options["device_id"], options["use_tf32"]) == (1, 0)
 
 
-def test_cuda_without_a_cuda_wheel_is_refused():
-    with pytest.raises(DeviceError, match=r"offers only .*CPUExecutionProvider"):
-        providers.choose_providers("cuda")
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("cuda", r"offers only CPUExecutionProvider"),
+        ("openvino", r"offers only .*pip uninstall -y onnxruntime`.*bertscore-onnx\[openvino\]"),
+        ("coreml", r"offers only .*wheels for macOS alone\.$"),
+    ],
+)
+def test_a_device_without_its_wheel_is_refused_with_the_wheel_to_install(offer, device, message):
+    offer()
+    with pytest.raises(DeviceError, match=message):
+        providers.choose_providers(device)
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", "coreml:0", "mps", 3])
 def test_an_unknown_device_is_refused(name):
     with pytest.raises(InputError, match='expected "cpu", "cuda", "cuda:N", "openvino" or "coreml"'):
         providers.choose_providers(name)
-
-
-def test_openvino_without_its_wheel_is_refused_with_the_wheel_to_install():
-    with pytest.raises(DeviceError, match=r"offers only .*pip uninstall -y onnxruntime`.*bertscore-onnx\[openvino\]"):
-        providers.choose_providers("openvino")
 
 
 @pytest.mark.parametrize(
@@ -75,51 +88,27 @@ def test_openvino_without_its_wheel_is_refused_with_the_wheel_to_install():
         (None, None),
     ],
 )
-def test_openvino_computes_in_bfloat16_where_the_processor_does(fresh, features, precision):
-    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.OPENVINO.name, providers.CPU.name])
+def test_openvino_computes_in_bfloat16_where_the_processor_does(offer, fresh, features, precision):
+    offer(providers.OPENVINO)
     fresh.setattr(providers, "cpu_features", lambda: features)
     [chosen] = providers.choose_providers("openvino")
     assert (chosen.name, chosen.compute_precision()) == ("OpenVINOExecutionProvider", precision)
 
 
-def test_openvino_is_never_chosen_without_being_named(fresh):
-    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.OPENVINO.name, providers.CPU.name])
-    assert providers.choose_providers(None) == [providers.CPU]
-
-
-@pytest.fixture
-def offers_coreml(fresh):
-    """Let the installed onnxruntime say that it can use Core ML, as its wheels for macOS do."""
-    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.COREML.name, providers.CPU.name])
-
-
-def test_core_ml_has_no_substitute_and_computes_in_the_graphs_precision(offers_coreml):
+def test_core_ml_has_no_substitute_and_computes_in_the_graphs_precision(offer):
+    offer(providers.COREML)
+    devices = ("cpu", "cuda", "openvino", "coreml", "mps")
+    assert [device for device in devices if providers.is_offered(device)] == ["cpu", "coreml"]
     [coreml] = providers.choose_providers("coreml")
     assert (coreml.name, coreml.compute_precision()) == ("CoreMLExecutionProvider", None)
     assert coreml.options(coreml, 4, 4) == {"ModelFormat": "MLProgram", "MLComputeUnits": "CPUAndGPU"}
 
 
-def test_core_ml_is_never_chosen_without_being_named(offers_coreml):
-    assert providers.choose_providers(None) == [providers.CPU]
-
-
-def test_core_ml_without_a_wheel_for_macos_is_refused(fresh):
-    fresh.setattr("onnxruntime.get_available_providers", lambda: [providers.CPU.name])
-    with pytest.raises(
-        DeviceError, match=r"offers only .*CPUExecutionProvider\. It is in the wheels for macOS alone\.$"
-    ):
-        providers.choose_providers("coreml")
-
-
-def test_a_device_is_offered_where_onnxruntime_says_so(offers_coreml):
-    offered = [device for device in ("cpu", "cuda", "openvino", "coreml", "mps") if providers.is_offered(device)]
-    assert offered == ["cpu", "coreml"]
-
-
 @pytest.mark.slow  # it imports PyTorch
-def test_anything_that_prints_as_a_name_is_taken(offers_cuda):
+def test_anything_that_prints_as_a_name_is_taken(offer):
     import torch
 
+    offer(providers.CUDA)
     [cuda] = providers.choose_providers(torch.device("cuda:1"))
     assert cuda.index == 1
 
@@ -135,15 +124,11 @@ class FakeSession:
         return [providers.CPU.name]
 
 
-def test_a_session_that_fell_back_to_the_cpu_is_not_taken(monkeypatch):
+def test_a_session_may_not_fall_back_to_the_cpu_at_once_or_later(monkeypatch):
     monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
     session, failure = open_session("graph", None, providers.CUDA)
     assert session is None
     assert "fell back to CPUExecutionProvider" in failure
-
-
-def test_a_session_may_not_move_to_the_cpu_later(monkeypatch):
-    monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
     session, _ = open_session("graph", None, providers.CPU)
     assert session.asked == [providers.CPU.name]
     assert not session.falls_back

@@ -12,9 +12,8 @@ from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.embeddings import Windows
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
+from tests.support.scores import CANDIDATES, REFERENCES
 
-SHORT = ["the cat sat on the mat.", "a dog ran", "red house"]
-OTHERS = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
 WORDS = ["the", "a", "cat", "dog", "sat", "mat", "on", "sits", "ran", "red", "blue", "house", "tree", "and", "or"]
 
 
@@ -70,21 +69,14 @@ def test_each_token_comes_from_the_window_in_which_it_is_farthest_from_the_ends(
     windows = Windows([np.arange(14)], 8, (0, 0), 0.25)  # the windows are 0 to 7 and 6 to 13
     assert [one.tolist() for one in windows.sequences] == [list(range(8)), list(range(6, 14))]
     assert windows.kept == [(0, 7), (1, 8)]
+    several = Windows([np.arange(3), np.arange(20), np.arange(2)], 8, (0, 0))
+    assert several.first == [0, 1, len(several.sequences) - 1]
 
 
-def test_windows_of_several_texts_stay_apart():
-    windows = Windows([np.arange(3), np.arange(20), np.arange(2)], 8, (0, 0))
-    assert windows.first == [0, 1, len(windows.sequences) - 1]
-
-
-def test_short_texts_score_as_when_long_ones_are_cut(scorer, truncating):
-    for one, other in zip(scorer.score(SHORT, OTHERS), truncating.score(SHORT, OTHERS), strict=True):
-        assert (one == other).all()
-
-
-def test_short_texts_score_the_same_beside_a_long_one(scorer):
-    alone = scorer.score(SHORT, OTHERS)
-    beside = scorer.score([*SHORT, long_text(500)], [*OTHERS, "a cat"])
+def test_short_texts_score_as_when_long_ones_are_cut_or_beside_a_long_one(scorer, truncating):
+    alone = scorer.score(CANDIDATES, REFERENCES)
+    assert np.array_equal(alone, truncating.score(CANDIDATES, REFERENCES))
+    beside = scorer.score([*CANDIDATES, long_text(500)], [*REFERENCES, "a cat"])
     assert np.abs(beside.F[:3] - alone.F).max() < 1e-5
 
 
@@ -95,18 +87,15 @@ def test_a_long_text_matches_itself_perfectly_without_a_warning(scorer):
 
 
 @pytest.mark.parametrize("num_words", [30, 31, 100, 777])
-def test_there_is_one_unit_vector_for_every_token(scorer, num_words):
-    vectors = vectors_of(scorer.encode(["a cat", long_text(num_words)]), 1)
+def test_there_is_one_unit_vector_for_every_token(scorer, tiny_bundle, num_words):
+    text = long_text(num_words)
+    encoded = scorer.encode(["a cat", text])
+    [expected], num_cut = load_tokenizer(open_bundle(tiny_bundle), "window")([text])
+    assert encoded.embeddings.sequences[1].tolist() == expected.tolist()
+    assert (len(expected), num_cut) == (num_words + 2, 0)
+    vectors = vectors_of(encoded, 1)
     assert vectors.shape == (1, num_words + 2, 32)
     assert np.linalg.norm(vectors, axis=2) == pytest.approx(np.ones((1, num_words + 2)), abs=1e-6)
-
-
-def test_the_table_holds_the_tokens_of_the_text_in_their_order(scorer, tiny_bundle):
-    text = long_text(200)
-    table = scorer.encode([text]).embeddings
-    [expected], num_cut = load_tokenizer(open_bundle(tiny_bundle), "window")([text])
-    assert table.sequences[0].tolist() == expected.tolist()
-    assert (len(expected), num_cut, table.lengths.tolist()) == (202, 0, [202])
 
 
 def test_the_vectors_are_those_of_the_windows(scorer):
@@ -147,25 +136,16 @@ def test_streaming_and_pairwise_score_long_texts_alike(scorer):
     assert np.diag(scorer.pairwise(texts, texts[::-1]).F) == pytest.approx(expected, abs=1e-5)
 
 
-def test_texts_encoded_otherwise_are_refused(scorer, truncating):
-    with pytest.raises(InputError, match=r"long_text=truncate, .*; this scorer is .* long_text=window, "):
-        scorer.score(truncating.encode(SHORT), OTHERS)
-
-
 def test_progress_ends_at_the_number_of_candidates(scorer, capsys):
     scorer.score([long_text(300), "a cat"], ["a cat", long_text(100)], verbose=True)
     assert "2/2" in capsys.readouterr().err
 
 
-def test_the_signature_says_what_becomes_of_long_texts(scorer, truncating):
-    assert scorer.signature.long_text == "window"
-    assert truncating.signature.long_text == "truncate"
-
-
-def test_the_function_takes_the_option(tiny_bundle, scorer):
+def test_the_option_is_in_the_signature_and_of_the_function(tiny_bundle, scorer, truncating):
     text = long_text(100)
     scores, signature = score([text], ["a cat"], tiny_bundle, return_hash=True, long_text="window")
     assert (scores.F, signature) == (scorer.score([text], ["a cat"]).F, scorer.hash)
+    assert (scorer.signature.long_text, truncating.signature.long_text) == ("window", "truncate")
 
 
 @pytest.mark.parametrize("value", ["windows", "", None])

@@ -11,7 +11,6 @@ from bertscore_onnx.matching.greedy import (
     greedy_match,
     idf_weights,
     match_all,
-    uniform_weights,
     with_f_measure,
 )
 
@@ -29,30 +28,19 @@ def one_pair(candidate, reference, candidate_weights=None, reference_weights=Non
     return greedy_match(*arrays[0], *arrays[1])
 
 
-def test_identical_vectors_match_perfectly():
-    assert one_pair([[1, 0], [0, 1]], [[0, 1], [1, 0]]) == (1, 1)
-
-
-def test_precision_averages_the_candidate_and_recall_the_reference():
-    assert one_pair([[1, 0]], [[1, 0], [0, 1]]) == (1, 0.5)
-
-
-def test_weights_decide_how_much_a_token_counts():
-    precision, recall = one_pair([[1, 0]], [[1, 0], [0, 1]], reference_weights=[3, 1])
-    assert (precision, recall) == (1, 0.75)
-
-
-def test_a_token_without_weight_can_still_be_matched():
-    precision, recall = one_pair([[0, 1]], [[1, 0], [0, 1]], reference_weights=[1, 0])
-    assert (precision, recall) == (1, 0)
-
-
-def test_negative_similarities_stay_negative():
-    assert one_pair([[1, 0]], [[-1, 0]]) == (-1, -1)
-
-
-def test_no_weight_at_all_gives_zero():
-    assert one_pair([[1, 0]], [[1, 0]], candidate_weights=[0]) == (0, 1)
+@pytest.mark.parametrize(
+    ("candidate", "reference", "weights", "expected"),
+    [
+        pytest.param([[1, 0], [0, 1]], [[0, 1], [1, 0]], {}, (1, 1), id="identical vectors"),
+        pytest.param([[1, 0]], [[1, 0], [0, 1]], {}, (1, 0.5), id="recall averages the reference"),
+        pytest.param([[1, 0]], [[1, 0], [0, 1]], {"reference_weights": [3, 1]}, (1, 0.75), id="weights"),
+        pytest.param([[0, 1]], [[1, 0], [0, 1]], {"reference_weights": [1, 0]}, (1, 0), id="match without weight"),
+        pytest.param([[1, 0]], [[-1, 0]], {}, (-1, -1), id="negative similarities"),
+        pytest.param([[1, 0]], [[1, 0]], {"candidate_weights": [0]}, (0, 1), id="no weight at all"),
+    ],
+)
+def test_the_score_of_a_pair(candidate, reference, weights, expected):
+    assert one_pair(candidate, reference, **weights) == expected
 
 
 def completed(precision, recall, is_scorable=True):
@@ -61,18 +49,18 @@ def completed(precision, recall, is_scorable=True):
     return [float(values[0, 0]) for values in scores]
 
 
-def test_f_is_the_harmonic_mean():
-    assert completed(1, 0.5) == pytest.approx([1, 0.5, 2 / 3])
-
-
-@pytest.mark.parametrize(("precision", "recall"), [(0, 0), (0.5, -0.5)])
-def test_f_is_zero_where_precision_and_recall_cancel_out(precision, recall):
-    assert completed(precision, recall)[2] == 0
-
-
-def test_what_rounding_adds_to_1_is_clipped():
-    assert completed(1.0000004, 1.0000001) == [1, 1, 1]
-    assert completed(-1.0000004, -1) == [-1, -1, -1]
+@pytest.mark.parametrize(
+    ("precision", "recall", "expected"),
+    [
+        pytest.param(0.75, 0.25, [0.75, 0.25, 0.375], id="harmonic mean"),
+        pytest.param(0, 0, [0, 0, 0], id="zeros"),
+        pytest.param(0.5, -0.5, [0.5, -0.5, 0], id="precision and recall cancel out"),
+        pytest.param(1.0000004, 1.0000001, [1, 1, 1], id="clipped at 1"),
+        pytest.param(-1.0000004, -1, [-1, -1, -1], id="clipped at -1"),
+    ],
+)
+def test_f_is_the_harmonic_mean_and_rounding_is_clipped(precision, recall, expected):
+    assert completed(precision, recall) == expected
 
 
 def test_a_pair_with_nothing_to_match_scores_plain_zeros():
@@ -144,20 +132,9 @@ def test_long_texts_are_matched_block_by_block(monkeypatch):
         assert found == pytest.approx(expected, abs=1e-5)
 
 
-DOCUMENTS = [np.array([2, 0, 0, 3]), np.array([2, 1, 3]), np.array([2, 1, 3])]
-
-
-def test_a_token_counts_once_for_each_document():
-    assert document_frequency(DOCUMENTS, 5).tolist() == [1, 2, 3, 3, 0]
-
-
 def test_weights_are_the_smoothed_logarithm():
     weights = idf_weights(np.array([1, 2, 3, 0]), 3)
     assert weights.tolist() == pytest.approx([log(4 / 2), log(4 / 3), 0, log(4)])
-
-
-def test_uniform_weights_spare_the_zero_ids():
-    assert uniform_weights(4, [1, 3]).tolist() == [1, 0, 1, 0]
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=1), min_size=1))

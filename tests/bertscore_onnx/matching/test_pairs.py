@@ -62,7 +62,7 @@ def test_every_pair_scores_as_by_itself(threads, monkeypatch, max_tokens):
 
 
 @pytest.mark.parametrize("layer", [0, 1])
-def test_vectors_that_are_not_finite_are_told(threads, layer):
+def test_vectors_that_are_not_finite_are_an_error(threads, layer):
     table = table_of([0, 1, 2, 0], [0, 3, 0], [0, 4, 5, 0])
     table.vectors_of(layer, 1)[0, 3] = np.nan
     match(table, [0, 2], [2, 0], threads)
@@ -114,33 +114,24 @@ def of_each_pair(scorer, candidates, references):
 
 
 @EMPTY_IS_TOLD
-def test_every_cell_scores_as_its_pair(scorer):
+@pytest.mark.parametrize("max_tokens", [None, 1, 8, 13])
+def test_every_cell_scores_as_its_pair_in_blocks_of_any_size(scorer, monkeypatch, max_tokens):
+    expected = of_each_pair(scorer, WITH_EMPTY, OTHERS)
+    if max_tokens:
+        monkeypatch.setattr("bertscore_onnx.matching.pairs.BLOCK_TOKENS", max_tokens)
     found = scorer.pairwise(WITH_EMPTY, OTHERS)
     assert [array.dtype for array in found] == [np.float32] * 3
     assert found.F.shape == (6, 7)
-    assert largest_difference(found, of_each_pair(scorer, WITH_EMPTY, OTHERS)) <= 1e-6
+    assert largest_difference(found, expected) <= 1e-6
 
 
 @EMPTY_IS_TOLD
-@pytest.mark.parametrize("max_tokens", [1, 8, 13])
-def test_blocks_do_not_change_scores(scorer, monkeypatch, max_tokens):
-    expected = of_each_pair(scorer, WITH_EMPTY, OTHERS)
-    monkeypatch.setattr("bertscore_onnx.matching.pairs.BLOCK_TOKENS", max_tokens)
-    assert largest_difference(scorer.pairwise(WITH_EMPTY, OTHERS), expected) <= 1e-6
-
-
-@EMPTY_IS_TOLD
-def test_a_side_without_words_scores_zero_against_everything(scorer):
+def test_a_side_without_words_scores_zero_and_equal_texts_score_equally(scorer):
     scores = scorer.pairwise(WITH_EMPTY, OTHERS)
     for array in scores:
         assert array[[1, 5]].tolist() == [[0] * 7] * 2
         assert array[:, 2].tolist() == [0] * 6
         assert (array[0, [0, 1, 3, 4, 5, 6]] != 0).all()
-
-
-@EMPTY_IS_TOLD
-def test_equal_texts_get_equal_scores(scorer):
-    scores = scorer.pairwise(WITH_EMPTY, OTHERS)
     assert (scores.F[0] == scores.F[3]).all()
     assert (scores.F[:, 1] == scores.F[:, 4]).all()
 
@@ -173,33 +164,16 @@ def test_idf_comes_from_the_references(tiny_bundle):
         assert largest_difference(scorer.pairwise(WITH_EMPTY, scorer.encode(OTHERS)), expected) <= 1e-6
 
 
-def test_idf_with_one_reference_is_refused(tiny_bundle):
-    with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="at least two different"):
-        scorer.pairwise(CANDIDATES, ["the cat"])
-
-
-def test_a_text_of_zero_weight_tokens_scores_zero(tiny_bundle):
-    with BERTScorer(tiny_bundle, idf=True) as scorer:
-        scores = scorer.pairwise(["the", "a dog"], ["the cat", "the dog"])
-    assert [array[0].tolist() for array in scores] == [[0, 0]] * 3
-    assert (scores.F[1] > 0).all()
-
-
-@EMPTY_IS_TOLD
-def test_scores_are_rescaled(tiny_bundle, baseline_path):
-    with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as scorer:
-        expected = of_each_pair(scorer, WITH_EMPTY, OTHERS)
-        assert largest_difference(scorer.pairwise(WITH_EMPTY, OTHERS), expected) <= 1e-6
-
-
 @EMPTY_IS_TOLD
 @pytest.mark.parametrize("rescaled", [False, True])
-def test_every_layer_is_scored(all_layers_bundle, baseline_path, rescaled):
+@pytest.mark.parametrize("all_layers", [False, True])
+def test_every_layer_is_scored_and_rescaled(tiny_bundle, all_layers_bundle, baseline_path, all_layers, rescaled):
+    bundle = all_layers_bundle if all_layers else tiny_bundle
     options = {"rescale_with_baseline": True, "baseline_path": baseline_path} if rescaled else {}
-    with BERTScorer(all_layers_bundle, all_layers=True, **options) as scorer:
+    with BERTScorer(bundle, all_layers=all_layers, **options) as scorer:
         found = scorer.pairwise(WITH_EMPTY, OTHERS)
-        assert found.F.shape == (4, 6, 7)
-        assert found.best_reference.tolist() == found.F.argmax(axis=2).tolist()
+        assert found.F.shape == ((4, 6, 7) if all_layers else (6, 7))
+        assert found.best_reference.tolist() == found.F.argmax(axis=-1).tolist()
         assert largest_difference(found, of_each_pair(scorer, WITH_EMPTY, OTHERS)) <= 1e-6
 
 

@@ -62,23 +62,24 @@ def assert_same(one, other):
 
 
 @pytest.fixture
-def changed(scoring_bundle, tmp_path):
+def copied(scoring_bundle, tmp_path):
+    return shutil.copytree(scoring_bundle, tmp_path / "bundle")
+
+
+@pytest.fixture
+def changed(copied):
     """Return a function that gives a copy of the bundle other weights, named as in PyTorch."""
 
     def change(name, values):
-        folder = shutil.copytree(scoring_bundle, tmp_path / "changed")
-        graph = onnx.load(folder / "model.onnx")
-        [tensor] = [tensor for tensor in graph.graph.initializer if tensor.name == name]
-        array = onnx.numpy_helper.to_array(tensor).copy()
-        values(array)
-        scoring = onnx.load(folder / "scoring.onnx")
-        for model, file in ((graph, "model.onnx"), (scoring, "scoring.onnx")):
-            for tensor in model.graph.initializer:
-                if tensor.name == name:
-                    tensor.CopyFrom(onnx.numpy_helper.from_array(array, name))
-            onnx.save(model, folder / file)
-        reseal(folder)
-        return folder
+        for file in ("model.onnx", "scoring.onnx"):
+            model = onnx.load(copied / file)
+            [tensor] = [tensor for tensor in model.graph.initializer if tensor.name == name]
+            array = onnx.numpy_helper.to_array(tensor).copy()
+            values(array)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, name))
+            onnx.save(model, copied / file)
+        reseal(copied)
+        return copied
 
     return change
 
@@ -99,16 +100,18 @@ def test_pairs_score_as_by_the_encoder_and_count_alike(scoring_bundle, idf, opti
     assert (found[1].empty, found[1].truncated) == (4 * 5, 1)
 
 
-@pytest.mark.parametrize("num_threads", [1, 3])
-def test_a_pair_alone_scores_as_by_the_encoder(scoring_bundle, num_threads):
-    found = scored(by_pairs(scoring_bundle, nthreads=num_threads), CANDIDATES[:1], REFERENCES[:1])
-    assert_same(found, scored(by_texts(scoring_bundle), CANDIDATES[:1], REFERENCES[:1]))
-
-
-def test_of_several_references_the_best_counts(scoring_bundle):
-    assert_same(
-        scored(by_pairs(scoring_bundle), CANDIDATES, SEVERAL), scored(by_texts(scoring_bundle), CANDIDATES, SEVERAL)
-    )
+@pytest.mark.parametrize(
+    ("candidates", "references", "options"),
+    [
+        pytest.param(CANDIDATES[:1], REFERENCES[:1], {"nthreads": 1}, id="a pair alone"),
+        pytest.param(CANDIDATES[:1], REFERENCES[:1], {"nthreads": 3}, id="a pair alone on threads"),
+        pytest.param(CANDIDATES, SEVERAL, {}, id="several references"),
+        pytest.param(LONG, LONG[::-1], {"long_text": "window"}, id="windows"),
+    ],
+)
+def test_pairs_of_every_kind_score_as_by_the_encoder(scoring_bundle, candidates, references, options):
+    found = scored(by_pairs(scoring_bundle, **options), candidates, references)
+    assert_same(found, scored(by_texts(scoring_bundle, **options), candidates, references))
 
 
 def test_texts_without_weight_score_0_and_are_counted(scoring_bundle):
@@ -129,12 +132,6 @@ def test_every_layer_is_scored(tiny_model, tmp_path):
     found = scored(by_pairs(bundle), CANDIDATES, REFERENCES, idf=True)
     assert found[0].shape == (3, 4, 3)
     assert_same(found, scored(by_texts(bundle), CANDIDATES, REFERENCES, idf=True))
-
-
-def test_texts_in_windows_are_matched_whole(scoring_bundle):
-    options = {"long_text": "window"}
-    found = scored(by_pairs(scoring_bundle, **options), LONG, LONG[::-1])
-    assert_same(found, scored(by_texts(scoring_bundle, **options), LONG, LONG[::-1]))
 
 
 def test_texts_that_come_encoded_are_matched_as_they_are(scoring_bundle):
@@ -234,32 +231,29 @@ def test_openvino_runs_it(scoring_bundle, opened_as_openvino):
     assert_same(found, scored(by_texts(scoring_bundle), CANDIDATES, REFERENCES))
 
 
-def test_an_altered_scoring_graph_is_not_loaded(scoring_bundle, tmp_path):
-    bundle = shutil.copytree(scoring_bundle, tmp_path / "bundle")
-    with (bundle / "scoring.onnx").open("ab") as file:
+def test_an_altered_scoring_graph_is_not_loaded(copied):
+    with (copied / "scoring.onnx").open("ab") as file:
         file.write(b"\0")
     with pytest.raises(DigestError, match=r"scoring\.onnx is not the file that was exported"):
-        open_bundle(bundle)
+        open_bundle(copied)
 
 
-def test_a_scoring_graph_with_weights_from_elsewhere_is_not_loaded(scoring_bundle, tmp_path):
-    bundle = shutil.copytree(scoring_bundle, tmp_path / "bundle")
-    graph = onnx.load(bundle / "scoring.onnx", load_external_data=False)
+def test_a_scoring_graph_with_weights_from_elsewhere_is_not_loaded(copied):
+    graph = onnx.load(copied / "scoring.onnx", load_external_data=False)
     for tensor in graph.graph.initializer:
         for entry in tensor.external_data:
             if entry.key == "location":
                 entry.value = "../outside"
-    onnx.save(graph, bundle / "scoring.onnx")
-    reseal(bundle)
+    onnx.save(graph, copied / "scoring.onnx")
+    reseal(copied)
     with pytest.raises(UnsafePathError, match=r"takes weights from '\.\./outside'"):
-        open_bundle(bundle)
+        open_bundle(copied)
 
 
-def test_a_scoring_graph_of_other_outputs_is_refused(scoring_bundle, tmp_path):
-    bundle = shutil.copytree(scoring_bundle, tmp_path / "bundle")
-    graph = onnx.load(bundle / "scoring.onnx", load_external_data=False)
+def test_a_scoring_graph_of_other_outputs_is_refused(copied):
+    graph = onnx.load(copied / "scoring.onnx", load_external_data=False)
     del graph.graph.output[2]
-    onnx.save(graph, bundle / "scoring.onnx")
-    reseal(bundle)
+    onnx.save(graph, copied / "scoring.onnx")
+    reseal(copied)
     with pytest.raises(GraphError, match="not 'f1'"):
-        by_pairs(bundle)
+        by_pairs(copied)

@@ -38,44 +38,34 @@ def test_documents_that_do_not_differ_are_refused(manifest, documents):
         idf_of_documents([documents] if documents else [], manifest)
 
 
-def test_the_same_table_has_the_same_name(manifest):
-    assert idf_of_documents([DIFFERENT], manifest).name == idf_of_documents([DIFFERENT[::-1]], manifest).name
-    assert idf_of_documents([DIFFERENT], manifest).name != idf_of_documents([[*DIFFERENT, DIFFERENT[0]]], manifest).name
-
-
-def test_documents_may_come_some_at_a_time(manifest):
-    assert idf_of_documents(iter([DIFFERENT[:1], DIFFERENT[1:]]), manifest).name == (
-        idf_of_documents([DIFFERENT], manifest).name
-    )
+def test_the_same_table_has_the_same_name_however_its_documents_come(manifest):
+    name = idf_of_documents([DIFFERENT], manifest).name
+    assert idf_of_documents([DIFFERENT[::-1]], manifest).name == name
+    assert idf_of_documents(iter([DIFFERENT[:1], DIFFERENT[1:]]), manifest).name == name
+    assert idf_of_documents([[*DIFFERENT, DIFFERENT[0]]], manifest).name != name
 
 
 def test_a_ready_table_is_taken_as_it_is(manifest):
     weights = idf_of_mapping({5: 0.5, 6: 2}, manifest)
     assert weights.of(np.array([5, 6, 5])).tolist() == weights.table[[5, 6, 5]].tolist()
     assert weights.table[[5, 6]].tolist() == [0.5, 2]
-
-
-def test_an_id_that_a_ready_table_lacks_is_refused_when_it_occurs(manifest):
     with pytest.raises(IdfError, match="no weight for 2 token ids that occur, 7 among them"):
-        idf_of_mapping({5: 0.5}, manifest).of(np.array([5, 7, 8]))
-
-
-def test_a_defaultdict_says_what_unseen_tokens_weigh(manifest):
+        weights.of(np.array([5, 7, 8]))
     assert idf_of_mapping(defaultdict(lambda: 3.0, {5: 0.5}), manifest).table[[5, 6]].tolist() == [0.5, 3]
 
 
-@pytest.mark.parametrize("table", [{5: -1}, {5: float("nan")}, {5: float("inf")}, {-1: 1.0}, {10_000: 1.0}])
-def test_a_ready_table_with_impossible_entries_is_refused(manifest, table):
+@pytest.mark.parametrize("token", [-1, 10_000])
+def test_a_ready_table_with_impossible_ids_is_refused(manifest, token):
     with pytest.raises(IdfError, match="The idf table"):
-        idf_of_mapping(table, manifest)
+        idf_of_mapping({token: 1.0}, manifest)
 
 
 @pytest.mark.parametrize("weight", [-1.0, 3e38, np.inf, np.nan])
-def test_a_weight_that_could_overflow_a_sum_or_is_none_is_refused(manifest, weight):
-    with pytest.raises(IdfError, match=r"gives token id 5 the weight .*; expected 0 to 1e"):
-        idf_of_mapping({5: weight}, manifest)
-    with pytest.raises(IdfError, match=r"gives unseen tokens the weight .*; expected 0 to 1e"):
-        idf_of_mapping(defaultdict(lambda: weight), manifest)
+@pytest.mark.parametrize("of_unseen", [False, True])
+def test_a_weight_that_could_overflow_a_sum_or_is_none_is_refused(manifest, weight, of_unseen):
+    table, tokens = (defaultdict(lambda: weight), "unseen tokens") if of_unseen else ({5: weight}, "token id 5")
+    with pytest.raises(IdfError, match=rf"gives {tokens} the weight .*; expected 0 to 1e"):
+        idf_of_mapping(table, manifest)
 
 
 def test_the_largest_weights_weigh_alike(tiny_bundle):

@@ -37,15 +37,15 @@ def change_weights(bundle, change):
     seal(bundle)
 
 
+IDF = {"idf": True, "idf_sents": ["the cat", "a dog"]}
+
+
 @pytest.mark.parametrize(
-    "options", [{}, {"idf": True}, {"idf": True, "idf_sents": ["the cat", "a dog"]}, {"long_text": "window"}]
+    "options", [{}, {"idf": True}, IDF, {"long_text": "window"}, {"max_length": 3}, {"all_layers": True}]
 )
-def test_a_sound_bundle_is_verified_whatever_the_settings(bundle, options):
+def test_a_sound_bundle_is_verified_whatever_the_settings(tiny_bundle, all_layers_bundle, options):
+    bundle = all_layers_bundle if "all_layers" in options else tiny_bundle
     BERTScorer(bundle, device="cpu", verify=True, **options).close()
-
-
-def test_a_sound_bundle_of_all_layers_is_verified(all_layers_bundle):
-    BERTScorer(all_layers_bundle, device="cpu", verify=True, all_layers=True).close()
 
 
 def test_other_weights_under_a_fresh_seal_are_noticed_on_request(bundle):

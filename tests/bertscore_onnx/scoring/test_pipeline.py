@@ -1,4 +1,4 @@
-"""Which threads of a process compute while it scores."""
+"""Chunks of pairs, and which threads of a process compute while it scores."""
 
 import itertools
 import os
@@ -11,10 +11,9 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
-from bertscore_onnx.scoring.inputs import Pairs, Texts, collect_items, slices_of
+from bertscore_onnx.scoring.inputs import Pairs, Texts
 from bertscore_onnx.scoring.pipeline import Chunk, Pipeline
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
@@ -23,27 +22,18 @@ PAIRS = list(itertools.product(CANDIDATES, REFERENCES))
 MANY_CANDIDATES, MANY_REFERENCES = map(list, zip(*PAIRS, strict=True))
 
 
-@pytest.mark.parametrize("idf", [False, True])
-def test_several_chunks_score_like_one(tiny_bundle, request, idf):
-    with BERTScorer(tiny_bundle, idf=idf) as scorer:
-        expected = scorer.score(MANY_CANDIDATES, MANY_REFERENCES)
+@pytest.mark.parametrize(
+    ("bundle", "options"),
+    [("tiny_bundle", {}), ("tiny_bundle", {"idf": True}), ("all_layers_bundle", {"all_layers": True})],
+)
+def test_several_chunks_score_like_one(request, bundle, options):
+    candidates, references = MANY_CANDIDATES + CANDIDATES * 4, MANY_REFERENCES + SEVERAL * 4
+    with BERTScorer(request.getfixturevalue(bundle), **options) as scorer:
+        expected = scorer.score(candidates, references)
         request.getfixturevalue("small_chunks")
-        assert largest_difference(scorer.score(MANY_CANDIDATES, MANY_REFERENCES), expected) <= 1e-6
-
-
-def test_several_chunks_name_the_same_references(scorer, request):
-    expected = scorer.score(CANDIDATES * 4, SEVERAL * 4)
-    request.getfixturevalue("small_chunks")
-    found = scorer.score(CANDIDATES * 4, SEVERAL * 4)
+        found = scorer.score(candidates, references)
     assert largest_difference(found, expected) <= 1e-6
     assert found.best_reference.tolist() == expected.best_reference.tolist()
-
-
-def test_several_chunks_score_every_layer_like_one(all_layers_bundle, request):
-    with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
-        expected = scorer.score(MANY_CANDIDATES, MANY_REFERENCES)
-        request.getfixturevalue("small_chunks")
-        assert largest_difference(scorer.score(MANY_CANDIDATES, MANY_REFERENCES), expected) <= 1e-6
 
 
 def test_a_chunk_ends_where_its_embeddings_are_large_enough(tiny_bundle, monkeypatch):
@@ -80,15 +70,6 @@ def test_equal_texts_of_a_chunk_are_encoded_once(scorer, monkeypatch):
     assert size == 4 * 32 * (4 + 4)  # a cat, the dog, each with its two special tokens
 
 
-def test_texts_that_came_encoded_are_counted_like_others(scorer, small_chunks):
-    counts = [
-        scorer._pipeline.count_documents(slices_of(side))
-        for side in (scorer.encode(SEVERAL), collect_items(SEVERAL, "texts"))
-    ]
-    assert counts[0] == counts[1]
-    assert counts[0].num_documents == sum(map(len, SEVERAL))
-
-
 def embeddings_of_chunks(monkeypatch):
     """Return a list that grows by the size in bytes of each chunk's embeddings, and a weak reference to them."""
     from bertscore_onnx.encoding.encoder import Encoder
@@ -111,77 +92,17 @@ def pipeline(tiny_bundle):
         yield pipeline
 
 
-def side(*items):
-    """Texts of which an item is a string, or a list of several."""
-    groups = [[item] if isinstance(item, str) else item for item in items]
-    return Texts([text for group in groups for text in group], np.array([len(group) for group in groups]))
-
-
 def slices(*pairs):
-    return [Pairs(side(candidate), side(reference)) for candidate, reference in pairs]
-
-
-def chunk_of(pipeline, *slices):
-    """Gather slices in one chunk."""
-    chunk = Chunk()
-    for pairs in slices:
-        new = chunk.new_texts(pairs)
-        chunk.add(pairs, new, *pipeline.tokenizer(new))
-    return chunk
-
-
-def rows(pipeline, *texts):
-    """Return the rows of texts that come one after the other, as candidates."""
-    chunk = chunk_of(pipeline, *(Pairs(side(text), side(texts[0])) for text in texts))
-    return chunk.rows()[0].tolist()
-
-
-def nothing_encoded():
-    nothing = np.zeros(0, dtype=np.int64)
-    return TokenEmbeddings([], nothing, np.zeros((1, 0, 2), dtype=np.float32), nothing)
-
-
-def test_equal_texts_share_a_row(pipeline):
-    assert rows(pipeline, "a cat", "a dog", "a cat") == [0, 1, 0]
-
-
-def test_texts_of_equal_ids_share_a_row(pipeline):
-    assert rows(pipeline, "a cat", " a  cat\n", "A cat", "the mat") == [0, 0, 0, 1]
+    """Return slices of one pair of texts each."""
+    one = np.array([1])
+    return [Pairs(Texts([candidate], one), Texts([reference], one)) for candidate, reference in pairs]
 
 
 def test_only_new_texts_are_tokenised(pipeline):
-    chunk = chunk_of(pipeline, Pairs(side("a cat"), side("a dog")))
-    assert chunk.new_texts(Pairs(side("a dog", "red"), side("red", "a cat"))) == ["red"]
-
-
-def test_tokens_are_counted_once_for_each_row(pipeline):
-    chunk = chunk_of(pipeline, Pairs(side("a cat"), side("a dog ran")), Pairs(side("a cat"), side("a cat ")))
-    assert chunk.num_tokens == (2 + 2) + (3 + 2)
-
-
-def test_texts_that_are_truncated_are_counted_once(pipeline):
-    long = Pairs(side("cat " * 50), side("dog " * 50))
-    assert chunk_of(pipeline, long, long).num_truncated == 2
-
-
-def test_pairs_of_several_slices_are_joined(pipeline):
-    chunk = chunk_of(
-        pipeline,
-        Pairs(side("a cat", "a dog"), side(["the cat", "a cat"], "the dog")),
-        Pairs(side("the cat"), side(["a dog", "a cat", "red"])),
-    )
-    candidates, references = chunk.rows()
-    rows = {"a cat": 0, "a dog": 1, "the cat": 2, "the dog": 3, "red": 4}
-    assert chunk.counts.tolist() == [2, 1, 3]
-    assert candidates.tolist() == [rows[text] for text in ["a cat", "a cat", "a dog", *["the cat"] * 3]]
-    assert references.tolist() == [rows[text] for text in ["the cat", "a cat", "the dog", "a dog", "a cat", "red"]]
-
-
-def test_a_side_that_is_encoded_keeps_its_rows(pipeline):
-    encoded_side = EncodedTexts(nothing_encoded(), np.array([4, 1]), np.array([1, 1]), "some model")
-    chunk = chunk_of(pipeline, Pairs(side("a cat", "a dog"), encoded_side))
-    assert [rows.tolist() for rows in chunk.rows()] == [[0, 1], [4, 1]]
-    assert len(chunk.sequences) == 2
+    chunk, [first, second] = Chunk(), slices(("a cat", "a dog"), ("a dog", "red"))
+    new = chunk.new_texts(first)
+    chunk.add(first, new, *pipeline.tokenizer(new))
+    assert (new, chunk.new_texts(second)) == (["a cat", "a dog"], ["red"])
 
 
 @pytest.fixture
@@ -197,21 +118,22 @@ def chunk_sizes(pipeline, monkeypatch):
     return sizes
 
 
-def test_a_chunk_is_full_by_candidates(chunk_sizes):
-    assert [*chunk_sizes(slices(*[("a cat", "a cat")] * 7), max_candidates=3)] == [3, 3, 1]
-
-
-def test_a_chunk_is_full_by_tokens(chunk_sizes):
-    different = slices(("a", "cat"), ("dog", "sat"), ("mat", "on"), ("sits", "ran"), ("red", "blue"))  # 6 tokens each
-    assert [*chunk_sizes(different, max_tokens=12)] == [2, 2, 1]
-
-
-def test_texts_that_occur_again_do_not_fill_a_chunk(chunk_sizes):
-    assert [*chunk_sizes(slices(*[("a cat", "a dog")] * 50), max_tokens=10)] == [50]
-
-
-def test_no_pairs_make_no_chunk(chunk_sizes):
-    assert [*chunk_sizes([])] == []
+@pytest.mark.parametrize(
+    ("pairs", "limits", "expected"),
+    [
+        pytest.param([("a cat", "a cat")] * 7, {"max_candidates": 3}, [3, 3, 1], id="full by candidates"),
+        pytest.param(
+            [("a", "cat"), ("dog", "sat"), ("mat", "on"), ("sits", "ran"), ("red", "blue")],  # 6 tokens each
+            {"max_tokens": 12},
+            [2, 2, 1],
+            id="full by tokens",
+        ),
+        pytest.param([("a cat", "a dog")] * 50, {"max_tokens": 10}, [50], id="texts that occur again fill nothing"),
+        pytest.param([], {}, [], id="no pairs"),
+    ],
+)
+def test_a_chunk_is_full_by_candidates_or_tokens(chunk_sizes, pairs, limits, expected):
+    assert [*chunk_sizes(slices(*pairs), **limits)] == expected
 
 
 @pytest.mark.parametrize(("number", "expected"), [(0, []), (1, [1]), (3, [3]), (4, [3, 1])])
@@ -256,9 +178,9 @@ def test_the_references_of_one_candidate_may_fill_many_chunks(scorer, tiny_chunk
     found = scorer.score(CANDIDATES, groups)
     assert max(tiny_chunks) < 60 + 60
     assert len(tiny_chunks) > 5
+    assert [len(score) for score in scorer.stream(zip(CANDIDATES, groups, strict=True))] == [3] * 3
     monkeypatch.undo()
-    expected = scorer.score(CANDIDATES, groups)
-    assert largest_difference(found, expected) <= 1e-6
+    assert largest_difference(found, scorer.score(CANDIDATES, groups)) <= 1e-6
     singly = [
         scorer.score([candidate] * len(group), group).F for candidate, group in zip(CANDIDATES, groups, strict=True)
     ]
@@ -267,19 +189,11 @@ def test_the_references_of_one_candidate_may_fill_many_chunks(scorer, tiny_chunk
     )
 
 
-def test_a_stream_yields_every_candidate_once(scorer, tiny_chunks):
-    pairs = [(CANDIDATES[0], REFERENCES[:70]), (CANDIDATES[1], REFERENCES[70:]), (CANDIDATES[2], REFERENCES[0])]
-    assert [len(score) for score in scorer.stream(pairs)] == [3, 3, 3]
-
-
 def test_truncated_and_empty_references_are_counted_over_all_chunks(scorer, tiny_chunks):
-    long = "cat " * 50
-    with pytest.warns(UserWarning, match=" ") as caught:
-        scorer.score(["a cat"], [[*REFERENCES[:50], long, "", *REFERENCES[50:], ""]])
-    assert sorted(str(warning.message)[:25] for warning in caught) == [
-        "1 text is longer than 32 ",
-        "2 pairs score 0 because a",
-    ]
+    references = [*REFERENCES[:50], "cat " * 50, "", *REFERENCES[50:], ""]
+    with pytest.warns(UserWarning, match="1 text is longer|2 pairs score 0") as caught:
+        scorer.score(["a cat"], [references])
+    assert len(caught) == 2
 
 
 COMPUTING_THREADS = """
@@ -299,7 +213,7 @@ print(own, all_threads - own)
 @pytest.mark.parametrize(
     ("openmp", "nthreads", "shared_out"), [("1", None, False), ("", 1, False), ("1", 2, True)], ids=str
 )
-def test_with_one_thread_the_callers_alone_computes(request, bundle, openmp, nthreads, shared_out):
+def test_with_one_thread_only_that_of_the_caller_computes(request, bundle, openmp, nthreads, shared_out):
     program = [sys.executable, "-c", COMPUTING_THREADS, str(request.getfixturevalue(bundle)), str(nthreads or 0)]
     environment = os.environ | {"OMP_NUM_THREADS": openmp}
     done = subprocess.run(program, capture_output=True, text=True, timeout=120, env=environment, check=True)

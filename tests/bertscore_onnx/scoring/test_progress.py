@@ -22,15 +22,8 @@ def shown_on(stream, shown):
     return stream.getvalue()
 
 
-@pytest.fixture
-def slow(monkeypatch):
-    """Let a second and a half pass whenever the bar looks at the clock."""
-    clock = count(0, 1.5)
-    monkeypatch.setattr("tqdm.std.time", lambda: next(clock))
-
-
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
-def test_a_bar_asked_for_tells_count_rate_and_time_left(stream):
+def test_a_bar_asked_for_has_count_rate_and_time_left(stream):
     last = shown_on(stream(), True).splitlines()[-1]
     assert "scoring: 100%" in last
     assert "4/4 [" in last
@@ -45,17 +38,18 @@ def test_fractions_of_candidates_add_up(capsys):
     assert "4 candidates [" in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_no_bar_is_shown_to_who_wants_none(slow):
-    assert shown_on(Terminal(), False) == ""
-
-
-def test_short_work_shows_no_bar_unasked():
-    assert shown_on(Terminal(), None) == ""
-
-
-def test_long_work_shows_a_bar_unasked_on_a_terminal(slow):
-    assert "4/4" in shown_on(Terminal(), None)
-
-
-def test_no_bar_is_shown_unasked_where_there_is_no_terminal(slow):
-    assert shown_on(io.StringIO(), None) == ""
+@pytest.mark.parametrize(
+    ("stream", "shown", "is_slow", "is_there"),
+    [
+        pytest.param(Terminal, False, True, False, id="unwanted"),
+        pytest.param(Terminal, None, False, False, id="short work unasked"),
+        pytest.param(Terminal, None, True, True, id="long work unasked"),
+        pytest.param(io.StringIO, None, True, False, id="long work unasked where there is no terminal"),
+    ],
+)
+def test_a_bar_is_shown_unasked_for_long_work_on_a_terminal(monkeypatch, stream, shown, is_slow, is_there):
+    if is_slow:  # a second and a half passes whenever the bar looks at the clock
+        clock = count(0, 1.5)
+        monkeypatch.setattr("tqdm.std.time", lambda: next(clock))
+    written = shown_on(stream(), shown)
+    assert ("4/4" in written) is bool(written) is is_there

@@ -45,13 +45,10 @@ def test_tokens_label_the_axes_and_numbers_fill_the_cells():
     assert axes.get_title() == "Similarity Matrix\nP 0.500, R 0.250, F 0.333"
 
 
-def test_a_rescaled_score_has_rescaled_similarities():
+def test_a_rescaled_score_has_rescaled_similarities_and_weights_stand_beside_the_tokens():
     axes = drawn(stated_similarity(["a"], ["b"], [[0.9]], baseline=0.8))
     assert [text.get_text() for text in axes.texts] == ["0.500"]
     assert axes.get_title().startswith("Similarity Matrix (after Rescaling)\n")
-
-
-def test_weights_stand_beside_the_tokens():
     axes = drawn(stated_similarity(["a", "b"], ["c"], [[1], [0]], ([0.5, 0], [1.25])))
     assert labels(axes) == [["a · 0.50", "b · 0.00"], ["c · 1.25"]]
     assert axes.get_xlabel() == "Reference (tokenized, with weights)"
@@ -72,7 +69,7 @@ def test_text_in_an_svg_is_text_in_any_script(tmp_path):
     assert content == (tmp_path / "b.SVG").read_text(encoding="utf-8")
 
 
-def test_characters_that_no_font_has_are_told_of(tmp_path):
+def test_characters_that_no_font_has_are_warned_of(tmp_path):
     with pytest.warns(UserWarning, match=r"No installed font has some of the characters.*\.svg") as caught:
         save_drawing(stated_similarity(["\U0001e900\ue123"], ["b"], [[1]]), tmp_path / "a.png")
     assert caught[0].filename == __file__
@@ -85,15 +82,12 @@ def test_the_suffix_is_the_format(tmp_path, name, written):
     assert (tmp_path / written).read_bytes()[:4] in (b"\x89PNG", b"%PDF")
 
 
-def test_an_unknown_suffix_writes_nothing(tmp_path):
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(InputError, match=r"\.docx is no format of drawings\. Name the file \.svg or \.png"):
         plot_matches(FOUND, tmp_path / "a.docx")
-    assert [*tmp_path.iterdir()] == []
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(InputError, match=r"Cannot write '.*a\.png' \(No such file or directory\)"):
         save_drawing(FOUND, tmp_path / "missing" / "a.png")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_screen_shows_the_drawing(monkeypatch):
@@ -109,17 +103,16 @@ def test_a_screen_shows_the_drawing(monkeypatch):
     assert plt.get_fignums() == []
 
 
-@pytest.mark.parametrize("idf", [False, True])
-def test_a_scorer_draws_an_example(tiny_bundle, tmp_path, idf):
-    with BERTScorer(tiny_bundle, idf=idf) as scorer:
-        scorer.plot_example("the cat sat", "a dog sat on it", fname=os.fspath(tmp_path / "a.svg"))
-        if idf:
-            scorer.compute_idf(["a dog sat on it", "the cat sat", "the cat"])
-            scorer.plot_example("the cat sat", "a dog sat on it", tmp_path / "b.svg")
+def test_a_scorer_draws_an_example(tiny_bundle, tmp_path):
+    pair = ("the cat sat", "a dog sat on it")
+    with BERTScorer(tiny_bundle) as scorer, scorer.with_idf(True) as weighted:
+        for one in (scorer, weighted):  # neither has weights yet
+            one.plot_example(*pair, fname=os.fspath(tmp_path / "a.svg"))
+            assert ">sat</text>" in _joined(tmp_path / "a.svg")
+        weighted.compute_idf(["a dog sat on it", "the cat sat", "the cat"])
+        weighted.plot_example(*pair, tmp_path / "b.svg")
         scorer.score(["a cat"], [["the cat", "a dog"]])  # drawing closed nothing
-    assert ">sat</text>" in _joined(tmp_path / "a.svg")
-    if idf:
-        assert ">sat · 0.29</text>" in _joined(tmp_path / "b.svg")
+    assert ">sat · 0.29</text>" in _joined(tmp_path / "b.svg")
 
 
 def test_a_drawing_of_nothing_or_of_all_layers_is_refused(tiny_bundle, all_layers_bundle):

@@ -18,12 +18,6 @@ CANDIDATE, REFERENCE = "the cat sat on it", "a dog sat on the mat"
 
 
 @pytest.fixture(scope="module")
-def scorer(tiny_bundle):
-    with BERTScorer(tiny_bundle) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def names(scorer):
     return TokenNames(scorer.bundle)
 
@@ -112,10 +106,8 @@ def test_each_reference_is_scored_by_itself(scorer, names):
     assert found[2].score == (0, 0, 0)
 
 
-def test_a_rescaled_score_keeps_raw_similarities(tiny_bundle, tmp_path):
-    baseline = tmp_path / "baseline.tsv"
-    baseline.write_text("LAYER,P,R,F\n0,0,0,0\n1,0,0,0\n2,0.1,0.2,0.3\n", encoding="utf-8")
-    with BERTScorer(tiny_bundle, baseline_path=baseline, rescale_with_baseline=True) as scorer:
+def test_a_rescaled_score_keeps_raw_similarities(tiny_bundle, baseline_path):
+    with BERTScorer(tiny_bundle, baseline_path=baseline_path, rescale_with_baseline=True) as scorer:
         found = token_similarity(scorer, TokenNames(scorer.bundle), CANDIDATE, REFERENCE)
         [score] = scorer.score([CANDIDATE], [REFERENCE]).each()
         [raw] = scorer.with_rescaling().score([CANDIDATE], [REFERENCE]).each()
@@ -155,11 +147,8 @@ def test_long_texts_in_windows_have_all_their_tokens(tiny_bundle):
     assert (len(found.candidate), found.num_truncated) == (242, 0)
     assert found.score == pytest.approx(score, abs=1e-6)
     assert_makes_its_score(found)
-
-
-def test_what_was_cut_off_is_told(tiny_bundle):
     with BERTScorer(tiny_bundle, max_length=8) as scorer:
-        found = token_similarity(scorer, TokenNames(scorer.bundle), "the cat " * 20, "a dog")
+        found = token_similarity(scorer, TokenNames(scorer.bundle), long, "a dog")
     assert (len(found.candidate), found.num_truncated) == (8, 1)
 
 
@@ -196,10 +185,7 @@ def test_each_token_with_a_part_of_a_character_shows_it(of_bytes):
     east, capital = "東".encode(), "京".encode()
     assert of_bytes(*east, *capital) == ["東(1/3)", "東(2/3)", "東(3/3)", "京(1/3)", "京(2/3)", "京(3/3)"]
     assert of_bytes("æĿ", east[2], "Ġæ", *east[1:]) == ["東(1/2)", "東(2/2)", "東(1/3)", "東(2/3)", "東(3/3)"]
-
-
-def test_a_token_may_end_one_character_and_begin_another(of_bytes):
-    assert of_bytes("æĿ", "±äº", "京".encode()[2]) == ["東(1/2)", "東(2/2)京(1/2)", "京(2/2)"]
+    assert of_bytes("æĿ", "±äº", capital[2]) == ["東(1/2)", "東(2/2)京(1/2)", "京(2/2)"]
 
 
 def test_a_character_that_was_cut_off_is_escaped(of_bytes):
@@ -266,7 +252,7 @@ def test_no_tokenizer_shows_marks_or_bytes(tmp_path):
     has_sacremoses = importlib.util.find_spec("sacremoses") is not None
     shown = {}
     for kind, make in KINDS.items():
-        if kind.startswith("xlm") and kind in ("xlm", "xlm-cased") and not has_sacremoses:
+        if kind in ("xlm", "xlm-cased") and not has_sacremoses:
             continue
         folder = tmp_path / kind
         folder.mkdir()

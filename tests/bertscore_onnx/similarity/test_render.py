@@ -1,47 +1,23 @@
-"""Two texts as HTML."""
+"""Two texts as HTML, as a page and in a terminal."""
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 from bertscore_onnx.scores import Score
 from bertscore_onnx.similarity import MATCH_STYLE, match_html
 from bertscore_onnx.similarity.render import MAX_CELLS, columns, match_page, match_text
+from tests.support.html_tree import tree_of
 from tests.support.token_similarity import stated_similarity
 
 
-class Tokens(HTMLParser):
-    """Collects the tokens of a fragment, and checks that what is opened is closed."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.open, self.tokens, self.names = [], [], set()
-        self.feed(html)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.open.append(tag)
-        self.names |= {tag, *(name for name, _ in attributes)}
-        if tag == "span":
-            self.tokens.append(["", dict(attributes)])
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "span" in self.open:
-            self.tokens[-1][0] += data
-
-
 def tokens_of(html):
-    return Tokens(html).tokens
+    """Return the texts of the spans of a fragment, and their attributes."""
+    return [("".join(span.itertext()), span.attrib) for span in tree_of(html).iter("span")]
 
 
 def test_each_token_names_its_best_match():
-    html = match_html(
-        stated_similarity(["[CLS]", "cold", "day"], ["[CLS]", "freezing"], [[1, 0.1], [0.2, 0.75], [0.6, 0.3]])
-    )
+    html = match_html(PAGE_MATCHES)
     assert [text for text, _ in tokens_of(html)] == ["cold", "day", "freezing"]
     titles = [attributes["title"] for _, attributes in tokens_of(html)]
     assert titles == ["cold → freezing: 0.750", "day → [CLS]: 0.600", "freezing → cold: 0.750"]
@@ -74,14 +50,21 @@ def test_texts_stay_texts(text):
 
 def test_nothing_comes_from_elsewhere_and_nothing_runs():
     html = match_html(stated_similarity(["a"], ["b"], [[0.5]]))
-    assert Tokens(html).names == {"dl", "dt", "dd", "span", "class", "dir", "style", "title"}
+    names = {name for element in tree_of(html).iter() for name in (element.tag, *element.attrib)}
+    assert names == {"dl", "dt", "dd", "span", "class", "dir", "style", "title"}
     assert html.count('dir="auto"') == 2
     assert not re.search(r"url\(|@import|//", MATCH_STYLE)
     assert "prefers-color-scheme: dark" in MATCH_STYLE
+    page = match_page([PAGE_MATCHES], "a", ["b"], "")
+    assert not re.search(r"https?://|<script|@import|url\(|\son\w+=|<link", page)
+    assert '<meta name="viewport"' in page
 
 
-def test_empty_texts_have_no_tokens():
-    assert tokens_of(match_html(stated_similarity(["[CLS]"], ["[CLS]"], [[1]]))) == []
+@pytest.mark.parametrize("colour", [False, True])
+def test_texts_without_tokens_have_a_heading_alone(colour):
+    found = stated_similarity(["[CLS]"], ["[CLS]"], [[1]])
+    assert tokens_of(match_html(found)) == []
+    assert "candidate" in match_text(found, colour=colour)
 
 
 PAGE_MATCHES = stated_similarity(["[CLS]", "cold", "day"], ["[CLS]", "freezing"], [[1, 0.1], [0.2, 0.75], [0.6, 0.3]])
@@ -112,12 +95,6 @@ def test_of_several_references_the_best_is_shown():
     assert page.count("&lt;i&gt;") >= 3
     assert "<i>" not in page
     assert cells(page) == [[("p r", "0.900")]]
-
-
-def test_the_page_needs_nothing_from_elsewhere():
-    page = match_page([PAGE_MATCHES], "a", ["b"], "")
-    assert not re.search(r"https?://|<script|@import|url\(|\son\w+=|<link", page)
-    assert '<meta name="viewport"' in page
 
 
 @pytest.mark.parametrize("text", ["</style><script>", '" onload="', "&amp;"])
@@ -207,13 +184,3 @@ def test_colour_shades_both_texts_by_their_matches():
     assert STYLE.sub("", "\n".join(lines[:2] + lines[8:])) == match_text(TERMINAL_MATCHES)
     plain = match_text(stated_similarity(["a"], ["b"], [[1]], ([0], [1])), colour=True)
     assert "\x1b[2;3m a \x1b[0m" in plain
-
-
-def test_without_colour_there_are_no_escape_sequences():
-    assert "\x1b" not in match_text(TERMINAL_MATCHES)
-
-
-def test_texts_without_tokens_have_a_heading_alone():
-    found = stated_similarity(["[CLS]"], ["[CLS]"], [[1]])
-    for colour in (False, True):
-        assert "candidate" in match_text(found, colour=colour)
