@@ -20,7 +20,7 @@ import hypothesis
 import pytest
 from minilm import model_folder
 
-from tests.support.bundles import exported, kept
+from tests.support.bundles import drop_changed, exported, kept
 
 hypothesis.settings.register_profile("tests", deadline=None)  # other processes may be at work
 hypothesis.settings.load_profile("tests")
@@ -40,6 +40,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if item.path.relative_to(Path(__file__).parent).parts[0] in FULL or item.get_closest_marker("browser"):
             item.add_marker("full")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the run if a test has changed a bundle that all tests share."""
+    if "PYTEST_XDIST_WORKER" not in os.environ and (names := drop_changed()):
+        session.config.get_terminal_writer().line(
+            f"\nA test changed a bundle that all tests share: {', '.join(names)}."
+        )
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_unconfigure() -> None:

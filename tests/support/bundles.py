@@ -1,7 +1,7 @@
 """Models and bundles that tests share: made once, by whichever worker needs them first, and kept between runs.
 
 They lie in `build/test-bundles`, in a folder named by a digest of the code and the packages that make them. Tests only
-read them: if one changes a file, in place or through a hard link, the bundle is exported again.
+read them: if one changes a file, in place or through a hard link, the run fails, and the next one exports it again.
 """
 
 import hashlib
@@ -80,6 +80,15 @@ def exported(name: str, model: Path, /, **options: Any) -> Path:
         export_model(str(model), output=folder, **options)
 
     return kept(name, export, key=f"{model.name} {sorted(options.items())}")
+
+
+def drop_changed() -> list[str]:
+    """Return the names of the kept folders whose files a test has changed, and let the next run write them again."""
+    stamps = sorted(_of_these_sources().glob("*/*.stamp"))
+    changed = [stamp for stamp in stamps if stamp.read_text(encoding="utf-8") != _state(stamp.with_suffix(""))]
+    for stamp in changed:
+        stamp.unlink()
+    return [stamp.stem for stamp in changed]
 
 
 def write_once(factory: pytest.TempPathFactory, name: str, write: Callable[[Path], object]) -> Path:
