@@ -6,7 +6,6 @@ import pytest
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
 from tests.support.eval_sets import BLEU, HUMAN, score_lines, write, write_eval_set
-from tests.support.metaeval import FOLDER, needs_metaeval
 
 
 @pytest.fixture
@@ -23,31 +22,6 @@ def test_lists_what_is_there(eval_set):
     assert eval_set.references("he-en") == ["refA", "refB"]
     assert eval_set.metrics("he-en") == ["BLEU-refB", "chrF-refB"]
     assert eval_set.metrics("en-de") == []
-
-
-def test_a_gold_that_is_not_there_is_told_with_those_that_are(eval_set):
-    with pytest.raises(InputError, match=r"has no gold of en-de called 'da'; it has da.raw, mqm"):
-        eval_set.gold("en-de", "da")
-
-
-def test_one_of_several_golds_must_be_named(eval_set):
-    with pytest.raises(InputError, match=r"has 2 kinds of judgements of en-de: da.raw, mqm. Name one as `gold`"):
-        eval_set.gold("en-de", None)
-
-
-def test_a_metric_that_is_not_there_is_told_with_the_nearest(eval_set):
-    with pytest.raises(InputError, match=r"called 'BLUE-refB'; .* Did you mean 'BLEU-refB'\?"):
-        eval_set.chosen_metrics("he-en", ["BLUE-refB"], "refB")
-
-
-def test_a_language_pair_that_is_not_there_is_told_with_those_that_are(eval_set):
-    with pytest.raises(InputError, match=r"called 'en-he'; it has en-de, he-en"):
-        eval_set.golds("en-he")
-
-
-def test_a_reference_that_is_not_there_is_told_with_those_that_are(eval_set):
-    with pytest.raises(InputError, match=r"has no reference of he-en called 'refC'; it has refA, refB"):
-        eval_set.reference("he-en", "refC")
 
 
 def test_one_of_several_references_must_be_named_where_metrics_have_none(tmp_path):
@@ -88,24 +62,20 @@ def test_scores_come_back_as_they_were():
         "A": [0.1, 1 / 3, -2.5],
         "B": [1e-17, 12345.678901234567, None],
     }
-
-
-def test_a_level_without_scores_has_no_file():
     assert score_files("BLEU-refB", ["A"], {"sys": np.array([1.0]), "seg": None}).keys() == {"BLEU-refB.sys.score"}
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\tb", " a"])
-def test_a_system_whose_name_the_format_cannot_hold_is_told(name):
+def test_a_system_whose_name_the_format_cannot_hold_is_refused(name):
     with pytest.raises(InputError, match=r"he-en: the system .* cannot stand in a file of scores"):
         check_names("he-en", [name], ["BLEU"])
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", "a\0b"])
-def test_a_name_that_cannot_name_a_file_is_told(name):
-    with pytest.raises(InputError, match=r"The language pair .* cannot name a file"):
-        check_names(name, ["A"], ["BLEU"])
-    with pytest.raises(InputError, match=r"The metric .* cannot name a file"):
-        check_names("he-en", ["A"], [name])
+@pytest.mark.parametrize("kind", ["language pair", "metric"])
+def test_a_name_that_cannot_name_a_file_is_refused(kind, name):
+    with pytest.raises(InputError, match=f"The {kind} .* cannot name a file"):
+        check_names(*(name, ["A"], ["BLEU"]) if kind == "language pair" else ("he-en", ["A"], [name]))
 
 
 HUMAN_SEGMENTS = "human-scores/he-en.mqm.seg.score"
@@ -123,20 +93,13 @@ def read(folder, **options):
     return read_eval_set(EvalSet(folder), "he-en", **options)
 
 
-def test_systems_are_those_that_people_judged_and_another_reference_among_them(folder):
-    judged = read(folder, reference="refB")
-    assert judged.systems == ("A", "B", "C", "D", "refA")
-    assert judged.human_systems == {"refA"}
-
-
-def test_scores_are_by_system_and_segment(folder):
+def test_the_only_gold_and_the_reference_of_metrics_are_taken(folder):
     judged = read(folder)
+    assert (judged.gold, judged.reference, [*judged.metrics]) == ("mqm", "refB", ["BLEU-refB", "chrF-refB"])
+    assert (judged.systems, judged.human_systems) == (("A", "B", "C", "D", "refA"), {"refA"})
     np.testing.assert_array_equal(judged.human_segment[0], [-1, 0, -5, np.nan, -2])
     np.testing.assert_array_equal(judged.metrics["BLEU-refB"].segment[2], [10, 22, 21, 30, 8])
-
-
-def test_scores_of_systems_are_read_and_no_means(folder):
-    np.testing.assert_array_equal(read(folder).metrics["BLEU-refB"].system, [24, 35, 19, 29, 36])
+    np.testing.assert_array_equal(judged.metrics["BLEU-refB"].system, [24, 35, 19, 29, 36])  # as read, no means
 
 
 def test_scores_of_systems_are_means_where_there_is_no_file(folder):
@@ -147,16 +110,13 @@ def test_scores_of_systems_are_means_where_there_is_no_file(folder):
     np.testing.assert_allclose(judged.human_system, [-2, -0.5, -4.5, -2.5, 0])
 
 
-def test_people_may_judge_whole_systems_alone(folder):
+def test_a_metric_and_people_may_have_scores_of_systems_alone(folder):
     (folder / HUMAN_SEGMENTS).unlink()
+    (folder / BLEU_SEGMENTS).unlink()
     judged = read(folder)
     assert judged.human_segment is None
+    assert judged.metrics["BLEU-refB"].segment is None
     np.testing.assert_allclose(judged.human_system, [-2, -0.5, -4.5, -2.5, 0])
-
-
-def test_a_metric_may_have_scores_of_systems_alone(folder):
-    (folder / BLEU_SEGMENTS).unlink()
-    assert read(folder).metrics["BLEU-refB"].segment is None
 
 
 def test_a_metric_may_lack_scores_that_nobody_judged(folder):
@@ -167,25 +127,16 @@ def test_a_metric_may_lack_scores_that_nobody_judged(folder):
         read(folder).judged()
 
 
-def test_the_only_gold_and_the_only_reference_of_metrics_are_taken(folder):
-    judged = read(folder)
-    assert (judged.gold, judged.reference, [*judged.metrics]) == ("mqm", "refB", ["BLEU-refB", "chrF-refB"])
-
-
 def test_metrics_are_those_of_the_reference_or_those_that_are_named(folder):
     write(folder, "metric-scores/he-en/QE-src.seg.score", score_lines(BLEU))
     assert [*read(folder).metrics] == ["BLEU-refB", "chrF-refB"]
     assert [*read(folder, metrics=["QE-src", "BLEU-refB"]).metrics] == ["QE-src", "BLEU-refB"]
 
 
-def test_the_reference_in_use_is_no_system_even_if_judged(folder):
+def test_references_in_use_are_no_systems_even_if_judged(folder):
     write(folder, HUMAN_SEGMENTS, score_lines({**HUMAN, "refB": [0, 0, 0, None, 0]}))
     assert "refB" not in read(folder).systems
-
-
-def test_two_references_in_use_are_no_systems(folder):
-    judged = read(folder, reference="refA.refB", metrics=["BLEU-refB"])
-    assert judged.systems == ("A", "B", "C", "D")
+    assert read(folder, reference="refA.refB", metrics=["BLEU-refB"]).systems == ("A", "B", "C", "D")
 
 
 def test_line_ends_of_windows_a_byte_order_mark_and_spaces_are_read(folder):
@@ -251,34 +202,18 @@ def test_where_every_metric_lacks_a_judged_system_there_is_nothing_to_judge(fold
         read(folder)
 
 
-def test_a_system_with_too_few_lines_is_named(folder):
-    write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "C": BLEU["C"][:4]}))
-    with pytest.raises(
-        InputError, match=r"the system C in .*BLEU-refB.seg.score has 4 lines, and the system A in .* 5"
-    ):
-        read(folder)
-
-
-def test_a_line_that_is_not_utf_8_is_named(folder):
-    (folder / BLEU_SEGMENTS).write_bytes(b"A\t1\n\xff\t2\n")
-    with pytest.raises(InputError, match=r"BLEU-refB.seg.score, line 2: this is not UTF-8"):
-        read(folder)
-
-
-def test_texts_of_another_length_are_named(folder):
-    write(folder, "references/he-en.refB.txt", "one\ntwo\n")
-    with pytest.raises(InputError, match=r"he-en.refB.txt has 2 lines, and the system A in .* has 5"):
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (BLEU_SEGMENTS, score_lines({**BLEU, "C": BLEU["C"][:4]}), r"C in .*seg.score has 4 lines, .* A in .* 5"),
+        (BLEU_SEGMENTS, b"A\t1\n\xff\t2\n", r"BLEU-refB.seg.score, line 2: this is not UTF-8"),
+        ("references/he-en.refB.txt", "one\ntwo\n", r"he-en.refB.txt has 2 lines, and the system A in .* has 5"),
+        ("system-outputs/he-en/B.txt", None, r"Cannot read .*B.txt"),
+    ],
+)
+def test_a_file_of_another_length_or_without_text_is_named(folder, name, content, message):
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=message):
         read(folder, with_texts=True)
-
-
-def test_a_system_without_texts_is_named(folder):
-    (folder / "system-outputs/he-en/B.txt").unlink()
-    with pytest.raises(InputError, match=r"Cannot read .*B.txt"):
-        read(folder, with_texts=True)
-
-
-@needs_metaeval
-def test_reads_wmt23():
-    judged = read_eval_set(EvalSet(FOLDER / "wmt23"), "he-en", gold="mqm", reference="refB")
-    assert (len(judged.systems), judged.human_segment.shape) == (13, (13, 1910))
-    assert int((~np.isnan(judged.human_segment)).sum()) == 13 * 820
