@@ -1,4 +1,4 @@
-"""None"""
+"""The percentile of a score among those of unrelated pairs, against scipy."""
 
 import numpy as np
 import pytest

@@ -200,9 +200,11 @@ def test_bad_input_is_refused(test, scores, options, said):
         test(scores, **options)
 
 
-def test_no_swaps_are_refused():
+def test_no_swaps_and_no_resamples_are_refused():
     with pytest.raises(InputError, match="at least one"):
         approximate_randomization([[0.1], [0.2]], num_swaps=0)
+    with pytest.raises(InputError, match="at least one"):
+        confidence_interval([])
 
 
 def test_a_mean_told_as_a_function_of_sums_gives_the_same(scores):
@@ -256,17 +258,12 @@ def test_swaps_and_what_follows_are_those_of_one_draw(num_segments):
 
 
 @pytest.mark.parametrize("num_resamples", [1, 2, 39, 40, 41, 1000])
-def test_it_is_sacrebleus(num_resamples):
+def test_intervals_are_sacrebleus(num_resamples):
     scores = np.random.default_rng(0).normal(size=(num_resamples, 2))
     mean, half_width = confidence_interval(scores)
     for system in range(2):
         expected = estimate_ci(scores[:, system])
         assert (mean[system], half_width[system]) == pytest.approx(expected, abs=1e-12)
-
-
-def test_no_resamples_are_refused():
-    with pytest.raises(InputError, match="at least one"):
-        confidence_interval([])
 
 
 @pytest.mark.parametrize(
@@ -279,12 +276,12 @@ def test_no_resamples_are_refused():
         ([], []),
     ],
 )
-def test_values(p, adjusted):
+def test_known_corrections(p, adjusted):
     np.testing.assert_allclose(holm(p), adjusted, rtol=1e-12)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_it_keeps_the_order_and_is_between_p_and_bonferroni(p):
+def test_holm_keeps_the_order_and_is_between_p_and_bonferroni(p):
     values, adjusted = np.array(p), holm(p)
     assert (adjusted >= values).all()
     assert (adjusted <= np.minimum(values * len(p), 1)).all()
@@ -300,24 +297,18 @@ def test_what_is_no_row_of_p_values_is_refused(p):
 SCORES = [[1, 2, 3, 4], [1, 3, 3, 1], [2, 3, 4, 5]]
 
 
-def counts(outcomes):
-    return [outcomes.won.tolist(), outcomes.lost.tolist(), outcomes.tied.tolist()]
-
-
-def test_segments_are_counted_against_the_baseline():
-    assert counts(segment_outcomes(SCORES)) == [[0, 1, 4], [0, 1, 0], [4, 2, 0]]
-
-
-def test_another_system_may_be_the_baseline():
-    assert counts(segment_outcomes(SCORES, baseline=2)) == [[0, 0, 0], [4, 3, 0], [0, 1, 4]]
-
-
-def test_an_error_rate_is_won_by_the_lower_outcomes():
-    assert counts(segment_outcomes(SCORES, lower_is_better=True)) == [[0, 1, 0], [0, 1, 4], [4, 2, 0]]
-
-
-def test_scores_within_the_tolerance_tie():
-    assert counts(segment_outcomes(SCORES, tolerance=1)) == [[0, 0, 0], [0, 1, 0], [4, 3, 4]]
+@pytest.mark.parametrize(
+    ("options", "won", "lost", "tied"),
+    [
+        ({}, [0, 1, 4], [0, 1, 0], [4, 2, 0]),
+        ({"baseline": 2}, [0, 0, 0], [4, 3, 0], [0, 1, 4]),
+        ({"lower_is_better": True}, [0, 1, 0], [0, 1, 4], [4, 2, 0]),
+        ({"tolerance": 1}, [0, 0, 0], [0, 1, 0], [4, 3, 4]),
+    ],
+)
+def test_segments_are_counted_against_the_baseline(options, won, lost, tied):
+    outcomes = segment_outcomes(SCORES, **options)
+    assert [outcomes.won.tolist(), outcomes.lost.tolist(), outcomes.tied.tolist()] == [won, lost, tied]
 
 
 @pytest.mark.parametrize(
