@@ -132,7 +132,7 @@ def test_a_table_of_tsv_has_a_row_for_each_metric_and_system(comparison):
     assert score == comparison.metrics[0].systems[1].score
 
 
-def test_a_table_of_text_marks_what_is_significant(comparison):
+def test_a_table_of_text_marks_significant_differences(comparison):
     lines = comparison.table().splitlines()
     for system in metric_of(comparison, "bertscore").systems[1:]:
         line = next(line for line in lines if line.startswith(f"{system.name} "))

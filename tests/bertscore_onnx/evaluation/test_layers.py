@@ -33,7 +33,7 @@ def tuning(scorer):
     return tune_layers(scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
 
 
-def test_each_layer_has_the_mean_over_language_pairs_of_what_scipy_gives(scorer, tuning):
+def test_correlations_of_each_layer_are_means_of_those_of_scipy(scorer, tuning):
     scores = np.stack(scorer.score(CANDIDATES, REFERENCES)).astype(np.float64)  # (3, layers, rows)
     is_czech = np.array(PAIRS) == "cs-en"
     for layer, result in enumerate(tuning.layers):
@@ -98,7 +98,7 @@ def test_json_has_all_of_it_and_null_where_there_is_no_value(tuning):
     assert content["export"] == tuning.export_command
 
 
-def test_one_layer_says_how_to_export_all_of_them(tiny_bundle):
+def test_a_bundle_of_one_layer_is_refused_with_the_export_option(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as one, pytest.raises(UnknownLayerError, match="--all-layers"):
         tune_layers(one, CANDIDATES, REFERENCES, HUMAN)
 

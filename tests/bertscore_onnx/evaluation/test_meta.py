@@ -71,12 +71,6 @@ def test_a_system_that_nobody_judged_is_left_out(full_scores):
     assert result.metrics[0].system["spa"].value is not None
 
 
-def test_ties_are_counted_on_both_sides():
-    systems = judged([[0, 0, -1], [0, -1, -1], [-5, -1, 0]], {"m": [[1, 2, 3], [1, 2, 3], [1, 5, 4]]})
-    segment = metric_of(systems).segment
-    assert (segment.pairs, segment.human_ties, segment.metric_ties) == (9, 3, 5)
-
-
 def test_a_negative_correlation_keeps_its_sign():
     systems = judged([[-1, -2], [-3, -3], [-4, -6]], {"m": [[1, 2], [3, 3.5], [4, 6]]})
     metric = metric_of(systems)
@@ -134,16 +128,16 @@ def test_a_constant_metric_has_no_correlation_no_rank_and_a_reason(full_scores):
     assert {metric.rank for metric in result.language_pairs[0].metrics[:2]} == {1, 2}
 
 
-def test_people_who_tie_everything_leave_no_value_and_a_reason():
-    metric = metric_of(judged([[1, 1], [1, 1]], {"m": [[1, 2], [3, 4]]}))
-    record = metric.segment.to_dict()
-    assert record["pearson"] is None
-    assert record["reasons"]["pearson"] == "the human scores are constant"
-    assert record["acc_eq"] == 1
-    assert record["ties"] == {"pairs": 2, "human": 2, "metric": 0}
+def test_ties_are_counted_on_both_sides():
+    systems = judged([[0, 0, -1], [0, -1, -1], [-5, -1, 0]], {"m": [[1, 2, 3], [1, 2, 3], [1, 5, 4]]})
+    assert metric_of(systems).segment.to_dict()["ties"] == {"pairs": 9, "human": 3, "metric": 5}
+    all_tied = metric_of(judged([[1, 1], [1, 1]], {"m": [[1, 2], [3, 4]]})).segment.to_dict()
+    assert all_tied["ties"] == {"pairs": 2, "human": 2, "metric": 0}
+    assert (all_tied["pearson"], all_tied["acc_eq"]) == (None, 1)
+    assert all_tied["reasons"]["pearson"] == "the human scores are constant"
 
 
-def test_one_system_has_no_pairs_and_says_so():
+def test_one_system_has_no_pairs_and_a_reason():
     metric = metric_of(judged([[1, 2, 3]], {"m": [[1, 2, 4]]}))
     assert metric.system.to_dict()["accuracy"] is None
     assert {"pearson", "accuracy", "spa"} <= metric.system.to_dict()["reasons"].keys()
@@ -187,7 +181,7 @@ def test_a_metric_has_one_mean_under_the_names_of_two_references():
     assert (mean.name, mean.language_pairs) == ("m", 2)
 
 
-def test_the_seed_decides_what_is_drawn(full_scores):
+def test_draws_depend_on_the_seed(full_scores):
     def p(seed):
         return evaluate(judged(*full_scores), seed=seed, permutations=20).language_pairs[0].pairs[0].system.p
 
@@ -216,6 +210,6 @@ def test_json_has_the_form_that_is_documented(full_scores):
         ([judged_wholes([1, 2], {"m": [1, 2, 3]})], r"the scores by m have the shape \(3,\); expected \(2,\)"),
     ],
 )
-def test_what_cannot_be_judged_is_told(language_pairs, message):
+def test_arguments_are_checked(language_pairs, message):
     with pytest.raises(InputError, match=message):
         evaluate(*language_pairs)

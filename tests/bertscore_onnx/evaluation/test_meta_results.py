@@ -65,6 +65,6 @@ def test_tsv_has_a_row_for_each_language_pair_and_metric_with_all_digits(result)
     assert {"segment_epsilon", "segment_human_ties", "segment_metric_ties", "system_outliers"} <= values.keys()
 
 
-def test_a_format_that_is_not_there_is_told(result):
+def test_an_unknown_format_is_refused(result):
     with pytest.raises(InputError, match=r"no format 'html'. Choose one of text, tsv"):
         result.table("html")

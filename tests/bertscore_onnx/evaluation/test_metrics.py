@@ -127,7 +127,7 @@ def test_the_number_of_references_may_vary():
 
 
 @pytest.mark.parametrize(
-    ("name", "candidates", "references", "options", "said"),
+    ("name", "candidates", "references", "options", "message"),
     [
         ("meteor", [["a"]], ["a"], {}, "Choose one of bleu, chrf, ter"),
         ("bleu", [], ["a"], {}, "0 systems"),
@@ -140,8 +140,8 @@ def test_the_number_of_references_may_vary():
         ("bleu", [["a"]], ["a"], {"tokenize": "morse"}, "does not take these options for BLEU"),
     ],
 )
-def test_bad_input_is_refused(name, candidates, references, options, said):
-    with pytest.raises(InputError, match=said):
+def test_bad_input_is_refused(name, candidates, references, options, message):
+    with pytest.raises(InputError, match=message):
         corpus_metric(name, candidates, references, **options)
 
 
@@ -152,7 +152,7 @@ def test_the_extra_is_named_where_sacrebleu_is_missing(monkeypatch):
 
 
 @pytest.mark.parametrize("error", [RuntimeError("\nJapanese needs\n\n  pip install x\n"), OSError("no network")])
-def test_a_tokenizer_that_cannot_be_loaded_is_told(monkeypatch, error):
+def test_a_tokenizer_that_cannot_be_loaded_is_refused(monkeypatch, error):
     def load(_name):
         raise error
 

@@ -101,7 +101,7 @@ def test_swaps_that_give_the_same_difference_are_not_counted():
     assert approximate_randomization([base, system]).p[0] == 1 / 10_001
 
 
-def test_ties_are_ties_whatever_the_rounding():
+def test_ties_do_not_depend_on_rounding():
     rng = np.random.default_rng(2)
     base = rng.integers(0, 10, 12) / 10
     system = base + rng.choice([-0.1, 0.1, 0.2], 12)
@@ -114,7 +114,7 @@ def test_ties_are_ties_whatever_the_rounding():
 
 
 @pytest.mark.parametrize("test", TESTS)
-def test_a_system_against_itself_is_not_significant_by_more_than_the_rule_says(scores, test):
+def test_p_of_a_system_against_itself_is_the_smallest(scores, test):
     result = test([scores[0], scores[0]])
     assert result.delta.tolist() == [0]
     assert result.wins.tolist() == [0]
@@ -175,7 +175,7 @@ def test_memory_does_not_grow_with_the_number_of_resamples(test, options):
 
 
 @pytest.mark.parametrize(
-    ("scores", "options", "said"),
+    ("scores", "options", "message"),
     [
         ([[0.1, 0.2]], {}, "one system"),
         ([0.1, 0.2], {}, r"shape \(2,\)"),
@@ -188,12 +188,12 @@ def test_memory_does_not_grow_with_the_number_of_resamples(test, options):
     ],
 )
 @pytest.mark.parametrize("test", TESTS)
-def test_bad_input_is_refused(test, scores, options, said):
-    with pytest.raises(InputError, match=said):
+def test_bad_input_is_refused(test, scores, options, message):
+    with pytest.raises(InputError, match=message):
         test(scores, **options)
 
 
-def test_a_mean_told_as_a_function_of_sums_gives_the_same(scores):
+def test_a_mean_given_as_a_function_of_sums_has_the_same_p(scores):
     told = SummedStatistics(scores.astype(np.float64)[:, :, None], lambda sums: float(sums[0]) / 120)
     for test in TESTS:
         means, sums = test(scores), test(told)
@@ -228,7 +228,7 @@ def test_indices_are_those_of_one_draw(num_segments):
 
 
 @pytest.mark.parametrize("num_segments", [1, 37, 3001])
-def test_swaps_and_what_follows_are_those_of_one_draw(num_segments):
+def test_swaps_and_later_draws_are_those_of_one_draw(num_segments):
     one, other = np.random.default_rng(5), np.random.default_rng(5)
     whole = one.integers(2, size=(1001, num_segments), dtype=bool)
     blocks = [*kept_segments(other, num_segments, 1001)]

@@ -82,7 +82,7 @@ def test_a_report_fits_its_screen_and_fetches_nothing(browser, opened, name, wid
 
 
 @pytest.mark.parametrize("name", ["three", "evil"])
-def test_what_is_wider_than_a_phone_scrolls_by_itself_and_by_the_keyboard(browser, opened, name):
+def test_wide_parts_scroll_on_a_phone_and_with_the_keyboard(browser, opened, name):
     opened(name, 320)
     wide = browser.execute_script(
         "return [...document.querySelectorAll('.wide')].map(one => [one.scrollWidth > one.clientWidth, one.tabIndex])"
@@ -121,7 +121,7 @@ def test_a_script_in_a_name_does_not_run(browser, opened):
     assert browser.execute_script("return document.scripts.length + document.images.length") == 0
 
 
-def test_it_prints_on_white_and_with_what_is_folded(browser, opened):
+def test_it_prints_on_white_with_folded_parts_open(browser, opened):
     opened("three", 1280, "dark")
     browser.refresh()  # so that what is folded is folded
     browser.execute_cdp_cmd(

@@ -112,10 +112,10 @@ def test_numbers_have_their_decimals():
         ("\x85\ud83d", "\ufffd\ufffd"),
     ],
 )
-def test_what_a_page_cannot_hold_becomes_visible(text, shown):
+def test_control_characters_become_visible(text, shown):
     assert visible(text) == shown
 
 
-def test_a_long_text_ends_and_says_how_much_is_missing():
+def test_a_long_text_ends_with_the_number_of_missing_characters():
     assert shortened("x" * MAX_CHARACTERS) == "x" * MAX_CHARACTERS
     assert shortened("x" * (MAX_CHARACTERS + 1234)) == "x" * MAX_CHARACTERS + " … (1,234 more characters)"
