@@ -10,6 +10,7 @@ from scipy.stats import sem
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
+from bertscore_onnx.bundle.catalogue import read_baseline_file
 from bertscore_onnx.errors import BaselineError, BundleError, InputError
 from bertscore_onnx.evaluation import baselines
 from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, draw_pairs, short_texts, write_baseline
@@ -111,6 +112,12 @@ def test_the_same_seed_gives_the_same_for_one_layer_and_for_all(scorer, measured
     [layer] = measured_layer.layers
     assert layer.layer == 2
     assert layer.mean.f1 == pytest.approx(measured.layers[2].mean.f1, abs=1e-6)
+
+
+def test_the_file_of_a_baseline_is_read_for_rescaling(measured, tmp_path):
+    path = tmp_path / "baseline.csv"
+    path.write_text(measured.to_csv())
+    assert read_baseline_file(path, 3).f1 == pytest.approx(measured.layers[3].mean.f1, abs=1e-8)
 
 
 def test_json_has_all_of_it(measured):

@@ -9,6 +9,7 @@ from sacrebleu.metrics import CHRF
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.challenge_sets import ChallengeExample, check_challenges, evaluate_challenge_set
 from bertscore_onnx.evaluation.correlation import Measure
+from tests.support.metaeval import needs_metaeval, tq_autotest
 
 
 def test_a_good_output_is_right_only_above_every_bad_one():
@@ -108,3 +109,20 @@ def test_json_has_shares_and_reasons():
     assert chrf["checks"]["all_good_above_bad"]["share"] is None
     assert chrf["checks"]["all_good_above_bad"]["reason"]
     assert chrf["categories"] == {"number": {"mean_good": {"mean": 100.0, "n": 1}}}
+
+
+@needs_metaeval
+@pytest.mark.parametrize(
+    ("metric", "options", "right"),
+    [
+        ("bleu", {"smooth_method": "none"}, 59),
+        ("bleu", {}, round(0.552 * 163)),
+        ("chrf", {}, round(0.644 * 163)),
+        ("chrf", {"word_order": 2}, round(0.626 * 163)),
+    ],
+)
+def test_tq_autotest(metric, options, right):
+    examples = [ChallengeExample(one.category, one.good[0], one.good[1:], one.bad) for one in tq_autotest() if one.good]
+    result = evaluate_challenge_set(examples, metrics={metric: options}).to_dict()["metrics"][metric]
+    above = result["checks"]["all_good_above_bad"]
+    assert (above["right"], above["n"]) == (right, 163)

@@ -24,6 +24,21 @@ def test_a_set_lists_its_contents(eval_set):
     assert eval_set.metrics("en-de") == []
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("golds", ("en-he",), "called 'en-he'; it has en-de, he-en"),
+        ("gold", ("en-de", "da"), "has no gold of en-de called 'da'; it has da.raw, mqm"),
+        ("gold", ("en-de", None), "has 2 kinds of judgements of en-de: da.raw, mqm. Name one as `gold`"),
+        ("reference", ("he-en", "refC"), "has no reference of he-en called 'refC'; it has refA, refB"),
+        ("chosen_metrics", ("he-en", ["BLUE-refB"], "refB"), "called 'BLUE-refB'; .* Did you mean 'BLEU-refB'?"),
+    ],
+)
+def test_a_name_that_is_missing_or_unknown_is_refused_with_the_names_of_the_set(eval_set, name, arguments, message):
+    with pytest.raises(InputError, match=message):
+        getattr(eval_set, name)(*arguments)
+
+
 def test_one_of_several_references_must_be_named_where_metrics_have_none(tmp_path):
     write_eval_set(tmp_path)
     for file in (tmp_path / "metric-scores/he-en").iterdir():

@@ -152,6 +152,12 @@ def test_scores_of_any_size_give_the_same_test(full_scores):
     assert (large.p, large.p_reverse) == (small.p, small.p_reverse)
 
 
+def test_systems_that_are_judged_on_different_segments_are_noted():
+    human = [[1, 2, np.nan, 4], [1, np.nan, 3, 5], [3, 1, 2, 7]]
+    [result] = evaluate(judged(human, {"m": np.arange(12.0).reshape(3, 4)})).language_pairs
+    assert result.notes[0].startswith("systems are judged on different segments, 3 to 4 each, of which 2 for all")
+
+
 def test_a_metric_without_scores_of_segments_has_no_rank_among_them(full_scores):
     systems = judged(*full_scores)
     whole = MetricScores(systems.human_system, None)

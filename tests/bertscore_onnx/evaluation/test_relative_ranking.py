@@ -82,6 +82,10 @@ def test_no_value_has_a_reason(human, scores, reason):
     assert reason in of_json["reason"]
 
 
-def test_a_metric_without_scores_leaves_the_others():
-    result = darr_by_language_pair([judged([[90], [60]], {"a": [[1], [np.nan]], "b": [[2], [1]]})])
-    assert [counts and counts.tau for counts in result.language_pairs[0].metrics.values()] == [None, 1.0]
+def test_a_metric_without_scores_leaves_the_others_and_ties_are_discordant():
+    metrics = {"a": [[1, 1], [np.nan, 1]], "b": [[1, 0], [0, 0]]}
+    found = darr_by_language_pair([judged([[90, 90], [60, 60]], metrics)]).to_dict()
+    of_metrics = found["language_pairs"]["cs-en"]["metrics"]
+    counts = {"pairs": 2, "concordant": 1, "discordant": 1, "ties": 1}
+    assert of_metrics["b"] == {"tau": 0.0, **counts, "tau_without_ties": 1.0}
+    assert of_metrics["a"]["tau"] is None
