@@ -201,13 +201,6 @@ def test_no_value_has_a_reason(human, scores, reason):
     assert reason in metric["reason"]
 
 
-def test_judged_outputs_without_a_text_have_no_corpus_score():
-    texts = [[(None, "x")] * 12, *TEXTS[1:]]
-    for systems in (judged(HUMAN, {}, texts=texts), judged(HUMAN, {})):
-        bleu = only(hybrid_by_language_pair([systems], corpus_metrics={"bleu": {}}, **FEW)).pearson["bleu"]
-        assert "judged outputs have no text" in bleu.reason
-
-
 @pytest.mark.parametrize(
     ("changes", "options", "message"),
     [
@@ -220,3 +213,9 @@ def test_judged_outputs_without_a_text_have_no_corpus_score():
 def test_systems_and_numbers_are_checked(changes, options, message):
     with pytest.raises(InputError, match=message):
         hybrid_by_language_pair([replace(judged(HUMAN, {}), **changes)], num_hybrids=50, **options)
+
+
+@pytest.mark.parametrize("texts", [None, [[(None, "x")] * 12, *TEXTS[1:]]])
+def test_judged_outputs_without_a_text_have_no_corpus_score(texts):
+    result = hybrid_by_language_pair([judged(HUMAN, {}, texts=texts)], corpus_metrics={"bleu": {}}, **FEW)
+    assert "judged outputs have no text" in only(result).pearson["bleu"].reason

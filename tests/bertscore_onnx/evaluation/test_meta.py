@@ -72,8 +72,7 @@ def test_a_system_that_nobody_judged_is_left_out(full_scores):
 
 
 def test_a_negative_correlation_keeps_its_sign():
-    systems = judged([[-1, -2], [-3, -3], [-4, -6]], {"m": [[1, 2], [3, 3.5], [4, 6]]})
-    metric = metric_of(systems)
+    metric = metric_of(judged([[-1, -2], [-3, -3], [-4, -6]], {"m": [[1, 2], [3, 3.5], [4, 6]]}))
     assert metric.system["pearson"].value < -0.9
     assert metric.segment["pearson"].value < -0.9
     assert metric.system["accuracy"].value == 0

@@ -21,21 +21,13 @@ def cells(table, name, header):
     return next(line.split() for line in lines[start:] if line.startswith(name))
 
 
-def test_correlations_have_their_signs(result):
+def test_a_table_has_signed_correlations_ties_and_the_p_of_each_test(result):
+    table = result.table()
     [pair] = result.language_pairs
     [bleu] = [metric for metric in pair.metrics if metric.name == "BLEU-refB"]
-    row = cells(result.table(), "BLEU-refB", "by item")
-    assert row[:3] == ["BLEU-refB", "1", f"{bleu.segment['pearson'].value:+.3f}"]
-
-
-def test_ties_of_both_sides_are_shown(result):
-    lines = result.table().splitlines()
-    assert "Pairs of outputs of a segment: human scores tie 8 of 40" in lines
-    assert cells(result.table(), "chrF-refB", "acc*_eq")[-1] == "1"
-
-
-def test_pairs_of_metrics_have_the_p_of_each_test(result):
-    table = result.table()
+    assert cells(table, "BLEU-refB", "by item")[:3] == ["BLEU-refB", "1", f"{bleu.segment['pearson'].value:+.3f}"]
+    assert "Pairs of outputs of a segment: human scores tie 8 of 40" in table.splitlines()
+    assert cells(table, "chrF-refB", "acc*_eq")[-1] == "1"
     for title in ("PERM-BOTH, segments", "PERM-BOTH, whole systems", "Williams, whole systems"):
         assert f"{title}: p that a metric is better than one further down" in table
 

@@ -99,7 +99,7 @@ def test_real_systems_are_compared_as_by_sacrebleu(name, kind, monkeypatch):
     assert_equal(PAIRED_TESTS[kind](corpus_metric(name, systems, reference).corpus), expected)
 
 
-def test_segments_are_scored_as_by_sacrebleu():
+def test_segments_and_smoothed_corpora_are_scored_as_by_sacrebleu():
     systems, (reference,) = made_texts(1)
     alone = {"bleu": sacrebleu.sentence_bleu, "chrf": sacrebleu.sentence_chrf, "ter": sacrebleu.sentence_ter}
     for name, function in alone.items():
@@ -107,13 +107,9 @@ def test_segments_are_scored_as_by_sacrebleu():
             [function(text, [one]).score for text, one in zip(texts, reference, strict=True)] for texts in systems
         ]
         np.testing.assert_allclose(corpus_metric(name, systems, reference).segment, expected, rtol=1e-12)
-
-
-def test_smoothing_leaves_the_statistics_as_they_are():
-    systems, (reference,) = made_texts(1)
     metric = corpus_metric("bleu", systems, reference, smooth_method="add-k")
     expected = [BLEU(smooth_method="add-k").corpus_score(texts, [reference]).score for texts in systems]
-    for _ in range(2):
+    for _ in range(2):  # smoothing leaves the statistics as they are
         np.testing.assert_allclose(metric.corpus.observed(), expected, rtol=1e-12)
 
 

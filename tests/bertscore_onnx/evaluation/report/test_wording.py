@@ -47,13 +47,11 @@ def test_a_difference_is_read_by_its_p_and_its_direction(found, name, sentence):
     assert verdict(found, found.systems[0]) is None
 
 
-def test_holms_p_decides_where_there_is_one():
+def test_holms_p_decides_if_there_is_one():
     found = replace(metric(0.01, 0.02), pairs=(PairResult("base", "new", 0.01, 0.02, 0.06, 0.99),))
     reading = verdict(found, found.systems[1])
     assert reading.name == "unclear"
-    assert reading.sentence == (
-        "scores higher than base by 0.0100, p = 0.0200 (0.0600 with Holm’s correction): this may be luck."
-    )
+    assert "p = 0.0200 (0.0600 with Holm’s correction)" in reading.sentence
 
 
 @pytest.mark.parametrize(
