@@ -93,7 +93,7 @@ def compare(
             tested = paired_bootstrap(corpus, all_pairs=all_pairs, num_resamples=draws, seed=seed)
         else:
             tested = approximate_randomization(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
-        results.append(_result(name, metric, tested, names, settings, all_pairs))
+        results.append(metric_result(name, metric, tested, names, settings, all_pairs))
     return Comparison(test, draws, seed, names, candidates, lists, tuple(results), examples)
 
 
@@ -132,7 +132,7 @@ def checked_systems(systems: Mapping[str, Iterable[str]], num_segments: int) -> 
     return checked
 
 
-def _result(
+def metric_result(
     name: str, metric: MetricScores, tested: PairedTestResult, names: Sequence[str], settings: str, all_pairs: bool
 ) -> MetricResult:
     """Put together the scores and the tests of one metric."""

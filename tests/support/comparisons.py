@@ -5,9 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bertscore_onnx.evaluation.comparison import Comparison, Example, MetricResult, PairResult, SystemResult, Test
-from bertscore_onnx.evaluation.significance import SegmentMeans, paired_bootstrap, segment_outcomes
+from bertscore_onnx.evaluation import compare_systems
+from bertscore_onnx.evaluation.comparison import Comparison, Example, MetricResult, Test
+from bertscore_onnx.evaluation.metrics import MetricScores
+from bertscore_onnx.evaluation.significance import SegmentMeans, paired_bootstrap
 from bertscore_onnx.similarity import TokenSimilarity
+
+NUM_RESAMPLES = 200
 
 
 def metric_result(
@@ -16,36 +20,16 @@ def metric_result(
     scores: ArrayLike,
     *,
     all_pairs: bool = False,
-    signature: str | None = None,
+    signature: str = "",
     unrelated: NDArray[np.float64] | None = None,
-    num_resamples: int = 200,
 ) -> MetricResult:
     """Test systems by the means of their segment scores, (systems, segments)."""
     matrix = np.asarray(scores, dtype=np.float64)
-    lower_is_better = name == "ter"
-    metric = SegmentMeans(matrix, lower_is_better=lower_is_better)
-    tested = paired_bootstrap(metric, num_resamples=num_resamples)
-    outcomes = segment_outcomes(matrix, lower_is_better=lower_is_better)
-    results = []
-    for row, system in enumerate(systems):
-        score, mean, ci = (float(values[row]) for values in (tested.score, tested.mean, tested.half_width))
-        if row == 0:
-            results.append(SystemResult(system, score, mean, ci, None, None, None, None, None, None))
-            continue
-        delta, p, wins = (float(values[row - 1]) for values in (tested.delta, tested.p, tested.wins))
-        won, lost, tied = (int(values[row]) for values in (outcomes.won, outcomes.lost, outcomes.tied))
-        results.append(SystemResult(system, score, mean, ci, delta, p, wins, won, lost, tied))
-    pairs: tuple[PairResult, ...] = ()
-    if all_pairs:
-        every = paired_bootstrap(metric, all_pairs=True, num_resamples=num_resamples)
-        pairs = tuple(
-            PairResult(systems[one], systems[other], *(float(values[row]) for values in numbers))
-            for row, (one, other) in enumerate(every.pairs)
-            for numbers in [(every.delta, every.p, every.p_holm, every.wins)]
-        )
-    return MetricResult(
-        name, signature or f"{name}|version:1", lower_is_better, tuple(results), pairs, matrix, unrelated
-    )
+    lower = name == "ter"
+    metric = MetricScores(None, matrix, signature or name, lower_is_better=lower, unrelated=unrelated)
+    means = SegmentMeans(matrix, lower_is_better=lower)
+    tested = paired_bootstrap(means, all_pairs=all_pairs, num_resamples=NUM_RESAMPLES)
+    return compare_systems.metric_result(name, metric, tested, systems, "version:1", all_pairs)
 
 
 def comparison_of(
@@ -55,7 +39,6 @@ def comparison_of(
     *,
     test: Test = "bs",
     num_examples: int = 3,
-    num_resamples: int = 200,
     matches: dict[tuple[int, int], TokenSimilarity] | None = None,
 ) -> Comparison:
     """Put metrics together; the examples are the largest gains and losses under the first.
@@ -74,7 +57,7 @@ def comparison_of(
             examples.append(Example(segment, name, float(deltas[segment]), pair))
     return Comparison(
         test,
-        num_resamples,
+        NUM_RESAMPLES,
         12345,
         names,
         tuple(tuple(texts) for texts in candidates),

@@ -12,8 +12,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.catalogue import read_baseline_file
 from bertscore_onnx.errors import BaselineError, BundleError, InputError
-from bertscore_onnx.evaluation import baselines as measurement
-from bertscore_onnx.evaluation import baselines as pairs
+from bertscore_onnx.evaluation import baselines
 from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, draw_pairs, short_texts, write_baseline
 from bertscore_onnx.evaluation.percentiles import percentile
 from bertscore_onnx.hub.source import Origin, add_origin
@@ -29,16 +28,18 @@ def test_texts_are_stripped_and_have_fewer_words_than_the_bound():
 
 
 def test_lines_beyond_the_first_million_are_not_read(monkeypatch):
-    monkeypatch.setattr(pairs, "MAX_LINES", 3)
+    monkeypatch.setattr(baselines, "MAX_LINES", 3)
     lines = iter(["", "a", "b", "c"])
     assert short_texts(lines) == ["a", "b"]
     assert list(lines) == ["c"]
 
 
-def test_pairs_are_those_that_bert_score_draws_after_the_same_seed():
+def test_pairs_are_those_that_bert_score_draws_without_touching_the_callers_generator():
     np.random.seed(7)
     samples = np.random.choice(range(len(TEXTS)), size=(2, len(TEXTS) // 2), replace=False)
+    state = np.random.get_state()
     assert draw_pairs(TEXTS, None, 7) == [(TEXTS[one], TEXTS[other]) for one, other in samples.T]
+    np.testing.assert_equal(np.random.get_state(), state)
 
 
 def test_no_text_is_drawn_twice_and_fewer_pairs_are_the_first_of_them():
@@ -46,14 +47,6 @@ def test_no_text_is_drawn_twice_and_fewer_pairs_are_the_first_of_them():
     assert len({text for pair in drawn for text in pair}) == 20
     assert draw_pairs(TEXTS, 4, 1) == drawn[:4]
     assert draw_pairs(TEXTS, None, 2) != drawn
-
-
-def test_the_draw_leaves_the_callers_generator_alone():
-    np.random.seed(3)
-    expected = np.random.random()
-    np.random.seed(3)
-    draw_pairs(TEXTS, None, 7)
-    assert np.random.random() == expected
 
 
 @pytest.mark.parametrize(
@@ -67,14 +60,9 @@ def test_the_draw_leaves_the_callers_generator_alone():
         (TEXTS, None, 2**32, "seed is 4294967296"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(texts, num_pairs, seed, message):
+def test_arguments_of_the_draw_are_checked(texts, num_pairs, seed, message):
     with pytest.raises(InputError, match=message):
         draw_pairs(texts, num_pairs, seed)
-
-
-def test_a_bound_without_words_is_refused():
-    with pytest.raises(InputError, match="max_words is 1"):
-        short_texts(TEXTS, 1)
 
 
 RNG = np.random.default_rng(0)
@@ -90,6 +78,13 @@ def scorer(all_layers_bundle):
 @pytest.fixture(scope="module")
 def measured(scorer):
     return compute_baseline(scorer, CORPUS, seed=5)
+
+
+@pytest.fixture(scope="module")
+def measured_layer(tiny_bundle):
+    """A baseline of layer 2 alone."""
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        return compute_baseline(scorer, CORPUS, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -111,24 +106,18 @@ def test_each_layer_has_the_mean_its_standard_error_and_the_quantiles(measured, 
     assert measured.largest_standard_error >= max(errors)
 
 
-def test_the_same_seed_gives_the_same(scorer, measured):
+def test_the_same_seed_gives_the_same_for_one_layer_and_for_all(scorer, measured, measured_layer):
     assert compute_baseline(scorer, CORPUS, seed=5) == measured
     assert compute_baseline(scorer, CORPUS, seed=6).layers != measured.layers
-
-
-def test_a_bundle_of_one_layer_gets_that_one(tiny_bundle, measured):
-    with BERTScorer(tiny_bundle, device="cpu") as one:
-        [layer] = compute_baseline(one, CORPUS, seed=5).layers
+    [layer] = measured_layer.layers
     assert layer.layer == 2
     assert layer.mean.f1 == pytest.approx(measured.layers[2].mean.f1, abs=1e-6)
 
 
-def test_it_is_written_as_a_file_that_rescaling_reads(measured, tmp_path):
+def test_the_file_of_a_baseline_is_read_for_rescaling(measured, tmp_path):
     path = tmp_path / "baseline.csv"
     path.write_text(measured.to_csv())
-    assert path.read_text().splitlines()[0] == "LAYER,P,R,F"
-    found = read_baseline_file(path, 3)
-    assert found.f1 == pytest.approx(measured.layers[3].mean.f1, abs=1e-8)
+    assert read_baseline_file(path, 3).f1 == pytest.approx(measured.layers[3].mean.f1, abs=1e-8)
 
 
 def test_json_has_all_of_it(measured):
@@ -141,7 +130,7 @@ def test_json_has_all_of_it(measured):
 
 
 def test_it_stops_once_the_standard_errors_are_small_enough(scorer, monkeypatch):
-    monkeypatch.setattr(measurement, "PAIRS_BETWEEN_CHECKS", 10)
+    monkeypatch.setattr(baselines, "PAIRS_BETWEEN_CHECKS", 10)
     full = compute_baseline(scorer, CORPUS, seed=5, tolerance=0)
     assert full.num_pairs == 50
     early = compute_baseline(scorer, CORPUS, seed=5, tolerance=full.largest_standard_error * 1.5)
@@ -151,9 +140,10 @@ def test_it_stops_once_the_standard_errors_are_small_enough(scorer, monkeypatch)
     assert early.layers == compute_baseline(scorer, CORPUS, seed=5, num_pairs=early.num_pairs, tolerance=0).layers
 
 
-def test_texts_that_are_all_alike_have_no_baseline(scorer):
-    with pytest.raises(InputError, match="All pairs score 1"):
-        compute_baseline(scorer, ["a cat sat"] * 8)
+@pytest.mark.parametrize("options", [{"tolerance": -1}, {"tolerance": float("nan")}, {"max_words": 1}])
+def test_settings_are_checked(scorer, options):
+    with pytest.raises(InputError, match=f"{next(iter(options))} is"):
+        compute_baseline(scorer, CORPUS, **options)
 
 
 def test_a_scorer_that_weighs_or_rescales_is_refused(scorer, baseline_path):
@@ -166,21 +156,7 @@ def test_a_scorer_that_weighs_or_rescales_is_refused(scorer, baseline_path):
         compute_baseline(rescaled, CORPUS)
 
 
-@pytest.mark.parametrize("tolerance", [-1, float("nan")])
-def test_a_tolerance_that_is_none_is_refused(scorer, tolerance):
-    with pytest.raises(InputError, match="tolerance is"):
-        compute_baseline(scorer, CORPUS, tolerance=tolerance)
-
-
-SHORT_RNG = np.random.default_rng(1)
-SHORT_TEXTS = [" ".join(SHORT_RNG.choice(WORDS.split(), size=6)) for _ in range(60)]
 PAIR = ["the cat sat"], ["a cat sat on the mat"]
-
-
-@pytest.fixture(scope="module")
-def measured_into_bundle(tiny_bundle):
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        return compute_baseline(scorer, SHORT_TEXTS)
 
 
 @pytest.fixture
@@ -188,86 +164,69 @@ def bundle(tiny_bundle, tmp_path):
     return shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
 
-def test_the_bundle_rescales_with_it_and_its_signature_follows(bundle, measured_into_bundle):
-    before = read_manifest(bundle).digest
-    sealed = write_baseline(bundle, measured_into_bundle, "EN")
+def test_the_bundle_rescales_with_it_and_its_signature_follows(bundle, measured_layer):
+    before, files = read_manifest(bundle).digest, sorted(bundle.iterdir())
+    sealed = write_baseline(bundle, measured_layer, "EN")
+    assert sorted(bundle.iterdir()) == files
     assert open_bundle(bundle, verify=True).manifest == sealed
     assert sealed.digest != before
     with BERTScorer(bundle, device="cpu", lang="en", rescale_with_baseline=True) as scorer:
         assert (scorer.signature.rescale, scorer.signature.bundle) == ("en", sealed.digest[:12])
         raw = scorer.with_rescaling().score(*PAIR).F[0]
-        mean = measured_into_bundle.layers[0].mean.f1
+        mean = measured_layer.layers[0].mean.f1
         assert scorer.score(*PAIR).F[0] == pytest.approx((raw - mean) / (1 - mean), abs=1e-5)
 
 
-def test_baselines_of_other_languages_stay_and_one_of_the_same_is_replaced(bundle, measured_into_bundle):
-    first = write_baseline(bundle, measured_into_bundle, "de")
-    second = write_baseline(bundle, measured_into_bundle, "en")
+def test_baselines_of_other_languages_stay_and_one_of_the_same_is_replaced(bundle, measured_layer):
+    first = write_baseline(bundle, measured_layer, "de")
+    second = write_baseline(bundle, measured_layer, "en")
     assert second.baselines == {"de": first.baselines["de"], "en": first.baselines["de"]}
     assert list(second.unrelated_scores) == ["de", "en"]
-    assert write_baseline(bundle, measured_into_bundle, "en") == second
+    assert write_baseline(bundle, measured_layer, "en") == second
 
 
-def test_the_scorer_knows_what_unrelated_pairs_score_as_it_scores_them(bundle, measured_into_bundle):
-    write_baseline(bundle, measured_into_bundle, "en")
-    quantiles = measured_into_bundle.layers[0].f1_quantiles
+def test_scores_of_unrelated_pairs_follow_the_settings_of_the_scorer(bundle, measured_layer):
+    write_baseline(bundle, measured_layer, "en")
+    quantiles = measured_layer.layers[0].f1_quantiles
     with BERTScorer(bundle, device="cpu") as scorer:
         assert scorer.unrelated_scores() == pytest.approx(quantiles)
         assert scorer.unrelated_scores("EN") == pytest.approx(quantiles)
         assert scorer.unrelated_scores("de") is None
-        with scorer.with_idf(True, SHORT_TEXTS) as weighted:
+        with scorer.with_idf(True, CORPUS) as weighted:
             assert weighted.unrelated_scores() is None
         with scorer.with_rescaling("en") as rescaled:
             raw = percentile(scorer.score(*PAIR).F, scorer.unrelated_scores())
             assert percentile(rescaled.score(*PAIR).F, rescaled.unrelated_scores()) == pytest.approx(raw, abs=1e-3)
-    write_baseline(bundle, measured_into_bundle, "de")
+    write_baseline(bundle, measured_layer, "de")
     with BERTScorer(bundle, device="cpu") as scorer:
-        assert scorer.unrelated_scores() is None
+        assert scorer.unrelated_scores() is None  # of two languages, neither is named
         with scorer.with_rescaling("de") as rescaled:
             assert rescaled.unrelated_scores() is not None
 
 
-def test_a_bundle_that_was_not_measured_knows_nothing(scorer):
-    assert scorer.unrelated_scores() is None
-    assert scorer.unrelated_scores("en") is None
-
-
-def test_all_layers_have_theirs(all_layers_bundle, tmp_path):
-    bundle = shutil.copytree(all_layers_bundle, tmp_path / "all")
-    with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:
-        write_baseline(bundle, compute_baseline(scorer, SHORT_TEXTS), "en")
-    with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:
-        assert scorer.unrelated_scores("en").shape == (4, 101)
-
-
-def test_a_scorer_that_is_open_goes_on_as_it_is(bundle, measured_into_bundle):
+def test_a_scorer_that_is_open_goes_on_as_it_is(bundle, measured_layer):
     with BERTScorer(bundle, device="cpu") as scorer:
+        assert scorer.unrelated_scores() is None
         before = scorer.score(*PAIR).F, scorer.signature
-        write_baseline(bundle, measured_into_bundle, "en")
+        write_baseline(bundle, measured_layer, "en")
         scorer.bundle.check_unchanged()
         assert (scorer.score(*PAIR).F, scorer.signature) == before
         with pytest.raises(BaselineError, match="no baseline for 'en'"):
             scorer.with_rescaling("en")
 
 
-def test_the_card_that_the_export_wrote_follows_and_one_of_somebody_else_stays(bundle, measured_into_bundle):
-    sealed = write_baseline(bundle, measured_into_bundle, "en")
+def test_a_generated_model_card_is_updated_and_another_one_is_kept(bundle, measured_layer):
+    sealed = write_baseline(bundle, measured_layer, "en")
     card = (bundle / "README.md").read_text(encoding="utf-8")
     assert "| baselines | en |" in card
     assert card.count(sealed.digest) == 1
     assert f"bundle:{sealed.digest[:12]}" in card
     (bundle / "README.md").write_text("| baselines | none |")
-    write_baseline(bundle, measured_into_bundle, "de")
+    write_baseline(bundle, measured_layer, "de")
     assert (bundle / "README.md").read_text() == "| baselines | none |"
 
 
-def test_no_other_file_is_left(bundle, measured_into_bundle):
-    before = sorted(bundle.iterdir())
-    write_baseline(bundle, measured_into_bundle, "en")
-    assert sorted(bundle.iterdir()) == before
-
-
-def test_a_failure_leaves_the_manifest_that_was_there(bundle, measured_into_bundle, monkeypatch):
+def test_a_failure_leaves_the_manifest_that_was_there(bundle, measured_layer, monkeypatch):
     before = (bundle / "bertscore.json").read_bytes()
 
     def refuse(*arguments):
@@ -275,26 +234,23 @@ def test_a_failure_leaves_the_manifest_that_was_there(bundle, measured_into_bund
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(BundleError, match=r"cannot be changed \(No space left on device\).*--baseline-path"):
-        write_baseline(bundle, measured_into_bundle, "en")
+        write_baseline(bundle, measured_layer, "en")
     assert (bundle / "bertscore.json").read_bytes() == before
     assert not [file for file in bundle.iterdir() if file.name.startswith(".")]
 
 
-def test_a_bundle_that_was_pulled_stays_as_it_is(bundle, measured_into_bundle):
-    add_origin(bundle, Origin("hf://org/repo", None, "", None))
-    with pytest.raises(BundleError, match="was pulled from hf://org/repo, and stays as it is there"):
-        write_baseline(bundle, measured_into_bundle, "en")
-
-
-def test_a_manifest_that_is_a_link_into_a_cache_stays(bundle, tmp_path):
+def test_a_bundle_that_was_pulled_or_is_a_cache_stays_as_it_is(bundle, tmp_path, measured_layer):
     (bundle / "bertscore.json").rename(tmp_path / "blob")
     (bundle / "bertscore.json").symlink_to(tmp_path / "blob")
     with pytest.raises(BundleError, match="is a link, as in a cache"):
         check_bundle(bundle, "en")
+    add_origin(bundle, Origin("hf://org/repo", None, "", None))
+    with pytest.raises(BundleError, match="was pulled from hf://org/repo"):
+        write_baseline(bundle, measured_layer, "en")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_is_read_only_is_told(bundle):
+def test_a_read_only_folder_is_refused(bundle):
     bundle.chmod(0o555)
     try:
         with pytest.raises(BundleError, match="cannot be changed"):
@@ -303,15 +259,13 @@ def test_a_folder_that_is_read_only_is_told(bundle):
         bundle.chmod(0o755)
 
 
-def test_a_language_that_is_no_code_is_refused(bundle):
-    with pytest.raises(InputError, match="expected a language code, 'en'"):
-        check_bundle(bundle, "english")
-
-
-def test_a_baseline_of_other_layers_is_refused(all_layers_bundle, tmp_path, measured_into_bundle):
+def test_a_bundle_of_all_layers_needs_a_baseline_of_each(all_layers_bundle, tmp_path, measured, measured_layer):
     bundle = shutil.copytree(all_layers_bundle, tmp_path / "all")
     with pytest.raises(InputError, match=r"one of layers \[2\], and the bundle .* has \[0, 1, 2, 3\]"):
-        write_baseline(bundle, measured_into_bundle, "en")
+        write_baseline(bundle, measured_layer, "en")
+    write_baseline(bundle, measured, "en")
+    with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:
+        assert scorer.unrelated_scores("en").shape == (4, 101)
 
 
 def test_a_manifest_without_the_field_keeps_its_digest(tiny_bundle):

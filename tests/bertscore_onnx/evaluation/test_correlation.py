@@ -69,17 +69,23 @@ def test_groups_without_a_value_are_left_out_and_counted():
     assert (measure.value, measure.n, measure.groups, measure.left_out) == (pytest.approx(1), 3, 1, 2)
 
 
+ALONE, NOBODY = np.array([1.0]), np.full((2, 3), np.nan)
+
+
 @pytest.mark.parametrize(
-    ("human", "metric", "reason"),
+    ("measure", "reason"),
     [
-        ([0.1, 0.1, 0.1], [1, 2, 3], "the human scores are constant"),
-        ([1, 2, 3], [0.1, 0.1, 0.1], "the metric's scores are constant"),
-        ([1, np.nan, np.nan], [1, 2, 3], "1 judged, and a correlation needs two"),
+        (lambda: correlate_pairs(np.full(3, 0.1), np.arange(3)), "the human scores are constant"),
+        (lambda: correlate_pairs(np.arange(3), np.full(3, 0.1)), "the metric's scores are constant"),
+        (lambda: correlate_pairs(np.array([1, np.nan]), np.arange(2)), "1 judged, and a correlation needs two"),
+        (lambda: pairwise_accuracy([]), "no language pair has two judged systems"),
+        (lambda: pairwise_accuracy([(ALONE, ALONE)]), "no language pair has two judged systems"),
+        (lambda: soft_pairwise_accuracy(np.ones((1, 3)), np.ones((1, 3))), "a pair needs two systems"),
+        (lambda: soft_pairwise_accuracy(NOBODY, np.ones((2, 3))), "no segment is judged for every system"),
     ],
 )
-def test_no_value_says_why(human, metric, reason):
-    measure = correlate_pairs(np.array(human), np.array(metric))
-    assert (measure.value, measure.reason) == (None, reason)
+def test_no_value_has_a_reason(measure, reason):
+    assert (measure().value, measure().reason) == (None, reason)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
@@ -89,15 +95,12 @@ def test_squares_neither_vanish_nor_overflow(scale):
     assert correlate_pairs(scale * human, metric).value == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_mean_of_nothing_says_why():
-    nothing = correlate_pairs(np.ones(3), np.arange(3.0))
-    assert average([nothing, nothing]).reason == "no group has a value: the human scores are constant"
-
-
 def test_language_pairs_have_the_same_weight():
     small = correlate_pairs(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     large = correlate_pairs(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0]))
+    nothing = correlate_pairs(np.ones(3), np.arange(3.0))
     assert average([small, large]).value == pytest.approx(0.5)
+    assert average([nothing, nothing]).reason == "no group has a value: the human scores are constant"
 
 
 @pytest.mark.parametrize(
@@ -107,12 +110,7 @@ def test_language_pairs_have_the_same_weight():
         (np.ones((1, 2)), np.array([[1, np.nan]]), {}, "The metric gave no finite score at system 0, segment 1"),
         (np.array([[1, np.inf]]), np.ones((1, 2)), {}, "Annotators gave no finite score at system 0, segment 1"),
         (np.ones((1, 2)), np.ones((1, 2)), {"by": "word"}, "There is no grouping 'word'; expected one of all, segment"),
-        (
-            np.ones((1, 2)),
-            np.ones((1, 2)),
-            {"coefficient": "r"},
-            "There is no coefficient 'r'; expected one of",
-        ),
+        (np.ones((1, 2)), np.ones((1, 2)), {"coefficient": "r"}, "There is no coefficient 'r'; expected one of"),
     ],
 )
 def test_bad_input(human, metric, options, message):
@@ -122,9 +120,6 @@ def test_bad_input(human, metric, options, message):
 
 def test_system_means_are_of_judged_segments():
     assert system_means(np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]])).tolist() == [2, 5]
-
-
-def test_a_system_without_judgements_has_no_mean():
     with pytest.raises(InputError, match=r"System 1 .* has no judged segment"):
         system_means(np.array([[1.0], [np.nan]]))
 
@@ -135,14 +130,11 @@ def test_outliers_are_far_from_the_median():
     expected = distance / stats.median_abs_deviation(scores, scale="normal") > 2.5
     assert outliers(scores).tolist() == expected.tolist()
     assert outliers(scores).tolist() == [False] * 6 + [True]
+    assert not outliers(np.array([1.0, 1.0, 1.0, 9.0])).any()  # the median deviation is 0
 
 
-def test_without_a_scale_nothing_is_an_outlier():
-    assert not outliers(np.array([1.0, 1.0, 1.0, 9.0])).any()
-
-
-def test_accuracy_is_pooled_over_language_pairs():
-    right = (np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
+def test_accuracy_is_pooled_over_the_judged_systems_of_language_pairs():
+    right = (np.array([1.0, 2.0, np.nan, 3.0]), np.array([1.0, 2.0, 9.0, 3.0]))
     wrong = (np.array([1.0, 2.0]), np.array([2.0, 1.0]))
     measure = pairwise_accuracy([right, wrong])
     assert (measure.value, measure.n) == (3 / 4, 4)
@@ -153,16 +145,6 @@ def test_accuracy_is_pooled_over_language_pairs():
 )
 def test_a_tie_agrees_with_a_tie_alone(human, metric, value):
     assert pairwise_accuracy([(np.array(human), np.array(metric))]).value == value
-
-
-def test_unjudged_systems_are_left_out():
-    assert pairwise_accuracy([(np.array([1.0, np.nan, 2.0]), np.array([1.0, 9.0, 2.0]))]).n == 1
-
-
-@pytest.mark.parametrize("language_pairs", [[], [(np.array([1.0]), np.array([1.0]))]])
-def test_accuracy_of_no_pair_has_no_value(language_pairs):
-    measure = pairwise_accuracy(language_pairs)
-    assert (measure.value, measure.reason) == (None, "no language pair has two judged systems")
 
 
 def test_superiority_counts_permutations_as_a_loop_does():
@@ -213,23 +195,16 @@ def test_spa_uses_segments_judged_for_every_system():
 
 
 @pytest.mark.parametrize(
-    ("human", "reason"),
-    [(np.ones((1, 3)), "a pair needs two systems"), (np.full((2, 3), np.nan), "no segment is judged for every system")],
+    ("scores", "permutations", "message"),
+    [
+        (np.ones(3), 9, r"expected \(systems, segments\), all finite"),
+        (np.array([[1.0, np.nan]]), 9, r"expected \(systems, segments\), all finite"),
+        (np.ones((2, 2)), 0, "0 permutations; expected at least one"),
+    ],
 )
-def test_spa_without_a_value_says_why(human, reason):
-    measure = soft_pairwise_accuracy(human, np.ones(human.shape))
-    assert (measure.value, measure.reason) == (None, reason)
-
-
-@pytest.mark.parametrize("scores", [np.ones(3), np.array([[1.0, np.nan]])])
-def test_scores_are_checked(scores):
-    with pytest.raises(InputError, match=r"expected \(systems, segments\), all finite"):
-        superiority(scores)
-
-
-def test_permutations_are_checked():
-    with pytest.raises(InputError, match="0 permutations; expected at least one"):
-        superiority(np.ones((2, 2)), permutations=0)
+def test_arguments_of_superiority_are_checked(scores, permutations, message):
+    with pytest.raises(InputError, match=message):
+        superiority(scores, permutations=permutations)
 
 
 def accuracy_at(epsilon, human, metric):
@@ -262,30 +237,21 @@ def test_it_is_the_best_of_all_thresholds(seed, gaps):
     assert accuracies[result.epsilon] == pytest.approx(result.value, abs=1e-12)
 
 
-def test_a_difference_of_epsilon_is_a_tie():
-    result = tie_calibrated_accuracy(np.array([[1.0], [1.0]]), np.array([[0.0], [0.5]]))
-    assert (result.value, result.epsilon) == (1, 0.5)
-
-
-def test_of_equal_thresholds_the_smallest_is_taken():
-    result = tie_calibrated_accuracy(np.array([[1.0, 1.0], [2.0, 1.0]]), np.array([[1.0, 1.0], [1.5, 2.0]]))
-    assert (result.value, result.epsilon) == (0.5, 0)  # at 1 it is one half again
-
-
-def test_an_error_of_order_is_wrong_at_every_threshold():
-    result = tie_calibrated_accuracy(np.array([[1.0], [2.0]]), np.array([[2.0], [1.0]]))
-    assert (result.value, result.epsilon) == (0, 0)
-
-
-def test_segments_of_one_judged_system_do_not_count():
-    human = np.array([[1.0, 1.0], [2.0, np.nan]])
-    result = tie_calibrated_accuracy(human, np.array([[1.0, 5.0], [2.0, np.nan]]))
-    assert (result.value, result.n, result.groups) == (1, 1, 1)
-
-
-def test_no_pairs_have_no_value():
-    result = tie_calibrated_accuracy(np.array([[1.0, np.nan], [np.nan, 1.0]]), np.ones((2, 2)))
-    assert (result.value, result.epsilon, result.reason) == (None, None, "no segment has two judged systems")
+@pytest.mark.parametrize(
+    ("human", "metric", "value", "epsilon", "n"),
+    [
+        pytest.param([[1], [1]], [[0], [0.5]], 1, 0.5, 1, id="a difference of epsilon is a tie"),
+        # At epsilon 1 the accuracy is one half again.
+        pytest.param([[1, 1], [2, 1]], [[1, 1], [1.5, 2]], 0.5, 0, 2, id="the smallest of equal thresholds"),
+        pytest.param([[1], [2]], [[2], [1]], 0, 0, 1, id="a wrong order is wrong at every threshold"),
+        pytest.param([[1, 1], [2, np.nan]], [[1, 5], [2, np.nan]], 1, 0, 1, id="segments with one judged system"),
+        pytest.param([[1, np.nan], [np.nan, 1]], [[1, 1], [1, 1]], None, None, 0, id="no pairs"),
+    ],
+)
+def test_known_thresholds(human, metric, value, epsilon, n):
+    result = tie_calibrated_accuracy(np.array(human, dtype=float), np.array(metric, dtype=float))
+    assert (result.value, result.epsilon, result.n, result.groups) == (value, epsilon, n, n)
+    assert result.reason == ("no segment has two judged systems" if n == 0 else "")
 
 
 SCORES = np.random.default_rng(0).normal(size=(2, 3, 4))

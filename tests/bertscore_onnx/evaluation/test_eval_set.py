@@ -6,7 +6,6 @@ import pytest
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
 from tests.support.eval_sets import BLEU, HUMAN, score_lines, write, write_eval_set
-from tests.support.metaeval import FOLDER, needs_metaeval
 
 
 @pytest.fixture
@@ -17,7 +16,7 @@ def eval_set(tmp_path):
     return EvalSet(tmp_path)
 
 
-def test_lists_what_is_there(eval_set):
+def test_a_set_lists_its_contents(eval_set):
     assert eval_set.language_pairs == ["en-de", "he-en"]
     assert eval_set.golds("en-de") == ["da.raw", "mqm"]
     assert eval_set.references("he-en") == ["refA", "refB"]
@@ -25,29 +24,19 @@ def test_lists_what_is_there(eval_set):
     assert eval_set.metrics("en-de") == []
 
 
-def test_a_gold_that_is_not_there_is_told_with_those_that_are(eval_set):
-    with pytest.raises(InputError, match=r"has no gold of en-de called 'da'; it has da.raw, mqm"):
-        eval_set.gold("en-de", "da")
-
-
-def test_one_of_several_golds_must_be_named(eval_set):
-    with pytest.raises(InputError, match=r"has 2 kinds of judgements of en-de: da.raw, mqm. Name one as `gold`"):
-        eval_set.gold("en-de", None)
-
-
-def test_a_metric_that_is_not_there_is_told_with_the_nearest(eval_set):
-    with pytest.raises(InputError, match=r"called 'BLUE-refB'; .* Did you mean 'BLEU-refB'\?"):
-        eval_set.chosen_metrics("he-en", ["BLUE-refB"], "refB")
-
-
-def test_a_language_pair_that_is_not_there_is_told_with_those_that_are(eval_set):
-    with pytest.raises(InputError, match=r"called 'en-he'; it has en-de, he-en"):
-        eval_set.golds("en-he")
-
-
-def test_a_reference_that_is_not_there_is_told_with_those_that_are(eval_set):
-    with pytest.raises(InputError, match=r"has no reference of he-en called 'refC'; it has refA, refB"):
-        eval_set.reference("he-en", "refC")
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("golds", ("en-he",), "called 'en-he'; it has en-de, he-en"),
+        ("gold", ("en-de", "da"), "has no gold of en-de called 'da'; it has da.raw, mqm"),
+        ("gold", ("en-de", None), "has 2 kinds of judgements of en-de: da.raw, mqm. Name one as `gold`"),
+        ("reference", ("he-en", "refC"), "has no reference of he-en called 'refC'; it has refA, refB"),
+        ("chosen_metrics", ("he-en", ["BLUE-refB"], "refB"), "called 'BLUE-refB'; .* Did you mean 'BLEU-refB'?"),
+    ],
+)
+def test_a_name_that_is_missing_or_unknown_is_refused_with_the_names_of_the_set(eval_set, name, arguments, message):
+    with pytest.raises(InputError, match=message):
+        getattr(eval_set, name)(*arguments)
 
 
 def test_one_of_several_references_must_be_named_where_metrics_have_none(tmp_path):
@@ -70,42 +59,26 @@ def test_a_folder_without_judgements_is_no_set(tmp_path):
         EvalSet(tmp_path)
 
 
-def read_as_mt_metrics_eval_does(content):
-    """Split each line into a system and a score, as its `ReadScoreFile` does."""
-    scores = {}
-    for line in content.splitlines():
-        system, score = line.split()
-        scores.setdefault(system, []).append(float(score) if score != "None" else None)
-    return scores
-
-
-def test_scores_come_back_as_they_were():
+def test_scores_are_written_with_all_digits():
     segments = np.array([[0.1, 1 / 3, -2.5], [1e-17, 12345.678901234567, np.nan]])
-    files = score_files("BLEU-refB", ["A", "B"], {"sys": segments[:, 0], "seg": segments})
-    assert files.keys() == {"BLEU-refB.sys.score", "BLEU-refB.seg.score"}
-    assert read_as_mt_metrics_eval_does(files["BLEU-refB.sys.score"]) == {"A": [0.1], "B": [1e-17]}
-    assert read_as_mt_metrics_eval_does(files["BLEU-refB.seg.score"]) == {
-        "A": [0.1, 1 / 3, -2.5],
-        "B": [1e-17, 12345.678901234567, None],
+    assert score_files("BLEU-refB", ["A", "B"], {"sys": segments[:, 0], "seg": segments}) == {
+        "BLEU-refB.sys.score": "A\t0.1\nB\t1e-17\n",
+        "BLEU-refB.seg.score": score_lines({"A": [0.1, 1 / 3, -2.5], "B": [1e-17, 12345.678901234567, None]}),
     }
-
-
-def test_a_level_without_scores_has_no_file():
-    assert score_files("BLEU-refB", ["A"], {"sys": np.array([1.0]), "seg": None}).keys() == {"BLEU-refB.sys.score"}
+    assert score_files("BLEU-refB", ["A"], {"sys": np.array([1.0]), "seg": None}) == {"BLEU-refB.sys.score": "A\t1.0\n"}
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\tb", " a"])
-def test_a_system_whose_name_the_format_cannot_hold_is_told(name):
+def test_a_system_whose_name_the_format_cannot_hold_is_refused(name):
     with pytest.raises(InputError, match=r"he-en: the system .* cannot stand in a file of scores"):
         check_names("he-en", [name], ["BLEU"])
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", "a\0b"])
-def test_a_name_that_cannot_name_a_file_is_told(name):
-    with pytest.raises(InputError, match=r"The language pair .* cannot name a file"):
-        check_names(name, ["A"], ["BLEU"])
-    with pytest.raises(InputError, match=r"The metric .* cannot name a file"):
-        check_names("he-en", ["A"], [name])
+@pytest.mark.parametrize("kind", ["language pair", "metric"])
+def test_a_name_that_cannot_name_a_file_is_refused(kind, name):
+    with pytest.raises(InputError, match=f"The {kind} .* cannot name a file"):
+        check_names(*(name, ["A"], ["BLEU"]) if kind == "language pair" else ("he-en", ["A"], [name]))
 
 
 HUMAN_SEGMENTS = "human-scores/he-en.mqm.seg.score"
@@ -123,20 +96,13 @@ def read(folder, **options):
     return read_eval_set(EvalSet(folder), "he-en", **options)
 
 
-def test_systems_are_those_that_people_judged_and_another_reference_among_them(folder):
-    judged = read(folder, reference="refB")
-    assert judged.systems == ("A", "B", "C", "D", "refA")
-    assert judged.human_systems == {"refA"}
-
-
-def test_scores_are_by_system_and_segment(folder):
+def test_the_only_gold_and_the_reference_of_metrics_are_taken(folder):
     judged = read(folder)
+    assert (judged.gold, judged.reference, [*judged.metrics]) == ("mqm", "refB", ["BLEU-refB", "chrF-refB"])
+    assert (judged.systems, judged.human_systems) == (("A", "B", "C", "D", "refA"), {"refA"})
     np.testing.assert_array_equal(judged.human_segment[0], [-1, 0, -5, np.nan, -2])
     np.testing.assert_array_equal(judged.metrics["BLEU-refB"].segment[2], [10, 22, 21, 30, 8])
-
-
-def test_scores_of_systems_are_read_and_no_means(folder):
-    np.testing.assert_array_equal(read(folder).metrics["BLEU-refB"].system, [24, 35, 19, 29, 36])
+    np.testing.assert_array_equal(judged.metrics["BLEU-refB"].system, [24, 35, 19, 29, 36])  # as read, no means
 
 
 def test_scores_of_systems_are_means_where_there_is_no_file(folder):
@@ -147,16 +113,13 @@ def test_scores_of_systems_are_means_where_there_is_no_file(folder):
     np.testing.assert_allclose(judged.human_system, [-2, -0.5, -4.5, -2.5, 0])
 
 
-def test_people_may_judge_whole_systems_alone(folder):
+def test_a_metric_and_people_may_have_scores_of_systems_alone(folder):
     (folder / HUMAN_SEGMENTS).unlink()
+    (folder / BLEU_SEGMENTS).unlink()
     judged = read(folder)
     assert judged.human_segment is None
+    assert judged.metrics["BLEU-refB"].segment is None
     np.testing.assert_allclose(judged.human_system, [-2, -0.5, -4.5, -2.5, 0])
-
-
-def test_a_metric_may_have_scores_of_systems_alone(folder):
-    (folder / BLEU_SEGMENTS).unlink()
-    assert read(folder).metrics["BLEU-refB"].segment is None
 
 
 def test_a_metric_may_lack_scores_that_nobody_judged(folder):
@@ -167,25 +130,16 @@ def test_a_metric_may_lack_scores_that_nobody_judged(folder):
         read(folder).judged()
 
 
-def test_the_only_gold_and_the_only_reference_of_metrics_are_taken(folder):
-    judged = read(folder)
-    assert (judged.gold, judged.reference, [*judged.metrics]) == ("mqm", "refB", ["BLEU-refB", "chrF-refB"])
-
-
 def test_metrics_are_those_of_the_reference_or_those_that_are_named(folder):
     write(folder, "metric-scores/he-en/QE-src.seg.score", score_lines(BLEU))
     assert [*read(folder).metrics] == ["BLEU-refB", "chrF-refB"]
     assert [*read(folder, metrics=["QE-src", "BLEU-refB"]).metrics] == ["QE-src", "BLEU-refB"]
 
 
-def test_the_reference_in_use_is_no_system_even_if_judged(folder):
+def test_references_in_use_are_no_systems_even_if_judged(folder):
     write(folder, HUMAN_SEGMENTS, score_lines({**HUMAN, "refB": [0, 0, 0, None, 0]}))
     assert "refB" not in read(folder).systems
-
-
-def test_two_references_in_use_are_no_systems(folder):
-    judged = read(folder, reference="refA.refB", metrics=["BLEU-refB"])
-    assert judged.systems == ("A", "B", "C", "D")
+    assert read(folder, reference="refA.refB", metrics=["BLEU-refB"]).systems == ("A", "B", "C", "D")
 
 
 def test_line_ends_of_windows_a_byte_order_mark_and_spaces_are_read(folder):
@@ -195,9 +149,8 @@ def test_line_ends_of_windows_a_byte_order_mark_and_spaces_are_read(folder):
 
 
 def test_systems_may_come_in_any_order(folder):
-    whole = read(folder)
     write(folder, BLEU_SEGMENTS, score_lines(dict(reversed(BLEU.items()))))
-    np.testing.assert_array_equal(read(folder).metrics["BLEU-refB"].segment, whole.metrics["BLEU-refB"].segment)
+    np.testing.assert_array_equal(read(folder).metrics["BLEU-refB"].segment, [*BLEU.values()])
 
 
 def test_a_system_without_any_judgement_is_not_judged(folder):
@@ -223,62 +176,44 @@ def test_texts_are_those_of_all_systems_judged_or_not(folder):
         (HUMAN_SEGMENTS, "A\t1\n\nA\t1\n", "line 2: 0 fields"),
         (HUMAN_SEGMENTS, "", "is empty"),
         (BLEU_SEGMENTS, "A\t1\nA\tnone\n", "line 2: the score 'none' is none; expected a number, or None"),
-        (BLEU_SYSTEMS, "A\t1\nA\t2\n", "BLEU-refB.sys.score has 2 lines of the system A; expected one"),
+        (
+            BLEU_SYSTEMS,
+            score_lines({"A": [1, 2], "B": [1], "C": [1], "D": [1], "refA": [1]}),
+            "BLEU-refB.sys.score has 2 lines of the system A; expected one",
+        ),
         (BLEU_SYSTEMS, score_lines({"A": [1], "B": [2], "C": [3], "D": [3]}), "no line of the system refA"),
     ],
 )
 def test_a_damaged_file_is_named_with_its_line(folder, name, content, message):
-    lines = {system: [1] if "sys" in name else [1] * 5 for system in HUMAN if f"{system}\t" not in content}
-    whole = content + (score_lines(lines) if "expected one" in message else "")
-    path = write(folder, name, whole)
+    path = write(folder, name, content)
     with pytest.raises(InputError) as caught:
         read(folder, metrics=["BLEU-refB"])
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
 
 
-def test_of_all_metrics_one_that_lacks_a_judged_system_is_left_out_with_a_warning(folder, caplog):
+def test_a_metric_that_lacks_a_judged_system_is_left_out_with_a_warning(folder, caplog):
     write(folder, BLEU_SYSTEMS, score_lines({"A": [1], "B": [2], "C": [3], "D": [3]}))
     assert [*read(folder).metrics] == ["chrF-refB"]
     assert "BLEU-refB is left out" in caplog.text
     assert "no line of the system refA" in caplog.text
-
-
-def test_where_every_metric_lacks_a_judged_system_there_is_nothing_to_judge(folder):
-    for name in ("BLEU", "chrF"):
-        write(folder, f"metric-scores/he-en/{name}-refB.sys.score", score_lines({"A": [1]}))
+    write(folder, "metric-scores/he-en/chrF-refB.sys.score", score_lines({"A": [1]}))
     with pytest.raises(InputError, match="no metric has scores of all 5 systems"):
         read(folder)
 
 
-def test_a_system_with_too_few_lines_is_named(folder):
-    write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "C": BLEU["C"][:4]}))
-    with pytest.raises(
-        InputError, match=r"the system C in .*BLEU-refB.seg.score has 4 lines, and the system A in .* 5"
-    ):
-        read(folder)
-
-
-def test_a_line_that_is_not_utf_8_is_named(folder):
-    (folder / BLEU_SEGMENTS).write_bytes(b"A\t1\n\xff\t2\n")
-    with pytest.raises(InputError, match=r"BLEU-refB.seg.score, line 2: this is not UTF-8"):
-        read(folder)
-
-
-def test_texts_of_another_length_are_named(folder):
-    write(folder, "references/he-en.refB.txt", "one\ntwo\n")
-    with pytest.raises(InputError, match=r"he-en.refB.txt has 2 lines, and the system A in .* has 5"):
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (BLEU_SEGMENTS, score_lines({**BLEU, "C": BLEU["C"][:4]}), r"C in .*seg.score has 4 lines, .* A in .* 5"),
+        (BLEU_SEGMENTS, b"A\t1\n\xff\t2\n", r"BLEU-refB.seg.score, line 2: this is not UTF-8"),
+        ("references/he-en.refB.txt", "one\ntwo\n", r"he-en.refB.txt has 2 lines, and the system A in .* has 5"),
+        ("system-outputs/he-en/B.txt", None, r"Cannot read .*B.txt"),
+    ],
+)
+def test_a_file_of_another_length_or_without_text_is_named(folder, name, content, message):
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=message):
         read(folder, with_texts=True)
-
-
-def test_a_system_without_texts_is_named(folder):
-    (folder / "system-outputs/he-en/B.txt").unlink()
-    with pytest.raises(InputError, match=r"Cannot read .*B.txt"):
-        read(folder, with_texts=True)
-
-
-@needs_metaeval
-def test_reads_wmt23():
-    judged = read_eval_set(EvalSet(FOLDER / "wmt23"), "he-en", gold="mqm", reference="refB")
-    assert (len(judged.systems), judged.human_segment.shape) == (13, (13, 1910))
-    assert int((~np.isnan(judged.human_segment)).sum()) == 13 * 820

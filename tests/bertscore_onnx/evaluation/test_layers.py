@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import pearsonr
+from scipy.stats import kstest, pearsonr
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, UnknownLayerError
-from bertscore_onnx.evaluation import layers as resampling
+from bertscore_onnx.evaluation import layers
 from bertscore_onnx.evaluation.layers import _p_values, pairs_into_one_language, resampled_pearson, tune_layers
 from tests.support.scores import WORDS
 
@@ -33,7 +33,7 @@ def tuning(scorer):
     return tune_layers(scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
 
 
-def test_each_layer_has_the_mean_over_language_pairs_of_what_scipy_gives(scorer, tuning):
+def test_correlations_of_each_layer_are_means_of_those_of_scipy(scorer, tuning):
     scores = np.stack(scorer.score(CANDIDATES, REFERENCES)).astype(np.float64)  # (3, layers, rows)
     is_czech = np.array(PAIRS) == "cs-en"
     for layer, result in enumerate(tuning.layers):
@@ -49,14 +49,11 @@ def test_the_best_layer_is_the_first_with_the_highest_correlation_of_f(tuning):
     f1 = [result.f1.pearson for result in tuning.layers]
     assert tuning.best_layer == f1.index(max(f1))
     assert tuning.layers[tuning.best_layer].p is None
+    assert tuning.export_command.startswith("bertscore-onnx export --model FOLDER --name tiny-bert")
+    assert tuning.export_command.endswith(f"--num-layers {tuning.best_layer}")
     others = [result for result in tuning.layers if result.layer != tuning.best_layer]
     assert all(0 < result.p <= 1 for result in others)
     assert tuning.not_worse == tuple(result.layer for result in others if result.p >= 0.05)
-
-
-def test_the_command_exports_the_best_layer(tuning):
-    assert tuning.export_command.endswith(f"--num-layers {tuning.best_layer}")
-    assert tuning.export_command.startswith("bertscore-onnx export --model FOLDER --name tiny-bert")
 
 
 def test_the_same_seed_gives_the_same_and_another_another(scorer, tuning):
@@ -74,31 +71,21 @@ def test_a_layer_as_good_as_people_beats_all_others(scorer):
     assert 0 not in tuning.not_worse
 
 
-def test_rows_that_nobody_judged_count_nowhere(scorer, tuning):
-    human, pairs = [*HUMAN, np.nan, np.nan], [*PAIRS, "cs-en", "fi-en"]
-    found = tune_layers(scorer, [*CANDIDATES, "a", "b"], [*REFERENCES, "c", "d"], human, pairs)
+def test_rows_that_nobody_judged_and_pairs_of_equal_judgements_count_nowhere(scorer, tuning):
+    human, pairs = [*HUMAN, np.nan, np.nan, 1, 1], [*PAIRS, "cs-en", "fi-en", "ru-en", "ru-en"]
+    found = tune_layers(scorer, [*CANDIDATES, *"abef"], [*REFERENCES, *"cdgh"], human, pairs)
     assert found.layers == tuning.layers
-    assert found.language_pairs == {"cs-en": 16, "de-en": 8, "fi-en": 0}
-    assert found.left_out == {"fi-en": "0 judged, and a correlation needs two"}
-
-
-def test_a_language_pair_of_equal_judgements_is_left_out_and_says_why(scorer, tuning):
-    found = tune_layers(
-        scorer, CANDIDATES + CANDIDATES[:3], REFERENCES + REFERENCES[:3], [*HUMAN, 1, 1, 1], [*PAIRS, *["fi-en"] * 3]
-    )
-    assert found.layers == tuning.layers
-    assert found.left_out == {"fi-en": "the human scores are constant"}
-
-
-def test_scores_that_are_the_same_in_all_rows_have_no_value_at_their_layer(scorer):
-    texts = ["a cat sits"] * 3
-    with pytest.raises(InputError, match="F is the same in all rows at every layer"):
-        tune_layers(scorer, texts, texts, [1, 2, 3])
+    assert found.language_pairs == {"cs-en": 16, "de-en": 8, "fi-en": 0, "ru-en": 2}
+    assert found.left_out == {
+        "fi-en": "0 judged, and a correlation needs two",
+        "ru-en": "the human scores are constant",
+    }
 
 
 def test_several_references_count_by_the_best(scorer):
-    tuning = tune_layers(scorer, CANDIDATES, [[one, "a dog ran"] for one in REFERENCES], HUMAN)
-    scores = scorer.score(CANDIDATES, [[one, "a dog ran"] for one in REFERENCES]).F[2].astype(np.float64)
+    references = [[one, "a dog ran"] for one in REFERENCES]
+    scores = scorer.score(CANDIDATES, references).F[2].astype(np.float64)
+    tuning = tune_layers(scorer, CANDIDATES, references, HUMAN)
     assert tuning.layers[2].f1.pearson == pytest.approx(pearsonr(HUMAN, scores).statistic, abs=1e-6)
 
 
@@ -111,7 +98,7 @@ def test_json_has_all_of_it_and_null_where_there_is_no_value(tuning):
     assert content["export"] == tuning.export_command
 
 
-def test_one_layer_says_how_to_export_all_of_them(tiny_bundle):
+def test_a_bundle_of_one_layer_is_refused_with_the_export_option(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as one, pytest.raises(UnknownLayerError, match="--all-layers"):
         tune_layers(one, CANDIDATES, REFERENCES, HUMAN)
 
@@ -127,19 +114,18 @@ def test_one_layer_says_how_to_export_all_of_them(tiny_bundle):
         ({"human": np.ones(NUM_ROWS)}, "all: the human scores are constant"),
         ({"num_resamples": 0}, "num_resamples is 0"),
         ({"seed": -1}, "seed -1"),
+        ({"candidates": ["a"], "references": ["b"], "human": [1.0]}, "all: 1 judged, and a correlation needs two"),
+        ({"candidates": [], "references": [], "human": []}, "there are no rows"),
+        (
+            {"candidates": ["a cat"] * NUM_ROWS, "references": ["a cat"] * NUM_ROWS},
+            "F is the same in all rows",
+        ),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(scorer, changes, message):
     arguments = {"candidates": CANDIDATES, "references": REFERENCES, "human": HUMAN, **changes}
     with pytest.raises(InputError, match=message):
         tune_layers(scorer, **arguments)
-
-
-def test_one_row_and_none_have_no_correlation(scorer):
-    with pytest.raises(InputError, match="all: 1 judged, and a correlation needs two"):
-        tune_layers(scorer, ["a"], ["b"], [1.0])
-    with pytest.raises(InputError, match="there are no rows"):
-        tune_layers(scorer, [], [], [])
 
 
 @settings(max_examples=30)
@@ -158,10 +144,6 @@ def test_p_is_that_of_a_loop_over_resamples(seed):
 
 def test_p_is_uniform_where_two_layers_are_as_good():
     """Two layers with independent noise of one size: the better one is so by chance."""
-    from scipy.stats import kstest
-
-    from bertscore_onnx.evaluation.layers import resampled_pearson
-
     rng = np.random.default_rng(5)
     found = []
     for _ in range(150):
@@ -190,7 +172,7 @@ def test_each_resample_has_the_correlation_that_scipy_gives_its_segments(judged)
 
 def test_many_segments_are_summed_slice_by_slice(judged, monkeypatch):
     whole = resampled_pearson(*judged, np.random.default_rng(7), 5)
-    monkeypatch.setattr(resampling, "SLICE", 7)
+    monkeypatch.setattr(layers, "SLICE", 7)
     assert resampled_pearson(*judged, np.random.default_rng(7), 5) == pytest.approx(whole, abs=1e-12)
 
 
@@ -207,7 +189,7 @@ def test_a_resample_without_variance_has_no_value():
 def test_large_and_tiny_scores_do_not_lose_their_digits(judged):
     human, metrics = judged
     found = resampled_pearson(human * 1e9 + 1e12, metrics * 1e-6, np.random.default_rng(1), 10)
-    assert found == pytest.approx(resampled_pearson(human, metrics, np.random.default_rng(1), 10), abs=1e-5)
+    assert found == pytest.approx(resampled_pearson(*judged, np.random.default_rng(1), 10), abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""None"""
+"""The percentile of a score among those of unrelated pairs, against scipy."""
 
 import numpy as np
 import pytest
@@ -44,6 +44,6 @@ def test_each_layer_has_its_own():
     ("f1", "unrelated"),
     [(np.nan, QUARTERS), (0.5, [0.5]), (0.5, [0.5, 0.4]), (0.5, [0.1, np.inf]), (0.5, [[0.1, 0.2]]), (0.5, [[[0.1]]])],
 )
-def test_what_is_no_number_or_does_not_fit_is_refused(f1, unrelated):
+def test_arguments_are_checked(f1, unrelated):
     with pytest.raises(InputError):
         percentile(f1, unrelated)

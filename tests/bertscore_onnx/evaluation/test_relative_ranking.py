@@ -28,68 +28,36 @@ def test_it_counts_as_a_loop_does():
     assert result.tau_without_ties == (counts[1] - counts[-1]) / (counts[1] + counts[-1])
 
 
-def test_a_difference_of_25_is_a_pair():
-    human = np.array([[0.0, 0.0], [25.0, 24.9]])
-    assert darr(human, human).pairs == 1
-
-
-def test_no_pairs_have_no_value():
-    result = darr(np.zeros((3, 2)), np.zeros((3, 2)))
-    assert (result.tau, result.tau_without_ties) == (None, None)
-    assert result.pairs == 0
-
-
-def test_all_ties_are_discordant():
-    result = darr(np.array([[0.0], [90.0]]), np.zeros((2, 1)))
-    assert (result.tau, result.tau_without_ties) == (-1, None)
-
-
-def test_the_threshold_is_checked():
-    with pytest.raises(InputError, match="The threshold is 0; expected points of assessment above 0"):
-        darr(np.zeros((2, 1)), np.zeros((2, 1)), threshold=0)
-
-
-def only(result):
-    [language_pair] = result.language_pairs
-    [counts] = language_pair.metrics.values()
-    return counts
-
-
-def test_a_tie_of_the_metric_is_discordant_and_counted():
-    result = darr_by_language_pair([judged([[90, 90], [60, 60]], {"m": [[1, 0], [0, 0]]})])
-    assert result.to_dict()["language_pairs"]["cs-en"]["metrics"]["m"] == {
-        "tau": 0.0,
-        "pairs": 2,
-        "concordant": 1,
-        "discordant": 1,
-        "ties": 1,
-        "tau_without_ties": 1.0,
-    }
+@pytest.mark.parametrize(
+    ("human", "metric", "pairs", "tau", "tau_without_ties"),
+    [
+        pytest.param([[0, 0], [25, 24.9]], [[0, 0], [1, 1]], 1, 1, 1, id="a difference of 25 is a pair"),
+        pytest.param([[0], [24]], [[0], [0]], 0, None, None, id="no pairs have no value"),
+        pytest.param([[0], [90]], [[0], [0]], 1, -1, None, id="ties are discordant"),
+    ],
+)
+def test_known_ranks(human, metric, pairs, tau, tau_without_ties):
+    result = darr(np.array(human, dtype=float), np.array(metric, dtype=float))
+    assert (result.pairs, result.tau, result.tau_without_ties) == (pairs, tau, tau_without_ties)
 
 
 @pytest.mark.parametrize("name", ["Human-A.0", "HUMAN", "ref", "refB", "ref-A", "translator-A.0", "Reference"])
-def test_people_are_left_out_by_their_names(name):
-    human = [[90], [60], [10]]
-    result = darr_by_language_pair([judged(human, {"m": [[3], [2], [1]]}, systems=["A", name, "B"])])
-    assert result.language_pairs[0].human_systems == (name,)
-    assert only(result).pairs == 1
+@pytest.mark.parametrize("machine", ["refined", "Humanly-1.0", "Online-A.0", "translatotron.5", "preref"])
+def test_people_are_left_out_by_their_names(name, machine):
+    systems = judged([[90], [60], [10]], {"m": [[3], [2], [1]]}, systems=["A", name, machine])
+    [result] = darr_by_language_pair([systems]).language_pairs
+    assert (result.human_systems, result.metrics["m"].pairs) == ((name,), 1)
 
 
-@pytest.mark.parametrize("name", ["refined", "Humanly-1.0", "Online-A.0", "translatotron.5", "preref"])
-def test_machines_stay(name):
-    result = darr_by_language_pair([judged([[90], [60]], {"m": [[3], [2]]}, systems=["A", name])])
-    assert result.language_pairs[0].human_systems == ()
-
-
-def test_people_that_the_set_knows_are_left_out():
-    result = darr_by_language_pair([judged([[90], [60], [30]], {"m": [[3], [2], [1]]}, human_systems=frozenset("B"))])
-    assert result.language_pairs[0].human_systems == ("B",)
-
-
-def test_people_may_be_named_instead():
-    systems = judged([[90], [60], [30]], {"m": [[3], [2], [1]]}, systems=["refA", "B", "C"])
-    assert darr_by_language_pair([systems], human_systems=["B"]).language_pairs[0].human_systems == ("B",)
-    assert darr_by_language_pair([systems], human_systems=[]).language_pairs[0].human_systems == ()
+@pytest.mark.parametrize(
+    ("named", "left_out"), [(None, ("A", "refC")), (["B"], ("B",)), ([], ())], ids=["as known", "named", "nobody"]
+)
+def test_people_are_those_of_the_set_unless_they_are_named(named, left_out):
+    systems = judged(
+        [[90], [60], [30]], {"m": [[3], [2], [1]]}, systems=["A", "B", "refC"], human_systems=frozenset("A")
+    )
+    [result] = darr_by_language_pair([systems], human_systems=named).language_pairs
+    assert result.human_systems == left_out
 
 
 def test_a_name_that_no_system_has_is_an_error_with_the_nearest():
@@ -114,6 +82,10 @@ def test_no_value_has_a_reason(human, scores, reason):
     assert reason in of_json["reason"]
 
 
-def test_a_metric_without_scores_leaves_the_others():
-    result = darr_by_language_pair([judged([[90], [60]], {"a": [[1], [np.nan]], "b": [[2], [1]]})])
-    assert [counts and counts.tau for counts in result.language_pairs[0].metrics.values()] == [None, 1.0]
+def test_a_metric_without_scores_leaves_the_others_and_ties_are_discordant():
+    metrics = {"a": [[1, 1], [np.nan, 1]], "b": [[1, 0], [0, 0]]}
+    found = darr_by_language_pair([judged([[90, 90], [60, 60]], metrics)]).to_dict()
+    of_metrics = found["language_pairs"]["cs-en"]["metrics"]
+    counts = {"pairs": 2, "concordant": 1, "discordant": 1, "ties": 1}
+    assert of_metrics["b"] == {"tau": 0.0, **counts, "tau_without_ties": 1.0}
+    assert of_metrics["a"]["tau"] is None

@@ -1,7 +1,6 @@
 """Paired tests, resampling, intervals, Holm's correction and outcomes of segments."""
 
 import tracemalloc
-from itertools import product
 
 import numpy as np
 import pytest
@@ -23,6 +22,8 @@ from bertscore_onnx.evaluation.significance import (
     paired_bootstrap,
     segment_outcomes,
 )
+
+TESTS = (paired_bootstrap, approximate_randomization)
 
 
 @pytest.fixture
@@ -58,13 +59,9 @@ def test_the_bootstrap_is_that_of_a_plain_loop(scores, seed):
 
 @pytest.mark.parametrize("seed", [12345, 7])
 def test_the_resamples_are_those_of_scipy(scores, seed):
-    oracle = stats.bootstrap(
-        (scores[2].astype(np.float64),),
-        np.mean,
-        n_resamples=1000,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    )
+    rng = np.random.default_rng(seed)
+    system = scores[2].astype(np.float64)
+    oracle = stats.bootstrap((system,), np.mean, n_resamples=1000, method="percentile", rng=rng)
     mean, half_width = confidence_interval(oracle.bootstrap_distribution)
 
     result = paired_bootstrap(scores, seed=seed)
@@ -101,14 +98,10 @@ def test_approximate_randomization_comes_near_the_exact_permutation_test(scores)
 
 def test_swaps_that_give_the_same_difference_are_not_counted():
     base, system = [0.1, 0.1, 0.1, 0.5], [0.4, 0.3, 0.2, 0.5]  # all in favour of one: no swap gives more
-    assert all(
-        abs(sum(sign * (b - a) for sign, a, b in zip(signs, base, system, strict=True))) <= 0.6 + 1e-9
-        for signs in product((-1, 1), repeat=4)
-    )
     assert approximate_randomization([base, system]).p[0] == 1 / 10_001
 
 
-def test_ties_are_ties_whatever_the_rounding():
+def test_ties_do_not_depend_on_rounding():
     rng = np.random.default_rng(2)
     base = rng.integers(0, 10, 12) / 10
     system = base + rng.choice([-0.1, 0.1, 0.2], 12)
@@ -120,15 +113,15 @@ def test_ties_are_ties_whatever_the_rounding():
         assert approximate_randomization([base[order], system[order]]).p[0] == (exceeding + 1) / 10_001
 
 
-@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
-def test_a_system_against_itself_is_not_significant_by_more_than_the_rule_says(scores, test):
+@pytest.mark.parametrize("test", TESTS)
+def test_p_of_a_system_against_itself_is_the_smallest(scores, test):
     result = test([scores[0], scores[0]])
     assert result.delta.tolist() == [0]
     assert result.wins.tolist() == [0]
     assert result.p[0] == 1 / (1001 if test is paired_bootstrap else 10_001)  # as sacreBLEU: ties are not counted
 
 
-@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
+@pytest.mark.parametrize("test", TESTS)
 def test_all_pairs_are_compared_and_corrected(scores, test):
     result, baseline = test(scores, all_pairs=True), test(scores)
     assert result.pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
@@ -137,7 +130,7 @@ def test_all_pairs_are_compared_and_corrected(scores, test):
     assert result.p_holm.min() == pytest.approx(min(3 * result.p.min(), 1))
 
 
-@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
+@pytest.mark.parametrize("test", TESTS)
 def test_an_error_rate_is_won_by_the_lower(scores, test):
     high, low = test(scores), test(SegmentMeans(scores, lower_is_better=True))
     np.testing.assert_array_equal(high.p, low.p)
@@ -182,7 +175,7 @@ def test_memory_does_not_grow_with_the_number_of_resamples(test, options):
 
 
 @pytest.mark.parametrize(
-    ("scores", "options", "said"),
+    ("scores", "options", "message"),
     [
         ([[0.1, 0.2]], {}, "one system"),
         ([0.1, 0.2], {}, r"shape \(2,\)"),
@@ -194,20 +187,15 @@ def test_memory_does_not_grow_with_the_number_of_resamples(test, options):
         ([[0.1], [0.2]], {"seed": -1}, "seed is -1"),
     ],
 )
-@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
-def test_bad_input_is_refused(test, scores, options, said):
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize("test", TESTS)
+def test_bad_input_is_refused(test, scores, options, message):
+    with pytest.raises(InputError, match=message):
         test(scores, **options)
 
 
-def test_no_swaps_are_refused():
-    with pytest.raises(InputError, match="at least one"):
-        approximate_randomization([[0.1], [0.2]], num_swaps=0)
-
-
-def test_a_mean_told_as_a_function_of_sums_gives_the_same(scores):
+def test_a_mean_given_as_a_function_of_sums_has_the_same_p(scores):
     told = SummedStatistics(scores.astype(np.float64)[:, :, None], lambda sums: float(sums[0]) / 120)
-    for test in (paired_bootstrap, approximate_randomization):
+    for test in TESTS:
         means, sums = test(scores), test(told)
         np.testing.assert_array_equal(sums.p, means.p)
         np.testing.assert_allclose(sums.half_width, means.half_width, rtol=1e-3)  # its sums are in float32
@@ -231,12 +219,6 @@ def test_sums_that_are_rounded_tie_as_in_a_plain_loop(seed):
     assert approximate_randomization(SummedStatistics(systems, score), num_swaps=41).p.tolist() == expected
 
 
-@pytest.mark.parametrize("statistics", [np.ones((2, 3)), np.ones((2, 0, 3)), np.full((2, 3, 1), np.nan)])
-def test_statistics_of_another_shape_are_refused(statistics):
-    with pytest.raises(InputError, match="systems, segments, statistics"):
-        SummedStatistics(statistics, lambda sums: float(sums[0]))
-
-
 @pytest.mark.parametrize("num_segments", [1, 37, 3001])
 def test_indices_are_those_of_one_draw(num_segments):
     whole = np.random.default_rng(5).choice(num_segments, size=(1000, num_segments), replace=True)
@@ -246,7 +228,7 @@ def test_indices_are_those_of_one_draw(num_segments):
 
 
 @pytest.mark.parametrize("num_segments", [1, 37, 3001])
-def test_swaps_and_what_follows_are_those_of_one_draw(num_segments):
+def test_swaps_and_later_draws_are_those_of_one_draw(num_segments):
     one, other = np.random.default_rng(5), np.random.default_rng(5)
     whole = one.integers(2, size=(1001, num_segments), dtype=bool)
     blocks = [*kept_segments(other, num_segments, 1001)]
@@ -256,17 +238,12 @@ def test_swaps_and_what_follows_are_those_of_one_draw(num_segments):
 
 
 @pytest.mark.parametrize("num_resamples", [1, 2, 39, 40, 41, 1000])
-def test_it_is_sacrebleus(num_resamples):
+def test_intervals_are_sacrebleus(num_resamples):
     scores = np.random.default_rng(0).normal(size=(num_resamples, 2))
     mean, half_width = confidence_interval(scores)
     for system in range(2):
         expected = estimate_ci(scores[:, system])
         assert (mean[system], half_width[system]) == pytest.approx(expected, abs=1e-12)
-
-
-def test_no_resamples_are_refused():
-    with pytest.raises(InputError, match="at least one"):
-        confidence_interval([])
 
 
 @pytest.mark.parametrize(
@@ -279,50 +256,50 @@ def test_no_resamples_are_refused():
         ([], []),
     ],
 )
-def test_values(p, adjusted):
+def test_known_corrections(p, adjusted):
     np.testing.assert_allclose(holm(p), adjusted, rtol=1e-12)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_it_keeps_the_order_and_is_between_p_and_bonferroni(p):
+def test_holm_keeps_the_order_and_is_between_p_and_bonferroni(p):
     values, adjusted = np.array(p), holm(p)
     assert (adjusted >= values).all()
     assert (adjusted <= np.minimum(values * len(p), 1)).all()
     assert (np.diff(adjusted[np.argsort(values)]) >= 0).all()
 
 
-@pytest.mark.parametrize("p", [[0.1, 1.2], [-0.1], [float("nan")], [[0.1]]])
-def test_what_is_no_row_of_p_values_is_refused(p):
-    with pytest.raises(InputError, match="from 0 to 1"):
-        holm(p)
-
-
 SCORES = [[1, 2, 3, 4], [1, 3, 3, 1], [2, 3, 4, 5]]
 
 
-def counts(outcomes):
-    return [outcomes.won.tolist(), outcomes.lost.tolist(), outcomes.tied.tolist()]
-
-
-def test_segments_are_counted_against_the_baseline():
-    assert counts(segment_outcomes(SCORES)) == [[0, 1, 4], [0, 1, 0], [4, 2, 0]]
-
-
-def test_another_system_may_be_the_baseline():
-    assert counts(segment_outcomes(SCORES, baseline=2)) == [[0, 0, 0], [4, 3, 0], [0, 1, 4]]
-
-
-def test_an_error_rate_is_won_by_the_lower_outcomes():
-    assert counts(segment_outcomes(SCORES, lower_is_better=True)) == [[0, 1, 0], [0, 1, 4], [4, 2, 0]]
-
-
-def test_scores_within_the_tolerance_tie():
-    assert counts(segment_outcomes(SCORES, tolerance=1)) == [[0, 0, 0], [0, 1, 0], [4, 3, 4]]
+@pytest.mark.parametrize(
+    ("options", "won", "lost", "tied"),
+    [
+        ({}, [0, 1, 4], [0, 1, 0], [4, 2, 0]),
+        ({"baseline": 2}, [0, 0, 0], [4, 3, 0], [0, 1, 4]),
+        ({"lower_is_better": True}, [0, 1, 0], [0, 1, 4], [4, 2, 0]),
+        ({"tolerance": 1}, [0, 0, 0], [0, 1, 0], [4, 3, 4]),
+    ],
+)
+def test_segments_are_counted_against_the_baseline(options, won, lost, tied):
+    outcomes = segment_outcomes(SCORES, **options)
+    assert [outcomes.won.tolist(), outcomes.lost.tolist(), outcomes.tied.tolist()] == [won, lost, tied]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [({"baseline": 3}, "row 3"), ({"baseline": -1}, "row -1"), ({"tolerance": -1}, "positive")]
+    ("call", "message"),
+    [
+        (lambda: approximate_randomization([[0.1], [0.2]], num_swaps=0), "at least one"),
+        (lambda: confidence_interval([]), "at least one"),
+        (lambda: segment_outcomes(SCORES, baseline=3), "row 3"),
+        (lambda: segment_outcomes(SCORES, baseline=-1), "row -1"),
+        (lambda: segment_outcomes(SCORES, tolerance=-1), "positive"),
+        *((lambda p=p: holm(p), "from 0 to 1") for p in ([0.1, 1.2], [-0.1], [float("nan")], [[0.1]])),
+        *(
+            (lambda of=of: SummedStatistics(of, lambda sums: float(sums[0])), "systems, segments, statistics")
+            for of in (np.ones((2, 3)), np.ones((2, 0, 3)), np.full((2, 3, 1), np.nan))
+        ),
+    ],
 )
-def test_bad_options_are_refused(options, said):
-    with pytest.raises(InputError, match=said):
-        segment_outcomes(SCORES, **options)
+def test_arguments_are_checked(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

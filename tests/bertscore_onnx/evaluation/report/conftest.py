@@ -15,7 +15,7 @@ EVIL = [
 
 
 def evil():
-    """Return a comparison whose names and texts try what they can."""
+    """Return a comparison whose names and texts try to break out of the page."""
     scores = np.random.default_rng(0).random((4, 30))
     metrics = [metric_result(name, EVIL, scores, all_pairs=True, signature=EVIL[0]) for name in ("bertscore", "ter")]
     references = [[f"</style></title>{EVIL[1]} \ud800 {'longword' * 3000}", "", "drei", "vier"]] * 30
