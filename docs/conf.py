@@ -29,6 +29,7 @@ autoclass_content = "both"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {"BERTScorer": "bertscore_onnx.BERTScorer"}  # else compat's of the same name could be meant
 default_role = "literal"  # docstrings quote code in single backticks
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
