@@ -25,7 +25,7 @@ class Contestant:
 
 @dataclass(slots=True)
 class Results:
-    """What was measured of one contestant."""
+    """The measurements of one contestant."""
 
     rounds: list[list[float]] = field(default_factory=list)  # for each round the seconds of its calls
     scores: list[float] = field(default_factory=list)

@@ -47,7 +47,7 @@ class InputFile:
 
     @property
     def unit(self) -> str:
-        """What a text stands in."""
+        """The unit of this format: a line or a row."""
         return "line" if self.format == "text" else "row"
 
     def _rows(self, source: Source) -> Iterator[list[str]]:

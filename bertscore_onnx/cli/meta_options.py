@@ -98,7 +98,7 @@ class MetaOptions:
     ] = None
     min_examples: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="For phenomena: least number of examples per category.  [default: 5]"),
+        typer.Option(metavar="N", min=1, help="For phenomena: minimum number of examples per category.  [default: 5]"),
     ] = None
     language_pair_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column of the language pairs.  [default: lang_pair]")

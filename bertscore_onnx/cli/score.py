@@ -136,7 +136,7 @@ def score(
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What is written, and where."""
+    """The format and the destination of the output."""
 
     file: str | None = None
     """The file of the pairs; None for standard output."""
@@ -325,7 +325,7 @@ def _json(value: object) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
-# What a mean F1 is worth: its rank among unrelated pairs, or a note that unrelated pairs score high too.
+# Interpreting a mean F1: its rank among unrelated pairs, or a note that unrelated pairs score high too.
 
 
 HIGH_SCORE = 0.8

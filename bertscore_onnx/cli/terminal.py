@@ -1,4 +1,4 @@
-"""What a command prints: tables, and on standard error one line for each error, warning and log message."""
+"""The output of commands: tables, and on standard error one line for each error, warning and log message."""
 
 import io
 import logging

@@ -87,7 +87,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if differences:
             raise InputError(
                 f"{folder} has the scores of another job: {'; '.join(differences)}. Write to another folder, or give "
-                "the inputs and options of that job to go on with it."
+                "the inputs and options of that job to resume it."
             )
 
 

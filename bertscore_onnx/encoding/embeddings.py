@@ -105,8 +105,7 @@ class EncodedTexts:
 # last. `docs/long_texts.md` has the reasons and the costs.
 
 OVERLAP = 0.25
-"""The least share of its text that a window has in common with the next; `benchmarks/studies/passages.py` measures the
-effect."""
+"""The least share of its text that a window has in common with the next; `docs/long_texts.md` compares others."""
 
 
 class Windows:

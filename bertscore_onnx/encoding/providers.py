@@ -133,7 +133,7 @@ COREML = Provider(
     splits_little_work=False,
     survives_fork=False,
     only_on="macOS",
-    # ML programs compute in the graph's precision, but for the Neural Engine, which knows fp16 alone
+    # ML programs compute in the graph's precision, but for the Neural Engine, which supports only fp16
     options=lambda provider, threads, streams: {"ModelFormat": "MLProgram", "MLComputeUnits": "CPUAndGPU"},
 )
 PROVIDERS = (CUDA, OPENVINO, COREML, CPU)

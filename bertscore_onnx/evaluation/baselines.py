@@ -128,8 +128,8 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
 def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
     """Write a baseline into a bundle's manifest under a language, and return the manifest, whose digest is new.
 
-    A baseline of that language is replaced; those of others stay. Scorers that have opened the bundle go on as they
-    are. The manifest is replaced whole; a model card that the export wrote follows.
+    A baseline of that language is replaced; those of others stay. Scorers that have opened the bundle do not change.
+    The manifest is replaced atomically, and a model card that the export wrote is updated.
 
     Args:
         path: the bundle's folder.

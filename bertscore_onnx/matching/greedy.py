@@ -112,7 +112,7 @@ def _nearest_in_blocks(
 
 
 def _ratio(numerator: NDArray[np.float32], denominator: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Divide; 0 where the denominator is 0."""
+    """Return the quotients; 0 where the denominator is 0."""
     ratio: NDArray[np.float32] = np.zeros_like(numerator)
     np.divide(numerator, denominator, out=ratio, where=denominator != 0)
     return ratio
@@ -123,7 +123,7 @@ def _ratio(numerator: NDArray[np.float32], denominator: NDArray[np.float32]) -> 
 
 
 def document_frequency(documents: Sequence[NDArray[np.int64]], vocab_size: int) -> NDArray[np.int64]:
-    """Count, for every id, the documents it occurs in; special tokens count like any other.
+    """Return, for every id, the number of documents it occurs in; special tokens count like any other.
 
     Args:
         documents: the token ids of each reference as it is encoded (special tokens in, truncated); at least one.

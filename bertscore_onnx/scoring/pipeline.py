@@ -329,5 +329,5 @@ class Pipeline(Closeable):
         return windows.join(encode(windows.sequences, advance=lambda tokens: advance(tokens * of_token)))
 
     def _is_whole(self, sequences: Sequence[NDArray[np.int64]]) -> bool:
-        """Whether the model takes each of the texts at once."""
+        """Return whether no text is longer than the model's maximum."""
         return all(len(ids) <= self.tokenizer.max_length for ids in sequences)

@@ -57,7 +57,7 @@ class Request:
 
     @property
     def has_more(self) -> bool:
-        """Whether there is something that no batch has taken."""
+        """Whether pairs remain that no batch has taken."""
         return not self.has_begun or self._num_taken < len(self.references)
 
     @property
@@ -154,14 +154,14 @@ def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
     return parts
 
 
-# The scheduler: how large the next batch may be, and which requests it takes sub-batches from.
+# The scheduler: the size of the next batch, and the requests that it takes sub-batches from.
 
 MIN_BATCH_TOKENS = 512
 """The least size limit of a batch, on the slowest of models; smaller batches are not worth their overhead."""
 
 
 class BatchSize:
-    """How many tokens a batch may have to be scored in `batch_seconds`, learnt from the batches before."""
+    """The number of tokens that can be scored in `batch_seconds`, estimated from the batches before."""
 
     def __init__(self, max_tokens: int, batch_seconds: float, tokens: int, seconds: float) -> None:
         """Begin with the tokens of a first small batch and the seconds it took."""
@@ -169,7 +169,7 @@ class BatchSize:
         self.tokens: int = self._tokens_in_time(tokens, seconds)
 
     def learn(self, tokens: int, seconds: float) -> None:
-        """Adapt to a batch with so many encoded tokens; a small batch that took long proves nothing."""
+        """Adapt to a batch with this many encoded tokens; a slow small batch does not count."""
         if seconds > self._batch_seconds and tokens >= MIN_BATCH_TOKENS // 2:
             self.tokens = min(self.tokens, self._tokens_in_time(tokens, seconds))
         elif seconds < self._batch_seconds / 2 and tokens > self.tokens / 2:
@@ -248,7 +248,7 @@ class RequestQueue:
         return len(self._waiting)
 
     def check_capacity(self) -> None:
-        """Raise the error that a request would get that was submitted now, and count it as rejected."""
+        """Raise the error that a request submitted now would get, and count it as rejected."""
         with self._changed:
             if self._phase is _Phase.DRAINING:
                 raise DrainingError("The batcher is draining: it finishes its requests and admits no more.")
@@ -383,7 +383,7 @@ class RequestQueue:
         return not left
 
     def close(self) -> None:
-        """Dismiss the worker for good."""
+        """Admit no more requests, and dismiss the worker."""
         with self._changed:
             self._phase = _Phase.CLOSED
             self._worker = None

@@ -108,7 +108,7 @@ class StatsCounter:
 
     @property
     def seconds_per_token(self) -> float:
-        """What a token took in the last batches; 0 before the first."""
+        """The time per token in the last batches; 0 before the first."""
         return self._seconds / max(self._tokens, 1)
 
     def count(self, name: str) -> None:

@@ -84,7 +84,7 @@ class Worker:
         """
         self.shared = shared
         self.batch: list[SubBatch] = []
-        """What it is scoring; some of the requests may be answered already."""
+        """The sub-batches it is scoring; some of the requests may be answered already."""
         self.has_scored: bool = has_scored
         self.failure: BaseException | None = None
         """The error it broke down with."""

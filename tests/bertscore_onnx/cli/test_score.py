@@ -164,7 +164,7 @@ def test_errors_are_one_line(run, files, tiny_bundle):
 def test_file_errors_exit_1(run, tiny_bundle, write):
     result = run("score", "-m", tiny_bundle, "-c", write("empty.txt", b""), "-r", write("references.txt", REFERENCES))
     assert result.exit_code == 1
-    assert re.fullmatch(r"Error: .*empty\.txt is empty; expected texts, one a line\.\n", result.stderr)
+    assert re.fullmatch(r"Error: .*empty\.txt is empty; expected texts, one per line\.\n", result.stderr)
 
 
 def test_unknown_devices_exit_1(run, files, tiny_bundle):

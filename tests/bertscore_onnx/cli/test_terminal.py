@@ -111,7 +111,7 @@ def test_a_closed_standard_input_is_empty(run_in_shell, tiny_bundle, write):
     arguments = ["score", "-m", tiny_bundle, "-c", "-", "-r", write("references.txt", "the cat\n")]
     result = run_in_shell(*arguments, redirections="<&-")
     assert (result.returncode, result.stdout) == (1, b"")
-    assert result.stderr == b"Error: Standard input is empty; expected texts, one a line.\n"
+    assert result.stderr == b"Error: Standard input is empty; expected texts, one per line.\n"
 
 
 @posix

@@ -161,12 +161,12 @@ def test_an_empty_file_is_refused(write, content):
     path = write("texts.txt", content)
     with pytest.raises(InputError) as caught:
         read_texts(path)
-    assert str(caught.value) == f"{path} is empty; expected texts, one a line."
+    assert str(caught.value) == f"{path} is empty; expected texts, one per line."
 
 
 def test_empty_standard_input_is_refused(standard_input):
     standard_input(b"")
-    with pytest.raises(InputError, match=r"^Standard input is empty; expected texts, one a line\.$"):
+    with pytest.raises(InputError, match=r"^Standard input is empty; expected texts, one per line\.$"):
         read_texts("-")
 
 
@@ -210,7 +210,7 @@ def test_a_longer_line_is_refused_before_it_is_read_to_its_end(monkeypatch, tmp_
     endless = os.open(path, os.O_RDWR)
     try:
         os.write(endless, b"one\n" + b"x" * 5000)
-        with pytest.raises(InputError, match=r"pipe has more than 1,000 bytes in line 2; expected texts, one a line"):
+        with pytest.raises(InputError, match=r"pipe has more than 1,000 bytes in line 2; expected texts, one per line"):
             read_texts(path)
     finally:
         os.close(endless)
