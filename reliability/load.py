@@ -273,7 +273,7 @@ def _status(port: int, body: bytes) -> int:
 
 
 def _await_requests(server: Server, count: int) -> float:
-    """Wait until so many requests are in progress; return how many were at the end."""
+    """Wait until this many requests are in progress; return their number at the end."""
     until = time.monotonic() + 20
     active = 0.0
     while active < count and time.monotonic() < until:

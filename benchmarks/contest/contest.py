@@ -14,7 +14,7 @@ REST = 0.05  # seconds before each run, in which the idle thread pools of the pr
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """An engine, and what it loads with which options."""
+    """An engine, with the model that it loads and the options."""
 
     label: str
     engine: str

@@ -42,7 +42,7 @@ class MetaOptions:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The reference that metrics use, such as refB; it is not a system.  [default: the only one]",
+            help="The reference that metrics use, such as refB; not scored as a system.  [default: the only one]",
         ),
     ] = None
     metric_scores: Annotated[

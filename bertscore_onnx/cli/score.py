@@ -158,7 +158,7 @@ class Output:
 def choose_output(
     *, seg_level: bool, file: str | None, output_format: OutputFormat | None, with_texts: bool, all_layers: bool
 ) -> Output:
-    """Return what is written; raise typer.BadParameter if the options exclude each other."""
+    """Return the output; raise typer.BadParameter if the options exclude each other."""
     if output_format is None and file is not None:
         output_format = _format_of(file)
     has_pairs = seg_level or file is not None or output_format not in (None, "json")
@@ -209,7 +209,7 @@ def write_scores(
         scored = ((score, kept.take() if output.with_texts else None) for score in scores)
         try:
             for line in lines(output, scored, means, scorer.hash, unrelated, all_layers=all_layers):
-                file.write(line + "\n")  # one write per line, so that whole lines are left, whatever ends the program
+                file.write(line + "\n")  # one write per line, so that a killed program leaves whole lines
                 file.flush()
         except KeyboardInterrupt:
             echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")

@@ -100,7 +100,7 @@ class ScoreBatch:
         return scored
 
     def stream(self, batches: Iterable[Batch], title: str = "") -> Iterator[Batch]:
-        """Score the rows of many batches, which are read some thousand rows ahead regardless of their size.
+        """Score the rows of many batches, which are read thousands of rows ahead regardless of their size.
 
         Args:
             batches: as for a call.

@@ -62,11 +62,11 @@ class JobResult:
     signature: str
     rows: int
     failures: int
-    """How many of the rows have no scores."""
+    """The number of rows without scores."""
 
     parts: int
     parts_before: int
-    """How many of the parts were complete before this run."""
+    """The number of parts that were complete before this run."""
 
     precision: float | None
     recall: float | None

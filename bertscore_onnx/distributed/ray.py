@@ -26,7 +26,7 @@ ROWS_PER_COUNT = 65_536
 """How many rows are counted at a time: each batch returns a row of counts for each of its different tokens."""
 
 MOST_CPUS_PER_ACTOR = 4
-"""Few actors of several CPUs hold the weights fewer times than many of one."""
+"""A few actors with several CPUs hold fewer copies of the weights than many with one."""
 
 CPUS_PER_CLAIM, CPUS_PER_CLAIM_ON_SMALL_NODES = 2, 5
 """How many CPUs of an actor make one that it claims of Ray. Ray Data keeps CPUs for reading, cutting and writing, and
@@ -272,7 +272,7 @@ class RayEngine:
 
 
 def _do_task(work: Work[Result], parts: Sequence[Part]) -> list[Result] | BertScoreOnnxError:
-    """Return the results of a task, or its error: an error of ours is no reason to try again."""
+    """Return the results of a task, or its error: our own errors are not retried."""
     try:
         return list(work(parts, lambda rows: None))
     except BertScoreOnnxError as error:

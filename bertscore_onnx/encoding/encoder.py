@@ -140,7 +140,7 @@ class PaddedTexts:
     ) -> None:
         """Pad texts, of which every one is in one batch; raise a TokenizerError if the model lacks an id.
 
-        The width of a batch is a multiple of `multiple`, if the model takes so many tokens.
+        The width of a batch is a multiple of `multiple`, if the model accepts that many tokens.
         """
         order = np.concatenate([_NONE, *batches])  # (texts,)
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)

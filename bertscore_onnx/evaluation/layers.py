@@ -358,7 +358,7 @@ def pairs_into_one_language(names: Iterable[str]) -> list[str]:
     ability of a model, and en-ru another. bert-score's `tune_layers.py` takes the pairs into English.
 
     Args:
-        names: such as `cs-en`; the target is what follows the last hyphen.
+        names: such as `cs-en`; the target follows the last hyphen.
 
     Returns:
         Their names, each once, in order.

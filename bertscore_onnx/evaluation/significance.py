@@ -450,7 +450,7 @@ def _wins(differences: NDArray[np.float64], lower_is_better: bool) -> NDArray[np
     return share
 
 
-# Segment by segment: how often a system wins, loses or ties against the baseline.
+# Wins, losses and ties of each system against the baseline, counted in segments.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -92,7 +92,7 @@ def with_f_measure(
 def _nearest(
     candidate: NDArray[np.float32], reference: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return how similar each token's nearest of the other side is, (cand_tokens,) and (ref_tokens,)."""
+    """Return the similarity of each token to its nearest of the other side, (cand_tokens,) and (ref_tokens,)."""
     similarity = candidate @ reference.T  # (cand_tokens, ref_tokens)
     return similarity.max(axis=1), similarity.max(axis=0)
 
@@ -151,7 +151,7 @@ def idf_weights(frequency: NDArray[np.int64], num_documents: int) -> NDArray[np.
 
 
 def uniform_weights(vocab_size: int, zero_ids: Sequence[int]) -> NDArray[np.float32]:
-    """Weigh every id 1 but `zero_ids`, which weigh 0; (vocab_size,)."""
+    """Return a weight of 1 for every id, but of 0 for `zero_ids`, (vocab_size,)."""
     weights = np.ones(vocab_size, dtype=np.float32)
     weights[list(zero_ids)] = 0
     return weights

@@ -108,7 +108,7 @@ class RequestMiddleware:
         self._any_host = any_host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, whatever happens."""
+        """Answer one request, even after an unexpected error."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""The log of requests: what is recorded while one is answered, for its access line and the metrics."""
+"""The log of requests: the facts about each, for its access line and the metrics."""
 
 import json
 import logging

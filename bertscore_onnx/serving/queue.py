@@ -1,6 +1,6 @@
 """The queue of a batcher: every request from its admission to its answer.
 
-A request is what one caller submits; a sub-batch is the part of it that one batch scores. The first to claim a request
+A request is one caller's submission; a sub-batch is the part of it that one batch scores. The first to claim a request
 answers it: the worker with its scores, the supervisor at its deadline, or a batcher that closes; later answers are
 dropped. A request waits until a batch takes a sub-batch of it, and runs from then on. One lock protects all of it.
 Futures are answered outside of the lock, since that runs the callbacks of their callers.
@@ -74,7 +74,7 @@ class Request:
 
         A pair costs the tokens of its texts that are not in the batch yet, which are encoded, and an eighth of all its
         tokens, rounded up, for matching. The texts of the sub-batch are added to `batch_texts`. With `at_least_one`
-        the first pair is taken whatever it costs.
+        the first pair is taken at any cost.
         """
         start = stop = self._num_taken
         cost = 0
@@ -112,7 +112,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubBatch:
-    """Some pairs of one request, from `start` to before `stop`, and what they cost in tokens."""
+    """Some pairs of one request, from `start` to before `stop`, and their cost in tokens."""
 
     request: Request
     start: int

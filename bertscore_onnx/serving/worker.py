@@ -19,7 +19,7 @@ from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
 from bertscore_onnx.serving.queue import Request, RequestQueue, SubBatch, join_batch, split_scores
 
 IDLE_SECONDS = 20.0
-"""Without requests, after which memory that only large batches need is released."""
+"""Time without requests after which memory that only large batches need is released."""
 
 PROBE_TEXT = "a probe"
 TIMED_TEXT = "one two three four five six seven eight nine ten " * 20

@@ -164,7 +164,7 @@ class _Lines:
         return line
 
 
-# JSON lines: one object a line.
+# JSON lines: one object per line.
 
 
 class _JsonLines(TableReader):

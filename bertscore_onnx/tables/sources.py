@@ -1,4 +1,4 @@
-"""Opens files and pipes, decompresses gzip, refuses what is not text in UTF-8, and reads lines."""
+"""Opens files and pipes, decompresses gzip, refuses content that is not UTF-8 text, and reads lines."""
 
 import codecs
 import gzip

@@ -57,7 +57,7 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """The changes to each segment between special tokens, in this order."""
 
     sentencepiece: SentencePieceSpec | None
-    """How texts are encoded with `spiece.model`; None if `tokenizer.json` encodes them."""
+    """The rules for `spiece.model`; None if `tokenizer.json` encodes the texts."""
 
     vocab_size: Id | None
     """The number of ids of the model, if `tokenizer.json` has more, which then count as unknown; otherwise None."""
