@@ -89,7 +89,7 @@ def _open(name: str) -> BufferedIOBase:
     except OSError as error:
         if " " in name and not os.path.exists(name):
             raise InputError(
-                f"There is no file {name!r}; expected a file with texts, one per line, not a text. To score "
+                f"There is no file {name!r}; expected the name of a file of texts, one per line. To score "
                 "a single text, pipe it in: `echo 'A text.' | bertscore-onnx score -c - -r FILE ...`."
             ) from error
         raise InputError(
