@@ -168,7 +168,7 @@ def submit_to(batcher: MicroBatcher) -> list[float]:
 
 
 def _outcome(trial: Trial, expected: list[float]) -> str:
-    """Start a process and return what became of it."""
+    """Start a process and return its outcome."""
     method, work, arguments = trial
     context = multiprocessing.get_context(method)
     receiver, sender = context.Pipe(duplex=False)
