@@ -17,7 +17,7 @@ BUNDLE := build/minilm
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export HF_HUB_OFFLINE := 1
-# What is installed without bytecode is compiled once, and not by every process, whatever the environment says.
+# Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo check quick test test-full test-all test-distributed test-ray test-spark test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint engines web hooks clean

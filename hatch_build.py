@@ -1,6 +1,6 @@
-"""Metadata that depend on where the repository is: its addresses, and the links of the README to its files.
+"""Metadata that depend on the address of the repository: its URLs, and the links of the README to its files.
 
-They are there when a workflow of GitHub builds the packages, which says the repository's name; elsewhere a build names
+They exist when a GitHub workflow builds the packages, which sets the name of the repository; elsewhere a build names
 no addresses, and leaves the README as it is.
 """
 

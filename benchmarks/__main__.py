@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _absolute(path: str) -> Path:
-    return Path(path).absolute()  # not resolved: the link in an environment is what makes it one
+    return Path(path).absolute()  # not resolved: an environment is found by this link
 
 
 if __name__ == "__main__":

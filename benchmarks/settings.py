@@ -56,7 +56,7 @@ class Settings:
         """Return the settings that a reader needs to repeat the run."""
         return {
             "rounds": str(self.rounds),
-            "pairs": "as each case says" if self.pairs is None else f"at most {self.pairs}",
+            "pairs": "as in each case" if self.pairs is None else f"at most {self.pairs}",
             "texts": "synthetic" if self.texts is None else "from files",
             "roberta-large": "random weights" if self.roberta_folder is None else "from a folder",
             "device": self.device,

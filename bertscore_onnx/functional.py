@@ -20,7 +20,7 @@ from bertscore_onnx.text.tokenizer import LongText
 
 
 class ScorerCache:
-    """A few scorers by their settings, of which the least recently used goes first; threads may share it."""
+    """A cache of a few scorers by their settings; the least recently used is removed first. Threads may share it."""
 
     def __init__(self, max_scorers: int) -> None:
         """Start without scorers; `max_scorers` is at least 1."""
@@ -80,7 +80,7 @@ class ScorerCache:
         failed.close()
 
     def _follow_fork(self) -> None:
-        """Forget the scorers that other threads were loading: a forked child has no threads to finish them."""
+        """Drop the scorers that other threads were loading: a forked child has no threads to finish them."""
         self._change = threading.Lock()
         self._kept = OrderedDict((key, kept) for key, kept in self._kept.items() if not kept.is_being_made)
 

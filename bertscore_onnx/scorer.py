@@ -107,9 +107,9 @@ class BERTScorer(Closeable):
                 `baseline_path`.
             baseline_path: a baseline file of your own, `LAYER,P,R,F`.
             use_fast_tokenizer: use the bundle that was exported with the fast tokenizer's ids, or the slow one's;
-                None for whatever a bundle given by path has, and the slow one's by name.
-            precision: "fp32", "fp16" or "int8": use the bundle that was exported in it; None for whatever a bundle
-                given by path has, and fp32 by name.
+                None for the mode of a bundle given by path, and the slow one's by name.
+            precision: "fp32", "fp16" or "int8": use the bundle that was exported in it; None for that of a bundle
+                given by path, and fp32 by name.
             verify: check the digests of the bundle's files even if they seem unchanged, and compare the scores of its
                 golden pairs with those at the time of export.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 even if the scores are not.

@@ -19,7 +19,7 @@ class _PRF(NamedTuple):
 
 
 class _PRFOfOne(NamedTuple):
-    P: float | Any  # Any: an array (layers,) if every layer is scored, which a type checker cannot know
+    P: float | Any  # Any: an array (layers,) if every layer is scored, which a type checker cannot see
     R: float | Any
     F: float | Any
 

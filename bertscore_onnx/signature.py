@@ -7,7 +7,7 @@ from bertscore_onnx import __version__
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How scores were made; two runs with equal signatures on one device give the same scores for the same texts.
+    """The settings of scores; two runs with equal signatures on one device give the same scores for the same texts.
 
     In the precision bf16 this holds only for equal batches, since its kernels round differently for each batch shape.
 

@@ -3,9 +3,15 @@
 import sys
 from pathlib import Path
 
-from bertscore_onnx import __version__
+from bertscore_onnx import BERTScorer, __version__
+from bertscore_onnx.evaluation import challenge_sets, compare_systems, metrics
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# These modules import BERTScorer for type checkers alone; autodoc needs it to resolve their annotations.
+for module in (challenge_sets, compare_systems, metrics):
+    vars(module)["BERTScorer"] = BERTScorer
+del module
 
 project = "bertscore-onnx"
 author = "the bertscore-onnx developers"

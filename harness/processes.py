@@ -54,7 +54,7 @@ def peak_memory() -> float:
 
 
 class ChildError(Exception):
-    """A function in a process raised an error, crashed or did not end in time; the message says which."""
+    """A function in a process raised an error, crashed or did not end in time, as its message explains."""
 
     @property
     def reason(self) -> str:

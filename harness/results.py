@@ -1,4 +1,4 @@
-"""What a run measured: its records and their JSON, the sums over rounds, the machine, and tables in Markdown."""
+"""The results of a run: its records and their JSON, the sums over rounds, the machine, and tables in Markdown."""
 
 import contextlib
 import os

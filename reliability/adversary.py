@@ -238,7 +238,7 @@ async def _slowly(port: int, seconds: float, kinds: list[list[bytes]]) -> Counte
     return Counter()
 
 
-# --- connections that are too many, that go on sending after the answer, or that are not HTTP ---
+# --- too many connections, clients that keep sending after the answer, and data that is not HTTP ---
 
 OPEN_FILES = 256  # that the server may have at a time
 IDLE = 400  # connections
@@ -318,7 +318,7 @@ def _odd_exchanges() -> list[Exchange]:
         ([stream_head() + in_chunk(pair)], 0.0, half_closed),
         *(([content], 0.0, waiting) for content in malformed),
     ]
-    # a server may keep a connection open after an answer, but not go on reading a refused body
+    # a server may keep a connection open after an answer, but not keep reading a refused body
     return [Exchange(parts, pause, ending, may_stay_open=True) for parts, pause, ending in kinds]
 
 

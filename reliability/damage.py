@@ -46,7 +46,7 @@ Inflict = Callable[[Path], object]  # damages the bundle in a folder; the folder
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A damage, and the errors of which it has to end in one."""
+    """A kind of damage, and the errors one of which it must raise."""
 
     name: str
     inflict: Inflict

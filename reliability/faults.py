@@ -39,7 +39,7 @@ class FaultyScorer(BERTScorer):
         self.is_stalled = False
 
     def score_pairs(self, *arguments: Any, **named: Any) -> Any:
-        """Score, unless a fault is due."""
+        """Score the pairs, unless a fault is due."""
         self.gives_nan = False
         fault, self.fault = self.fault, None
         if fault is not None:

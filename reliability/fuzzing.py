@@ -280,7 +280,7 @@ def _in_chunks(body: bytes, draw: Draw) -> bytes:
     return b"".join(chunks) + (in_chunk(body) if body else b"") + in_chunk(b"")
 
 
-# --- connections: what is sent over one, in which parts, and how it ends ---
+# --- connections: the data sent over one, its parts, and its end ---
 
 LIMIT = 10.0  # seconds within which a connection has to get its answers or its end
 AT_A_TIME = 24

@@ -89,7 +89,7 @@ def _start(settings: Settings, inputs: Path, output: Path, *options: str) -> "su
 
 
 def _is_killed(job: "subprocess.Popen[bytes]", folder: Path, parts: int) -> bool:
-    """Kill a job as soon as so many parts are complete; return whether it had not ended before."""
+    """Kill a job as soon as this many parts are complete; return whether it had not ended before."""
     while job.poll() is None and len(_stamps(folder)) < parts:
         time.sleep(_LOOK_SECONDS)
     job.kill()

@@ -109,7 +109,7 @@ RECOVERY_SECONDS = 10.0
 
 @dataclass
 class Overload:
-    """What clients saw during the overload."""
+    """The answers that clients got during the overload."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     refused_after: list[float] = field(default_factory=list)  # seconds from a request to its 429
@@ -222,7 +222,7 @@ NO_ANSWER = 0  # in place of a status
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """What became of the requests in progress at SIGTERM, of later ones, and of the server."""
+    """The outcome of the requests in progress at SIGTERM, of later ones, and of the server."""
 
     in_progress: int
     answers: Counter[int]
@@ -273,7 +273,7 @@ def _status(port: int, body: bytes) -> int:
 
 
 def _await_requests(server: Server, count: int) -> float:
-    """Wait until so many requests are in progress; return how many were at the end."""
+    """Wait until this many requests are in progress; return their number at the end."""
     until = time.monotonic() + 20
     active = 0.0
     while active < count and time.monotonic() < until:
@@ -349,7 +349,7 @@ _WAIT_SECONDS = 60.0  # for which a request is tried
 
 @dataclass
 class Polite:
-    """What a client with one pair at a time has seen."""
+    """The waits and failures of a client with one pair at a time."""
 
     waits: list[float] = field(default_factory=list)  # seconds until each request was scored, retries included
     failures: int = 0  # answers 5xx, or errors

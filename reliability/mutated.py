@@ -118,7 +118,7 @@ def attempt(bases: list[Path], number: int, folder: Path) -> tuple[str, str]:
 
 
 def _score(bundle: Path) -> str:
-    """Score a pair, raw and rescaled, and verify the bundle; return what is wrong with the scores, or nothing."""
+    """Score a pair, raw and rescaled, and verify the bundle; return the fault of the scores, or nothing."""
     with BERTScorer(bundle, device="cpu", nthreads=1) as scorer:
         if not _is_finite(scorer):
             return "scores that are not numbers"

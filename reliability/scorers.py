@@ -100,7 +100,7 @@ def measure_threads(settings: Settings) -> list[Figure]:
 
 
 def _in_threads(work: Callable[[], None], threads: int, times: int) -> int:
-    """Call `work` so many times in each thread, all at once; return how often it failed."""
+    """Call `work` this many times in each thread, all at the same time; return how often it failed."""
     barrier = threading.Barrier(threads)
 
     def repeat() -> int:
@@ -168,7 +168,7 @@ def submit_to(batcher: MicroBatcher) -> list[float]:
 
 
 def _outcome(trial: Trial, expected: list[float]) -> str:
-    """Start a process and return what became of it."""
+    """Start a process and return its outcome."""
     method, work, arguments = trial
     context = multiprocessing.get_context(method)
     receiver, sender = context.Pipe(duplex=False)

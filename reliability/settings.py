@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much each case does; the defaults are the short form."""
+    """The sizes of the cases; the defaults are the short form."""
 
     case_seconds: float = 600  # after which a case counts as hanging
     requests: int = 400  # of mixed lengths, to a batcher

@@ -104,7 +104,7 @@ async def meanwhile(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
 
 
 class Ending(Enum):
-    """What a client does when it has sent everything."""
+    """The behaviour of a client when it has sent everything."""
 
     WAIT = auto()  # it waits for the answers, or for the server to close the connection
     HALF_CLOSE = auto()  # it closes its side, and waits for the server to close
@@ -199,7 +199,7 @@ class Attacker(Closeable):
     """A process that produces traffic, so that only the server competes with it."""
 
     def __init__(self, traffic: Traffic, port: int, seconds: float) -> None:
-        """Begin; `traffic` is pickled, so it has to be a function of a module."""
+        """Start the process; `traffic` is pickled, so it has to be a function of a module."""
         self._limit = seconds + _GRACE
         self._child = Child()
         self._child.do(callable, traffic, limit=_GRACE)  # it has finished its imports

@@ -14,7 +14,7 @@ REST = 0.05  # seconds before each run, in which the idle thread pools of the pr
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """An engine, and what it loads with which options."""
+    """An engine, with the model that it loads and the options."""
 
     label: str
     engine: str
@@ -25,7 +25,7 @@ class Contestant:
 
 @dataclass(slots=True)
 class Results:
-    """What was measured of one contestant."""
+    """The measurements of one contestant."""
 
     rounds: list[list[float]] = field(default_factory=list)  # for each round the seconds of its calls
     scores: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""One contestant in a process of its own: its engine, its work, and what is measured of them.
+"""One contestant in a process of its own: its engine, its work, and their measurements.
 
 Imports an engine only when it is loaded, so that the memory of the process is that of its engine.
 """

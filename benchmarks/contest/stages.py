@@ -31,7 +31,7 @@ class StageClock:
         self._thread = threading.local()
 
     def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a function, or a generator function, so that its time counts as that of a stage."""
+        """Wrap a function, or a generator function, to count its time as that of a stage."""
 
         def timed_function(*arguments: Any, **named: Any) -> Any:
             with self._at(stage):

@@ -90,7 +90,7 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """How close the scores of a family's exported models are to those of the original."""
+    """The differences between the scores of a family's exported models and those of the originals."""
 
     family: str
     """The name of the family, as in `CatalogueEntry`."""

@@ -60,7 +60,7 @@ class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often the fast tokenizer gives other ids than the slow one of the same model."""
+    """Counts of texts whose ids by the fast tokenizer differ from those by the slow one of the same model."""
 
     num_texts: Annotated[int, msgspec.Meta(ge=1)]
     """The number of texts that both encoded, plain ones and edge cases."""
@@ -136,7 +136,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which of the two tokenizers of transformers the ids match."""
 
     tokenizer_spec: TokenizerSpec | None
-    """How texts become ids, beyond what `tokenizer.json` expresses; None in the fast mode."""
+    """The rules of the tokenizer beyond those in `tokenizer.json`; None in the fast mode."""
 
     tokenizer_differences: Count
     """The number of the export's edge-case texts that get other ids than from the original tokenizer."""
@@ -168,7 +168,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     absent without such a graph."""
 
     slow_differences: SlowDifferences | msgspec.UnsetType = msgspec.UNSET
-    """How the ids differ from those of the slow tokenizer; absent in the slow mode, and if there is no slow one."""
+    """The differences from the ids of the slow tokenizer; absent in the slow mode, and if there is no slow one."""
 
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above, which identifies the bundle."""

@@ -89,7 +89,7 @@ def _model_folder(model_id: str) -> Path:
 
 
 # SHA-256 of files, cached by size and times so that opening a bundle need not read it twice. The cache is the file
-# `digests.json` in the home folder. Whoever can write it decides which files are not read again, so it is used only if
+# `digests.json` in the home folder. Anyone who can write it can prevent files from being checked, so it is used only if
 # file and folder belong to this user and nobody else can write them. Otherwise files are read each time.
 
 FileStamp = tuple[int, ...]

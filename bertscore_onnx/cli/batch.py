@@ -63,7 +63,7 @@ def batch(
 ) -> None:
     """Score files of any size into a folder of Parquet files; run again to resume.
 
-    The output has the input's columns and precision, recall, f1, best_reference, in parts of some thousand rows. A part
+    The output has the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows. A part
     is either complete or absent. `_manifest.json` records what was scored, and with which settings. After a failure,
     or after the job was killed, the same command scores the missing parts; it refuses other inputs or options.
 

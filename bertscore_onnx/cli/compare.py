@@ -75,8 +75,8 @@ def compare(
 
     Every system is compared with the first, the baseline. p is the probability of a difference at least this large if
     both systems were equally good; a * marks values below 0.05. It is not corrected for the number of systems, but
-    with --all-pairs it is, by Holm's method. `wins` is the share of resamples in which the system is ahead. Then come
-    the numbers of segments that it wins, loses and ties.
+    with --all-pairs it is, by Holm's method. `wins` is the share of resamples in which the system is ahead. The
+    last columns are the numbers of segments that it wins, loses and ties.
 
     Needs the extra `evaluation`.
     """

@@ -17,21 +17,21 @@ from bertscore_onnx.tables.sources import STANDARD_INPUT, InputFormat, Source, f
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file to read, and how."""
+    """A file to read, with its format."""
 
     name: str
     """Its name, or `-` for standard input."""
 
     format: InputFormat = "text"
     is_format_explicit: bool = False
-    """Whether an option names the format; otherwise text that looks like a table is refused."""
+    """Whether an option requested the format; otherwise text that looks like a table is refused."""
 
     columns: tuple[Column, ...] = ()
-    """The columns of texts; none for text, of which each line is a text."""
+    """The columns of texts; none for the format text, where each line is a text."""
 
     has_header: bool = True
     has_quotes: bool = True
-    """How TSV and CSV are written, as for `open_table`."""
+    """The dialect of TSV and CSV, as for `open_table`."""
 
     def rows(self, source: Source) -> Iterator[list[str]]:
         """Yield the texts of each row of the file, which was opened; raise InputError if it has none."""
@@ -42,12 +42,12 @@ class InputFile:
             raise InputError(f"{source.title} has no rows; expected one for each text.")
 
     def counted(self, number: int) -> str:
-        """Return a number with what it counts: the lines, or the rows, of this file."""
+        """Return a number with its unit: the lines, or the rows, of this file."""
         return f"{number} {self.unit}{'' if number == 1 else 's'}"
 
     @property
     def unit(self) -> str:
-        """What a text stands in."""
+        """The unit of this format: a line or a row."""
         return "line" if self.format == "text" else "row"
 
     def _rows(self, source: Source) -> Iterator[list[str]]:
@@ -148,7 +148,7 @@ class TextPairs:
 
 @contextmanager
 def open_pairs(files: Sequence[InputFile], *, to_read_again: bool = False) -> Iterator[Iterable[TextPair]]:
-    """Open files of which each has a row for each pair, and check that their numbers of rows are equal.
+    """Open files that have a row for each pair, and check that their numbers of rows are equal.
 
     The first text in a row of the first file is the candidate, all others are its references. Seekable files are read
     once here, so that their faults are found before anything is scored; the fault of a pipe is found when it is read.

@@ -119,9 +119,8 @@ def read_table(
 ) -> Table:
     """Read a file, or `-` for standard input, to its end as a table; raise InputError if it has no rows.
 
-    The format is by default that of the suffix. Without `has_quotes` it is found out whether fields of TSV may be in
-    double quotes: these are characters like others if the file cannot be read with quotes, or has a row in each line
-    only without.
+    The format is by default that of the suffix. Without `has_quotes` the quoting of TSV is detected: double quotes are
+    ordinary characters if the file cannot be read with quotes, or has a row in each line only without.
     """
     if Path(name).is_dir():
         raise InputError(f"{name!r} is a folder; expected a table, which is a file.")

@@ -42,7 +42,7 @@ class MetaOptions:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The reference that metrics use, such as refB; it is not a system.  [default: the only one]",
+            help="The reference that metrics use, such as refB; not scored as a system.  [default: the only one]",
         ),
     ] = None
     metric_scores: Annotated[
@@ -98,7 +98,7 @@ class MetaOptions:
     ] = None
     min_examples: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="For phenomena: least number of examples per category.  [default: 5]"),
+        typer.Option(metavar="N", min=1, help="For phenomena: minimum number of examples per category.  [default: 5]"),
     ] = None
     language_pair_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column of the language pairs.  [default: lang_pair]")

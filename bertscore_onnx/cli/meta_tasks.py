@@ -309,7 +309,7 @@ def _labels(table: Table, column: str) -> NDArray[np.int64]:
 
 
 def _scores_of_rows(options: MetaOptions, table: Table) -> dict[str, Floats]:
-    """Return the scores of each row by each metric, the higher, the better; those of columns first."""
+    """Return the scores of each row by each metric, higher is better; those of columns come first."""
     _check_scores(options)
     columns = [*dict.fromkeys(options.score or ())]
     if both := sorted({*columns} & {*options.metrics}):
@@ -372,4 +372,4 @@ TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "auc": (run_auc, frozenset({"score", "label_column", "candidate_column"})),
     "phenomena": (run_phenomena, frozenset({"min_examples"})),
 }
-"""The function of each task, and the options that it reads beside those that no task is listed with."""
+"""The function of each task, and the options that it reads beside those common to all tasks."""

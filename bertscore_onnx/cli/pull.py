@@ -22,7 +22,7 @@ def pull(
     ] = None,
     variant: Annotated[
         str | None,
-        typer.Option(metavar="VARIANT", help="Such as layer-17-slow-fp32.  [default: the only variant]"),
+        typer.Option(metavar="VARIANT", help="The variant, such as layer-17-slow-fp32.  [default: the only one]"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace another bundle of this model and variant.")] = False,
     verbose: Annotated[

@@ -8,7 +8,9 @@ from bertscore_onnx.cli.terminal import echo
 
 
 def push(
-    bundle: Annotated[str, typer.Argument(help="The path of a bundle, or a model's name, as for `score`.")],
+    bundle: Annotated[
+        str, typer.Argument(metavar="BUNDLE", help="The path of a bundle, or a model's name, as for `score`.")
+    ],
     repo: Annotated[
         str,
         typer.Argument(metavar="ORG/REPO", help="A repository on the Hugging Face hub; created if it does not exist."),

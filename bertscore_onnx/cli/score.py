@@ -136,7 +136,7 @@ def score(
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What is written, and where."""
+    """The format and the destination of the output."""
 
     file: str | None = None
     """The file of the pairs; None for standard output."""
@@ -158,7 +158,7 @@ class Output:
 def choose_output(
     *, seg_level: bool, file: str | None, output_format: OutputFormat | None, with_texts: bool, all_layers: bool
 ) -> Output:
-    """Return what is written; raise typer.BadParameter if the options exclude each other."""
+    """Return the output; raise typer.BadParameter if the options exclude each other."""
     if output_format is None and file is not None:
         output_format = _format_of(file)
     has_pairs = seg_level or file is not None or output_format not in (None, "json")
@@ -209,7 +209,7 @@ def write_scores(
         scored = ((score, kept.take() if output.with_texts else None) for score in scores)
         try:
             for line in lines(output, scored, means, scorer.hash, unrelated, all_layers=all_layers):
-                file.write(line + "\n")  # one write per line, so that whole lines are left, whatever ends the program
+                file.write(line + "\n")  # one write per line, so that a killed program leaves whole lines
                 file.flush()
         except KeyboardInterrupt:
             echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
@@ -325,7 +325,7 @@ def _json(value: object) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
-# What a mean F1 is worth: its rank among unrelated pairs, or a note that unrelated pairs score high too.
+# Interpreting a mean F1: its rank among unrelated pairs, or a note that unrelated pairs score high too.
 
 
 HIGH_SCORE = 0.8

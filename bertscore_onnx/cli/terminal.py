@@ -1,4 +1,4 @@
-"""What a command prints: tables, and on standard error one line for each error, warning and log message."""
+"""The output of commands: tables, and on standard error one line for each error, warning and log message."""
 
 import io
 import logging
@@ -107,7 +107,7 @@ def with_option_names(message: str, command: TyperCommand) -> str:
 def prepare_streams() -> None:
     """Open closed streams as /dev/null, and escape characters that cannot be encoded.
 
-    Otherwise the next file that is opened takes the number of a closed stream, and gets what is printed there.
+    Otherwise the next file that is opened takes the number of a closed stream, and receives the output for it.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -122,7 +122,7 @@ class TensorArray(np.ndarray[Any, np.dtype[Any]]):
         return TensorArray.of(np.absolute(self))
 
     def isnan(self) -> "TensorArray":
-        """Return where there is no number."""
+        """Return whether each element is not a number."""
         return TensorArray.of(np.isnan(self))
 
     def clamp(
@@ -168,11 +168,11 @@ class TensorArray(np.ndarray[Any, np.dtype[Any]]):
         return self._extremes(self.argmin(dim), dim, keepdim)
 
     def argmax(self, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:  # type: ignore[override]
-        """Return where the largest element is, of all or along a dimension."""
+        """Return the index of the largest element, of all or along a dimension."""
         return TensorArray.of(super().argmax(**{"axis": dim, "keepdims": keepdim, **options}))
 
     def argmin(self, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:  # type: ignore[override]
-        """Return where the smallest element is, of all or along a dimension."""
+        """Return the index of the smallest element, of all or along a dimension."""
         return TensorArray.of(super().argmin(**{"axis": dim, "keepdims": keepdim, **options}))
 
     def median(self, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -191,7 +191,7 @@ class TensorArray(np.ndarray[Any, np.dtype[Any]]):
         return Extremes(TensorArray.of(np.take_along_axis(np.asarray(self), np.asarray(places), axis)), places)
 
     def argsort(self, dim: int = -1, descending: bool = False, **options: Any) -> Any:  # type: ignore[override]
-        """Return where the values in order are, along a dimension."""
+        """Return the indices that sort the values along a dimension."""
         values = -np.asarray(self) if descending else np.asarray(self)
         return TensorArray.of(np.argsort(values, **{"axis": dim, "kind": "stable", **options}))
 

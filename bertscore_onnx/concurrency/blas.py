@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any
 
 PATIENCE = 10.0
-"""Seconds that a fork waits for products, and a product for a fork, before each goes on regardless."""
+"""Seconds that a fork waits for products, and a product for a fork, before each continues regardless."""
 
 
 class BlasGate:
-    """Lets many threads multiply at once, and a fork only while none does."""
+    """Lets many threads multiply at the same time, and a process fork only while none does."""
 
     def __init__(self) -> None:
         self.reset()

@@ -21,7 +21,7 @@ def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
 
 
 CpuSource = Literal["affinity", "quota", "OMP_NUM_THREADS"]
-"""What limits the CPUs of a process: the CPUs that it may run on, all of the machine's unless something restricts it;
+"""The limit on the CPUs of a process: the CPUs that it may run on, all of the machine's unless something restricts it;
 the quota of its container, or of another control group; or the environment variable of OpenMP, which Ray and Spark set
 to the CPUs of a worker."""
 

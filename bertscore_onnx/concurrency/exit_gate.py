@@ -23,7 +23,7 @@ class ExitGate:
 
     def reset(self) -> None:
         """Reset the state: in a forked child, none of the other threads exists."""
-        # a Condition's own lock is reentrant, so that a signal handler may score, whatever it interrupts
+        # a Condition's own lock is reentrant, so that a signal handler may score at any moment
         self._left = threading.Condition()
         self._inside = 0
         self._is_closed = False

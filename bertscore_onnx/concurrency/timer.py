@@ -1,4 +1,4 @@
-"""An alarm for one sleeping thread, which other threads may set to an earlier time."""
+"""A timer for one sleeping thread, which other threads may set to an earlier time."""
 
 import math
 import threading

@@ -55,8 +55,8 @@ class ScoreBatch:
                 default model of `lang`.
             candidate: the name of the column of candidates, a text a row.
             reference: the name of the column of references, a text or a list of texts a row.
-            errors: what becomes of a row with a null, or with something else than texts: "raise" for an InputError with
-                its number, "null" for nulls as its scores and a further column `error` with the reason.
+            errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
+                with its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
                 the references: give it the `DocumentCounts` of all.
 
@@ -100,7 +100,7 @@ class ScoreBatch:
         return scored
 
     def stream(self, batches: Iterable[Batch], title: str = "") -> Iterator[Batch]:
-        """Score the rows of many batches, which are read some thousand rows ahead regardless of their size.
+        """Score the rows of many batches, which are read thousands of rows ahead regardless of their size.
 
         Args:
             batches: as for a call.
@@ -222,7 +222,7 @@ class CountBatch:
         Args:
             bundle: as for `ScoreBatch`; the model is not loaded.
             reference: the name of the column of references, a text or a list of texts a row.
-            errors: what becomes of a row that holds something else: "raise" for an InputError with its number, "null"
+            errors: how to handle a row that holds something else: "raise" for an InputError with its number, "null"
                 to leave it out.
             settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
 

@@ -1,4 +1,4 @@
-"""`score_files()`: scores the rows of many files, in parts, and goes on where an earlier run was ended."""
+"""`score_files()`: scores the rows of many files, in parts, and resumes where an earlier run ended."""
 
 import glob
 import hashlib
@@ -62,11 +62,11 @@ class JobResult:
     signature: str
     rows: int
     failures: int
-    """How many of the rows have no scores."""
+    """The number of rows without scores."""
 
     parts: int
     parts_before: int
-    """How many of the parts were complete before this run."""
+    """The number of parts that were complete before this run."""
 
     precision: float | None
     recall: float | None
@@ -105,7 +105,7 @@ def score_files(
         candidate: the column of candidates, a text a row; None for `candidate`.
         reference: the column of references, a text or a list of texts a row; None for `reference` or `references`.
         columns: the columns of the inputs to keep beside the scores; None for all.
-        errors: what becomes of a row that cannot be scored: "raise" for an InputError with its file and number, "null"
+        errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"
             for nulls as its scores and a further column `error` with the reason.
         part_rows: the rows of a part.
         has_header, has_quotes: whether CSV and TSV have names in the first line, and fields in double quotes.

@@ -35,7 +35,7 @@ class PartRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: str
     rows: int
     failures: int | None = None
-    """How many of the rows have no scores; None until it is complete."""
+    """The number of rows without scores; None until it is complete."""
 
     sums: tuple[float, float, float] | UnsetType = UNSET
     """The sums of precision, recall and F1 over the rows that have scores; not in the manifest."""
@@ -62,7 +62,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     parts: tuple[PartRecord, ...]
 
     def write(self, folder: Path) -> None:
-        """Write it into a folder, one input and one part a line."""
+        """Write it into a folder, one input and one part per line."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
         lines = ",\n".join(f"{_encoded(name)}: {_block(value)}" for name, value in fields.items())
         write_whole(folder / MANIFEST, f"{{\n{lines}\n}}\n")
@@ -87,7 +87,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if differences:
             raise InputError(
                 f"{folder} has the scores of another job: {'; '.join(differences)}. Write to another folder, or give "
-                "the inputs and options of that job to go on with it."
+                "the inputs and options of that job to resume it."
             )
 
 

@@ -132,9 +132,9 @@ def count(
 def score(
     score_batch: ScoreBatch, settings: Settings, folder: str, job: str, parts: Sequence[Part], advance: Advance
 ) -> Iterator[PartRecord]:
-    """Score parts, and yield each once its file is complete; those that already are, if a task is repeated, at once.
+    """Score parts, and yield each once its file is complete: at once if an earlier try of the task completed it.
 
-    The rows of one part follow those of the other, so that the model is never idle. After an error the parts before are
+    Parts are scored as one stream of rows, so the model is never idle. After an error the parts before are
     complete. The folder is an absolute path, the same on all machines.
     """
     missing = []
@@ -242,7 +242,7 @@ class PartWriter:
         return None
 
     def discard(self) -> None:
-        """Remove what was written of a part that was not completed."""
+        """Remove the unfinished file of a part."""
         with suppress(OSError):
             if self._writer is not None:
                 self._writer.close()

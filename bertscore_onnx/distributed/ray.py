@@ -26,7 +26,7 @@ ROWS_PER_COUNT = 65_536
 """How many rows are counted at a time: each batch returns a row of counts for each of its different tokens."""
 
 MOST_CPUS_PER_ACTOR = 4
-"""Few actors of several CPUs hold the weights fewer times than many of one."""
+"""A few actors with several CPUs hold fewer copies of the weights than many with one."""
 
 CPUS_PER_CLAIM, CPUS_PER_CLAIM_ON_SMALL_NODES = 2, 5
 """How many CPUs of an actor make one that it claims of Ray. Ray Data keeps CPUs for reading, cutting and writing, and
@@ -63,7 +63,7 @@ def score_dataset(
             model of `lang`.
         candidate: the name of the column of candidates, a text a row.
         reference: the name of the column of references, a text or a list of texts a row.
-        errors: what becomes of a row with a null, or with something else than texts: "raise" for an error with its
+        errors: how to handle a row with a null, or with something other than texts: "raise" for an error with its
             number in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with
             the reason.
         num_actors: the most actors; None for as many as fit into the cluster as it is now. The pool begins with one and
@@ -245,8 +245,8 @@ class RayEngine:
     def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
         """Yield the results of all parts, in any order; an `Engine`.
 
-        After an error the tasks under way go on, two for each worker at most, until they or this process end: if one is
-        done at the moment when it is cancelled, Ray 2.60 aborts this process.
+        After an error the tasks under way continue, two for each worker at most, until they or this process end: Ray
+        2.60 aborts this process if a task is cancelled at the moment when it is done.
         """
         import ray
 
@@ -272,7 +272,7 @@ class RayEngine:
 
 
 def _do_task(work: Work[Result], parts: Sequence[Part]) -> list[Result] | BertScoreOnnxError:
-    """Return the results of a task, or its error: an error of ours is no reason to try again."""
+    """Return the results of a task, or its error: our own errors are not retried."""
     try:
         return list(work(parts, lambda rows: None))
     except BertScoreOnnxError as error:

@@ -37,7 +37,7 @@ MAX_BATCH_SIZE = 8_000_000
 class Settings(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"has_header": "header", "has_quotes": "quotes"}
 ):
-    """The settings of a job that decide what is written, beside the inputs and the signature of the scores."""
+    """The settings of a job that determine its output, beside the inputs and the signature of the scores."""
 
     candidate: str | None
     """The column of candidates; None for `candidate`."""
@@ -50,7 +50,7 @@ class Settings(
 
     has_header: bool
     has_quotes: bool
-    """How CSV and TSV are written, as for `open_table`."""
+    """The dialect of CSV and TSV, as for `open_table`."""
 
     errors: Errors
     part_rows: int

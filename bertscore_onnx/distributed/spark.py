@@ -53,7 +53,7 @@ def score_dataframe(
             is one. None for the default model of `lang`.
         candidate: the name of the column of candidates, of the type string.
         reference: the name of the column of references, string or array<string>.
-        errors: what becomes of a row with a null or an empty array: "raise" for an error with its partition and its
+        errors: how to handle a row with a null or an empty array: "raise" for an error with its partition and its
             number in there, which fails the job; "null" for nulls as its scores and a further column `error` with the
             reason.
         settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole frame. The default of

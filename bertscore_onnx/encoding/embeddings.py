@@ -15,7 +15,7 @@ class TokenEmbeddings:
     """The vocabulary ids of each text, special tokens included, (tokens,)."""
 
     lengths: NDArray[np.int64]
-    """How many tokens each text has, (texts,)."""
+    """The number of tokens of each text, (texts,)."""
 
     vectors: NDArray[np.float32]
     """Unit vectors, (layers, rows, hidden); rows that belong to no text are padding."""
@@ -65,7 +65,7 @@ class EncodedTexts:
     """The distinct texts."""
 
     rows: NDArray[np.int64]
-    """Which of the distinct texts each text is, (texts,)."""
+    """The index of each text among the distinct ones, (texts,)."""
 
     counts: NDArray[np.int64]
     """How many texts each item has, (items,): 1, or the number of references where an item was a list of them."""
@@ -105,8 +105,7 @@ class EncodedTexts:
 # last. `docs/long_texts.md` has the reasons and the costs.
 
 OVERLAP = 0.25
-"""The least share of its text that a window has in common with the next; `benchmarks/studies/passages.py` measures the
-effect."""
+"""The least share of its text that a window has in common with the next; `docs/long_texts.md` compares others."""
 
 
 class Windows:

@@ -36,7 +36,7 @@ def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 class ReusedMemory:
-    """Memory for arrays of which a few exist at a time, such as those of one chunk and the next.
+    """Reusable memory for the few arrays that exist at a time, such as those of one chunk and the next.
 
     Getting a page from the system takes as long as copying ten: 3 µs for 4 kB, measured on a virtual machine.
     """
@@ -140,7 +140,7 @@ class PaddedTexts:
     ) -> None:
         """Pad texts, of which every one is in one batch; raise a TokenizerError if the model lacks an id.
 
-        The width of a batch is a multiple of `multiple`, if the model takes so many tokens.
+        The width of a batch is a multiple of `multiple`, if the model accepts that many tokens.
         """
         order = np.concatenate([_NONE, *batches])  # (texts,)
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
@@ -254,7 +254,7 @@ class Encoder:
         manifest = self._manifest = bundle.manifest
         if not {*manifest.inputs} <= _INPUTS:
             raise GraphError(
-                f"The manifest says that the graph takes the inputs {manifest.inputs}; the runtime can give "
+                f"By the manifest, the graph takes the inputs {manifest.inputs}; the runtime can give "
                 f"{sorted(_INPUTS)}. Export the model again."
             )
         shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]

@@ -24,7 +24,7 @@ class Provider:
     """ONNX Runtime's name for it."""
 
     device: str
-    """The name that users give."""
+    """The name that users write."""
 
     extra: str
     """The extra of this package that installs it."""
@@ -36,14 +36,14 @@ class Provider:
     """The precision that it computes in, if that is not the bundle's."""
 
     concurrency: int | None = None
-    """How many runs at a time keep it busy; None for one per CPU thread."""
+    """The number of concurrent runs that keep it busy; None for one per CPU thread."""
 
     splits_little_work: bool = True
     """Whether a few texts are split into a batch per concurrent run, so that no thread is idle."""
 
     batch_values: int = 200_000
     """Hidden values (padded tokens times hidden size) in a run. On a CPU the intermediate values of a layer, four times
-    as many, should stay in the cache; the study of batch sizes in `benchmarks` finds the best size for a machine."""
+    as many, should stay in the cache."""
 
     min_batch_tokens: int = 384
     """The least padded tokens in a run of a large model. With fewer, the fixed costs of a run count."""
@@ -133,7 +133,7 @@ COREML = Provider(
     splits_little_work=False,
     survives_fork=False,
     only_on="macOS",
-    # ML programs compute in the graph's precision, but for the Neural Engine, which knows fp16 alone
+    # ML programs compute in the graph's precision, but for the Neural Engine, which supports only fp16
     options=lambda provider, threads, streams: {"ModelFormat": "MLProgram", "MLComputeUnits": "CPUAndGPU"},
 )
 PROVIDERS = (CUDA, OPENVINO, COREML, CPU)

@@ -252,7 +252,7 @@ class OnnxSession:
         inputs = [node.name for node in session.get_inputs()]
         if sorted(inputs) != sorted(self._inputs):
             raise GraphError(
-                f"The graph takes the inputs {inputs}; the manifest says {self._inputs}. Export the model again."
+                f"The graph takes the inputs {inputs}; the manifest has {self._inputs}. Export the model again."
             )
         outputs = {node.name: node.shape for node in session.get_outputs()}
         for name, shape in expected.items():

@@ -1,4 +1,4 @@
-"""How well scores separate two classes, such as paraphrases from other pairs (PAWS, QQP): ROC AUC and AP.
+"""ROC AUC and AP: how well scores separate two classes, such as paraphrases from other pairs (PAWS, QQP).
 
 Papers report either as "AUC"; they differ, so each has its name here.
 """

@@ -49,7 +49,7 @@ class MeasuredBaseline:
     """The scores of random pairs with one bundle."""
 
     signature: str
-    """How the scores were made."""
+    """The signature of the scores."""
 
     precision: str
     """Their compute precision."""
@@ -128,8 +128,8 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
 def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
     """Write a baseline into a bundle's manifest under a language, and return the manifest, whose digest is new.
 
-    A baseline of that language is replaced; those of others stay. Scorers that have opened the bundle go on as they
-    are. The manifest is replaced whole; a model card that the export wrote follows.
+    A baseline of that language is replaced; those of others stay. Scorers that have opened the bundle do not change.
+    The manifest is replaced atomically, and a model card that the export wrote is updated.
 
     Args:
         path: the bundle's folder.
@@ -181,16 +181,16 @@ MAX_WORDS = 32
 """Texts have fewer words."""
 
 LEAST_PAIRS = 2
-"""A standard error takes two."""
+"""A standard error needs two."""
 
 MAX_SEED = 2**32 - 1
-"""The highest that numpy's legacy generator takes."""
+"""The highest seed that numpy's legacy generator accepts."""
 
 
 def short_texts(lines: Iterable[str], max_words: int = MAX_WORDS) -> list[str]:
     """Return the texts to draw from: of the first million lines, stripped, those of fewer words than `max_words`.
 
-    Words are what stands between single spaces. Blank lines, which bert-score keeps, are left out: as texts they
+    Words are the strings between single spaces. Blank lines, which bert-score keeps, are left out: as texts they
     score 0 with anything.
 
     Args:
@@ -246,7 +246,7 @@ TOLERANCE = 1e-4
 """Standard errors below this are small enough."""
 
 PAIRS_BETWEEN_CHECKS = 1000
-"""The standard errors are looked at after as many pairs, so that the end does not depend on how pairs are batched."""
+"""The standard errors are checked after each block of this many pairs, so the end does not depend on batches."""
 
 NUM_QUANTILES = 101
 

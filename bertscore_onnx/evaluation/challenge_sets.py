@@ -85,7 +85,7 @@ def check_challenges(
     """Check a metric's scores of good and bad translations.
 
     Args:
-        categories: the phenomenon of each example, (examples,).
+        categories: the category of each example, (examples,).
         good: F(y, y′) of each example's other good translation; of several as (good,), of none as NaN or empty. Their
             mean counts for `mean_good`, and the lowest of them for `all_good_above_bad`.
         bad: F(y, b) of each example's bad translations, from better to worse, (bad,) each, and perhaps empty.

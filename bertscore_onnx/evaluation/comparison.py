@@ -65,7 +65,7 @@ class SystemResult:
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """Two systems under one metric; what `all_pairs` adds."""
+    """Two systems under one metric, with `all_pairs`."""
 
     baseline: str
     system: str
@@ -86,7 +86,7 @@ class MetricResult:
     """`bertscore`, `bleu`, `chrf` or `ter`."""
 
     signature: str
-    """How its scores were made."""
+    """The signature of its scores."""
 
     lower_is_better: bool
 
@@ -105,7 +105,7 @@ class MetricResult:
 
     @property
     def digits(self) -> int:
-        """How many decimals its scores are written with."""
+        """The number of decimals of its scores."""
         return DIGITS.get(self.name, 2)
 
 
@@ -162,7 +162,7 @@ class Comparison(Result):
 
     @property
     def signature(self) -> str:
-        """How systems were compared, to be quoted beside the signature of each metric."""
+        """The test and its settings, to quote beside the signature of each metric."""
         return f"bertscore-onnx|test:{self.test}|resamples:{self.num_resamples}|seed:{self.seed}|version:{__version__}"
 
     def to_dict(self) -> dict[str, Any]:

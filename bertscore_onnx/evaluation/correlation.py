@@ -1,7 +1,7 @@
 """Correlation of a metric with human scores, pairwise accuracy, and pairwise accuracy with tie calibration.
 
 Pearson's r, Spearman's ρ (Pearson's of midranks) and Kendall's τ (M. G. Kendall, "The treatment of ties in ranking
-problems", Biometrika 1945). Places without a judgement are left out. A side that is constant has no value.
+problems", Biometrika 1945). Outputs without a judgement are left out. A side that is constant has no value.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Measure:
     high: float | None = None
     """The upper end."""
     epsilon: float | None = None
-    """Of `tie_calibrated_accuracy`: the difference up to which two scores of the metric count as tied."""
+    """For `tie_calibrated_accuracy`: the difference up to which two scores of the metric count as tied."""
 
     @property
     def reasons(self) -> dict[str, str]:

@@ -74,7 +74,7 @@ class HybridSystems:
 
 @dataclass(frozen=True, slots=True)
 class ModelSelection:
-    """How good the system is that a metric selects, each with an interval of 95 % and the number of trials."""
+    """The quality of the systems that a metric selects, each with an interval of 95 % and the number of trials."""
 
     hits_at_1: Measure
     """How often it is the best one by human scores (interval of Wilson)."""

@@ -85,7 +85,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class LayerCorrelation:
-    """How P, R or F at one layer correlates with human scores: Pearson's r, the mean over language pairs."""
+    """The correlation of P, R or F at one layer with human scores: Pearson's r, the mean over language pairs."""
 
     pearson: float | None
     """None where the scores are constant in a language pair, and so have no correlation."""
@@ -117,7 +117,7 @@ class LayerResult:
 
 @dataclass(frozen=True, slots=True)
 class LayerTuning(Result):
-    """How each layer correlates with human scores; as a table in TSV."""
+    """The correlations of each layer with human scores; as a table in TSV."""
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("tsv",)
 
@@ -354,11 +354,11 @@ def _or_none(value: float) -> float | None:
 def pairs_into_one_language(names: Iterable[str]) -> list[str]:
     """Return the language pairs into the language that more than half of them share; all where there is none.
 
-    Candidates and references are of the target language, so that pairs such as cs-en and de-en ask the same of a
-    model, and en-ru something else. bert-score's `tune_layers.py` takes the pairs into English.
+    Candidates and references are of the target language, so pairs such as cs-en and de-en test the same
+    ability of a model, and en-ru another. bert-score's `tune_layers.py` takes the pairs into English.
 
     Args:
-        names: such as `cs-en`; the target is what follows the last hyphen.
+        names: such as `cs-en`; the target follows the last hyphen.
 
     Returns:
         Their names, each once, in order.

@@ -18,7 +18,7 @@ epsilon. A missing value, -, has its reason below the tables."""
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How a metric's scores of whole systems, or of segments, agree with human scores; correlations keep their sign."""
+    """The agreement of a metric with human scores, at the level of systems or of segments; correlations are signed."""
 
     n: int
     """Judged systems, or judged outputs."""
@@ -86,7 +86,7 @@ class MetricAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much better the first of two metrics correlates with human scores at one level."""
+    """The difference between two metrics' correlations with human scores at one level, the first less the second."""
 
     delta: float
     """Pearson's r of the first less that of the second."""

@@ -228,7 +228,7 @@ def corpus_metric(
         options: of sacreBLEU's class, such as `tokenize="zh"` or `word_order=2`.
 
     Raises:
-        InputError: a metric or an option is unknown or needs what is not installed, there is no text, a system lacks
+        InputError: a metric or an option is unknown or lacks a package, there is no text, a system lacks
             texts, or a segment has no reference.
         MissingExtraError: sacreBLEU is not installed.
     """
@@ -278,7 +278,7 @@ def _score_of_sums(metric: "Metric") -> Callable[[NDArray[np.floating]], float]:
     of_sums: Callable[[NDArray[np.floating]], Any] = metric._compute_score_from_stats  # type: ignore[assignment]
 
     def score(sums: NDArray[np.floating]) -> float:
-        return float(of_sums(sums.copy()).score)  # BLEU with smoothing add-k adds to what it is given
+        return float(of_sums(sums.copy()).score)  # BLEU with smoothing add-k changes its argument
 
     return score
 

@@ -27,7 +27,7 @@ THRESHOLD = 25
 
 @dataclass(frozen=True, slots=True)
 class Darr:
-    """How a metric orders the pairs of outputs that annotators clearly ranked."""
+    """Counts of a metric's agreement with annotators on the pairs of outputs that they clearly ranked."""
 
     concordant: int
     """Pairs that the metric orders as annotators do."""

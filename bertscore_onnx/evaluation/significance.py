@@ -258,7 +258,7 @@ def confidence_interval(resampled: ArrayLike) -> tuple[NDArray[np.float64], NDAr
 
 
 # The random draws of the paired tests, a block at a time: for one seed, those of sacreBLEU (`significance.py`). A
-# generator of numpy goes on where it stopped, so that blocks hold the same numbers as one draw of all of them.
+# numpy generator continues where it stopped, so blocks hold the same numbers as one draw of all of them.
 
 
 SEED = 12345
@@ -450,12 +450,12 @@ def _wins(differences: NDArray[np.float64], lower_is_better: bool) -> NDArray[np
     return share
 
 
-# Segment by segment: how often a system wins, loses or ties against the baseline.
+# Wins, losses and ties of each system against the baseline, counted in segments.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentOutcomes:
-    """How many segments each system won, lost and tied against the baseline; together all of them."""
+    """The numbers of segments that each system won, lost and tied against the baseline; together all of them."""
 
     won: NDArray[np.int64]
     """Segments on which the system is better, (systems,)."""

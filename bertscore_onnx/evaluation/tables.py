@@ -57,7 +57,7 @@ class Table:
 
 
 class Result(ABC):
-    """Something an evaluation found, which can be written as a table or as JSON."""
+    """The result of an evaluation, which can be written as a table or as JSON."""
 
     __slots__ = ()
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv")

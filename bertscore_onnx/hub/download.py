@@ -32,7 +32,7 @@ MAX_UNDECLARED = 64_000_000
 """The most bytes of a file whose size is not declared: far more than a tokenizer has, and too few to fill a disk."""
 
 ATTEMPTS = 4
-"""How many times in a row a download may break off without another byte."""
+"""The number of times in a row that a download may break off without another byte."""
 
 PAUSE = 0.5
 """Seconds before the second attempt, doubled before each further one."""

@@ -27,7 +27,7 @@ ALL_DOCUMENTS = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentCounts:
-    """How many documents, usually references, each token occurs in; duplicates count.
+    """The number of documents, usually references, that each token occurs in; duplicates count.
 
     `BERTScorer(idf=counts)` computes token weights from them. Counts of parts of a corpus add up with `+`, in any
     order, to those of the whole. They depend on the tokenizer of a model, but not on its weights.

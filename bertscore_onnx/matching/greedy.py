@@ -92,7 +92,7 @@ def with_f_measure(
 def _nearest(
     candidate: NDArray[np.float32], reference: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return how similar each token's nearest of the other side is, (cand_tokens,) and (ref_tokens,)."""
+    """Return the similarity of each token to its nearest of the other side, (cand_tokens,) and (ref_tokens,)."""
     similarity = candidate @ reference.T  # (cand_tokens, ref_tokens)
     return similarity.max(axis=1), similarity.max(axis=0)
 
@@ -112,7 +112,7 @@ def _nearest_in_blocks(
 
 
 def _ratio(numerator: NDArray[np.float32], denominator: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Divide; 0 where the denominator is 0."""
+    """Return the quotients; 0 where the denominator is 0."""
     ratio: NDArray[np.float32] = np.zeros_like(numerator)
     np.divide(numerator, denominator, out=ratio, where=denominator != 0)
     return ratio
@@ -123,7 +123,7 @@ def _ratio(numerator: NDArray[np.float32], denominator: NDArray[np.float32]) -> 
 
 
 def document_frequency(documents: Sequence[NDArray[np.int64]], vocab_size: int) -> NDArray[np.int64]:
-    """Count, for every id, the documents it occurs in; special tokens count like any other.
+    """Return, for every id, the number of documents it occurs in; special tokens count like any other.
 
     Args:
         documents: the token ids of each reference as it is encoded (special tokens in, truncated); at least one.
@@ -151,7 +151,7 @@ def idf_weights(frequency: NDArray[np.int64], num_documents: int) -> NDArray[np.
 
 
 def uniform_weights(vocab_size: int, zero_ids: Sequence[int]) -> NDArray[np.float32]:
-    """Weigh every id 1 but `zero_ids`, which weigh 0; (vocab_size,)."""
+    """Return a weight of 1 for every id, but of 0 for `zero_ids`, (vocab_size,)."""
     weights = np.ones(vocab_size, dtype=np.float32)
     weights[list(zero_ids)] = 0
     return weights

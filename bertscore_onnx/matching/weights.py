@@ -144,7 +144,7 @@ class Rescaling:
 
 
 def rescale(scores: NDArray[np.float32], baseline: float | NDArray[np.float64]) -> NDArray[np.float32]:
-    """Move `baseline`, below 1, to 0 and keep 1 at 1; the shape stays, and an array of baselines broadcasts."""
+    """Map `baseline`, below 1, to 0, and 1 to 1; the shape stays, and an array of baselines broadcasts."""
     return ((scores - baseline) / (1 - baseline)).astype(np.float32)
 
 

@@ -76,7 +76,7 @@ def golden_tolerance(pipeline: Pipeline) -> float:
 
 
 def check_golden(bundle: Bundle, encoder: Encoder) -> None:
-    """Raise a GoldenScoreError if the golden pairs score differently with this encoder than the manifest says."""
+    """Raise a GoldenScoreError if this encoder's scores of the golden pairs differ from those in the manifest."""
     pipeline = Pipeline(bundle, encoder=encoder)
     name = pipeline.manifest.model_id
     try:

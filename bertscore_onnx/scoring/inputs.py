@@ -1,4 +1,4 @@
-"""Checks the texts of a caller, pairs candidates with their references, and counts what to warn of."""
+"""Checks the texts of a caller, pairs candidates with their references, and counts texts to warn of."""
 
 import os
 import warnings
@@ -28,7 +28,7 @@ class Texts:
     """The texts of all items, those of an item side by side."""
 
     counts: NDArray[np.int64]
-    """How many texts each item has, (items,)."""
+    """The number of texts of each item, (items,)."""
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -104,7 +104,7 @@ class Pairs:
                 yield Pairs(candidates, references, token_ids=self.token_ids)
 
     def split(self, max_characters: int) -> Iterator["Pairs"]:
-        """Yield the pairs in smaller ones of at most so many characters, or of one candidate and one reference."""
+        """Yield the pairs in slices of at most this many characters, or of one candidate and one reference."""
         number = int(self.references.counts.sum())
         if self.num_characters <= max_characters or number == 1:
             yield self

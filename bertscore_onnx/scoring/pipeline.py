@@ -33,7 +33,7 @@ from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CHUNK_BYTES = 128_000_000
-"""The embeddings of a chunk; two chunks exist at a time. `benchmarks` has a study of what a size costs."""
+"""The embeddings of a chunk; two chunks exist at a time."""
 
 CHUNK_CANDIDATES = 1024
 """The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
@@ -54,7 +54,7 @@ class Chunk:
         """The tokens of all rows."""
         self.num_candidates: int = 0
         self.num_truncated: int = 0
-        """How many different texts were longer than the model's maximum."""
+        """The number of different texts that were longer than the model's maximum."""
         self._row_of_text: dict[str, int] = {}
         self._row_of_ids: dict[bytes, int] = {}
         self._pairs: list[Pairs] = []
@@ -79,7 +79,7 @@ class Chunk:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many references of each candidate are in the chunk, (candidates,)."""
+        """The number of references of each candidate in the chunk, (candidates,)."""
         counts = _concatenated([pairs.references.counts for pairs in self._pairs])
         starts = accumulate(len(pairs.candidates) for pairs in self._pairs[:-1])  # of all but the first
         repeated = [start for start, before in zip(starts, self._pairs, strict=False) if before.is_continued]
@@ -186,7 +186,7 @@ class Pipeline(Closeable):
             bundle, settings.get("long_text", "truncate"), self.max_length, num_threads=num_threads
         )
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
-        """The name of what makes the token ids; document counts of another cannot be used."""
+        """The name of the tokenization; document counts of another cannot be used."""
         options: SessionOptions = {
             "device": settings.get("device"),
             "num_threads": num_threads,
@@ -198,9 +198,9 @@ class Pipeline(Closeable):
             f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={self.tokenizer.long_text}, "
             f"max_length={self.tokenizer.max_length}"
         )
-        """The name of what encodes texts; vectors of another model, precision or treatment of long texts differ."""
+        """The name of the encoder; vectors of another model, precision or treatment of long texts differ."""
         self.num_layers: int = len(self.manifest.layers)
-        """How many layers are scored."""
+        """The number of layers that are scored."""
         self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
 
     def score(
@@ -329,5 +329,5 @@ class Pipeline(Closeable):
         return windows.join(encode(windows.sequences, advance=lambda tokens: advance(tokens * of_token)))
 
     def _is_whole(self, sequences: Sequence[NDArray[np.int64]]) -> bool:
-        """Whether the model takes each of the texts at once."""
+        """Return whether no text is longer than the model's maximum."""
         return all(len(ids) <= self.tokenizer.max_length for ids in sequences)

@@ -23,15 +23,15 @@ PATIENCE = 2.0
 
 
 class Admission:
-    """Lets requests in while there is capacity, and none once the server stops.
+    """Admits requests while there is capacity, and none once the server stops.
 
-    `enter` is the one place that decides on a request. Two things are bounded elsewhere, because nobody knows them at
+    `enter` is the one place that decides on a request. Two things are bounded elsewhere, because they are not known at
     that point: the bytes of a body, which a slot acquires while they arrive, and the queue of the model that the body
     names. A batcher refuses a body before it tokenises its texts, and streams wait while its queue is full.
     """
 
     def __init__(self, limits: Limits, models: Models, worker_queues: WorkerQueues) -> None:
-        """Let requests in, as long as a model can queue them and the worker queues are not full."""
+        """Admit requests while a model can queue them and the worker queues are not full."""
         self._limits = limits
         self._models = models
         self._worker_queues = worker_queues
@@ -79,7 +79,7 @@ class Admission:
             self._idle.set()
 
     async def drain(self, timeout: float) -> bool:
-        """Let no more requests in, and wait for those in progress; return whether all ended in time."""
+        """Admit no more requests, and wait for those in progress; return whether all ended in time."""
         self.is_draining = True
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
@@ -270,7 +270,7 @@ class RequestBody:
         return chunk
 
     async def _message(self) -> Any:
-        """Return the next message, which is the same one until `_read` takes it."""
+        """Return the next message: the same one until `_read` takes it."""
         if self._next_message is None:
             self._next_message = asyncio.ensure_future(self._receive())
         return await asyncio.shield(self._next_message)

@@ -100,7 +100,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     id: Annotated[str, Meta(description="The name that requests use.", examples=["all-MiniLM-L6-v2"])]
     layer: Annotated[int, Meta(description="The layer that token embeddings are taken from.")]
     precision: Annotated[str, Meta(description="The compute precision.", examples=["fp32"])]
-    provider: Annotated[str, Meta(description="What runs it.", examples=["CPUExecutionProvider"])]
+    provider: Annotated[str, Meta(description="The execution provider.", examples=["CPUExecutionProvider"])]
     signature: _Signature
     max_length: Annotated[
         int,
@@ -121,7 +121,7 @@ class ModelList(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """How the server is."""
+    """The state of the server."""
 
     status: Annotated[str, Meta(description="`live`, `ready` or `not ready`.", examples=["ready"])]
     reasons: Annotated[list[str], Meta(description="Why it is not ready; empty if it is.")] = []

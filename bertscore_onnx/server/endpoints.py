@@ -197,7 +197,7 @@ class StatusEndpoints:
         self._metrics = metrics
 
     async def live(self, request: Request) -> Response:
-        """Answer, which shows that the process and its event loop run."""
+        """Answer that the process and its event loop run."""
         return json_response(Health("live"))
 
     async def ready(self, request: Request) -> Response:

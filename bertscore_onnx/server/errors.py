@@ -29,7 +29,7 @@ _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
 class ErrorDetail(msgspec.Struct, omit_defaults=True):
-    """What was wrong."""
+    """The error of an answer."""
 
     code: Annotated[str, Meta(description="A fixed word for the kind of error.", examples=["invalid"])]
     message: Annotated[str, Meta(description="What was given, what was expected and what to do.")]

@@ -35,7 +35,7 @@ class Limits:
     """Seconds for the scores of a body, or of one chunk of a stream, waiting included."""
 
     drain: float = 30.0
-    """Seconds for the requests in progress after the server was told to stop."""
+    """Seconds for the requests in progress after a signal to stop."""
 
     def __post_init__(self) -> None:
         """Raise an InputError if a limit is out of range."""

@@ -42,7 +42,7 @@ class ApiKeys:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file of keys, one a line, without blank lines and lines that begin with `#`.
+        """Read a file of keys, one per line, without blank lines and lines that begin with `#`.
 
         An InputError is raised if it cannot be read, has no key, or one that is too short or has other characters than
         printable ASCII.
@@ -62,7 +62,7 @@ class ApiKeys:
                     "without spaces. `openssl rand -hex 32` makes one."
                 )
         if not keys:
-            raise InputError(f"{path} holds no key; expected one a line. `openssl rand -hex 32` makes one.")
+            raise InputError(f"{path} holds no key; expected one per line. `openssl rand -hex 32` makes one.")
         return cls([key for _, key in keys])
 
     def client_of(self, authorization: str | None) -> str | None:
@@ -108,7 +108,7 @@ class RequestMiddleware:
         self._any_host = any_host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, whatever happens."""
+        """Answer one request, even after an unexpected error."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

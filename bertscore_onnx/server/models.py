@@ -99,7 +99,7 @@ class Model(Closeable):
     async def score(self, pairs: Pairs, rescaling: Rescaling, until: float, client: Hashable = None) -> Scores:
         """Score tokenised pairs in batches with those of other requests, before `until` by the running loop's clock.
 
-        If the queue is full by now, wait for capacity, so that the tokenised texts are not thrown away.
+        If the queue is full by now, wait for capacity rather than discard the tokenised texts.
         """
         now = asyncio.get_running_loop().time
         while True:

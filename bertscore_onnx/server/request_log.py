@@ -1,4 +1,4 @@
-"""The log of requests: what is recorded while one is answered, for its access line and the metrics."""
+"""The log of requests: the facts about each, for its access line and the metrics."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ class RequestLog:
     """The log of one request; it has no bodies and no keys."""
 
     def __init__(self, *, status: int = 0, reason: str = "") -> None:
-        """Begin, usually before there is a status."""
+        """Start the entry, usually before there is a status."""
         self.id = uuid.uuid4().hex[:16]
         """Names the request in the log, and in the header X-Request-Id of the answer."""
         self.status = status
@@ -87,7 +87,7 @@ def configure_logging(form: LogFormat) -> None:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, and the message or the fields of an access line."""
+    """One JSON object per line: time, level, logger, and the message or the fields of an access line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record."""

@@ -37,7 +37,7 @@ class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def all_references(self) -> list[str]:
-        """The references, whichever way they were given."""
+        """The references, from either field."""
         return self.references or [self.reference or ""]
 
 

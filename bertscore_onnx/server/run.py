@@ -186,7 +186,7 @@ SEND_BYTES = 131_072
 """Bytes of answers that the system buffers for a client; by default it buffers some megabytes."""
 
 LINGER_SECONDS = 1.0
-"""How long a client may send on after its request was refused, so that it receives the answer."""
+"""How long a client may keep sending after its request was refused, so that it receives the answer."""
 
 COSTLY_SECONDS = 0.002
 """Several times the cost of reading `READ_BYTES` of an ordinary body."""
@@ -205,7 +205,7 @@ class _Config(uvicorn.Config):
         self.connections: dict[_Connection, None] = {}
         """The open ones, the oldest first."""
         self.next_costly = 0.0
-        """When costly reads may go on, by the loop's clock."""
+        """When costly reads may continue, by the loop's clock."""
 
 
 class _Connection(H11Protocol):
@@ -239,7 +239,7 @@ class _Connection(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def data_received(self, data: bytes) -> None:
-        """Read; if that was costly, let other connections go first (case 11: chunks of one byte)."""
+        """Read data; if that was costly, let other connections go first (case 11: chunks of one byte)."""
         begun = time.thread_time()
         super().data_received(data)
         cost = time.thread_time() - begun
@@ -249,13 +249,13 @@ class _Connection(H11Protocol):
             self.loop.call_at(self.config.next_costly, self._resume_reading)
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, or end a connection that still sends the rest of a refused one (case 11)."""
+        """Continue with the next request, or end a connection that still sends the rest of a refused one (case 11)."""
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:
             self.loop.call_later(LINGER_SECONDS, self._end_upload, self.cycle)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer and log what is not HTTP, and end the current request (cases 9 and 11)."""
+        """Answer and log data that is not HTTP, and end the current request (cases 9 and 11)."""
         if not self.is_idle:
             self.cycle.disconnected = True
             self.cycle.message_event.set()

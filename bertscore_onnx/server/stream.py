@@ -1,7 +1,7 @@
 """A stream of pairs: `POST /v1/score/stream`, and `/v1/score` with application/x-ndjson.
 
 Each line of the body is a pair, and each line of the answer its score, in the same order. A line that cannot be scored
-is answered in its place with an error that has its number, and the stream goes on. An error of the stream as a whole,
+is answered in its place with an error that has its number, and the stream continues. An error of the stream as a whole,
 such as a deadline or a line without end, ends it: with an error that has no number or, if nothing has been answered
 yet, with the status of that error. A stream that was scored to its end closes with a line `{"done": true, …}`; without
 that line it is incomplete.
@@ -189,7 +189,7 @@ class ScoreStream(Response):
         return answers, chunk.num_bytes
 
     async def _send(self, send: Send, lines: bytes, *, more: bool) -> None:
-        """Send lines; the answer begins with the first ones, as some clients send their body only when asked to."""
+        """Send lines; the answer begins with the first ones, as some clients wait for it before they send a body."""
         if not self._has_begun:
             self._has_begun = True
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})

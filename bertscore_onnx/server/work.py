@@ -45,7 +45,7 @@ class WorkerQueues:
             raise too_busy(f"{depth} requests are being tokenised, as many as are allowed. Try again.", 1.0)
 
     async def run(self, size: int, work: Callable[[], T], until: float) -> T:
-        """Run a job on so many bytes, and raise a DeadlineError if it takes longer than `until` by the loop's clock.
+        """Run a job on this many bytes, and raise a DeadlineError if it takes longer than `until` by the loop's clock.
 
         A job that has begun runs to its end, in a thread unless it is tiny.
         """

@@ -117,7 +117,7 @@ class MicroBatcher(Closeable):
 
         Args:
             pairs: pairs that were checked already.
-            check_capacity: first raise the error that `submit_pairs` would raise now, so that no work is thrown away;
+            check_capacity: first raise the error that `submit_pairs` would raise now, so that no work is wasted;
                 False for a caller that waits while the queue is full.
 
         Raises:

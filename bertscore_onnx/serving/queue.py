@@ -1,6 +1,6 @@
 """The queue of a batcher: every request from its admission to its answer.
 
-A request is what one caller submits; a sub-batch is the part of it that one batch scores. The first to claim a request
+A request is one caller's submission; a sub-batch is the part of it that one batch scores. The first to claim a request
 answers it: the worker with its scores, the supervisor at its deadline, or a batcher that closes; later answers are
 dropped. A request waits until a batch takes a sub-batch of it, and runs from then on. One lock protects all of it.
 Futures are answered outside of the lock, since that runs the callbacks of their callers.
@@ -57,7 +57,7 @@ class Request:
 
     @property
     def has_more(self) -> bool:
-        """Whether there is something that no batch has taken."""
+        """Whether pairs remain that no batch has taken."""
         return not self.has_begun or self._num_taken < len(self.references)
 
     @property
@@ -74,7 +74,7 @@ class Request:
 
         A pair costs the tokens of its texts that are not in the batch yet, which are encoded, and an eighth of all its
         tokens, rounded up, for matching. The texts of the sub-batch are added to `batch_texts`. With `at_least_one`
-        the first pair is taken whatever it costs.
+        the first pair is taken at any cost.
         """
         start = stop = self._num_taken
         cost = 0
@@ -112,7 +112,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubBatch:
-    """Some pairs of one request, from `start` to before `stop`, and what they cost in tokens."""
+    """Some pairs of one request, from `start` to before `stop`, and their cost in tokens."""
 
     request: Request
     start: int
@@ -154,14 +154,14 @@ def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
     return parts
 
 
-# The scheduler: how large the next batch may be, and which requests it takes sub-batches from.
+# The scheduler: the size of the next batch, and the requests that it takes sub-batches from.
 
 MIN_BATCH_TOKENS = 512
 """The least size limit of a batch, on the slowest of models; smaller batches are not worth their overhead."""
 
 
 class BatchSize:
-    """How many tokens a batch may have to be scored in `batch_seconds`, learnt from the batches before."""
+    """The number of tokens that can be scored in `batch_seconds`, estimated from the batches before."""
 
     def __init__(self, max_tokens: int, batch_seconds: float, tokens: int, seconds: float) -> None:
         """Begin with the tokens of a first small batch and the seconds it took."""
@@ -169,7 +169,7 @@ class BatchSize:
         self.tokens: int = self._tokens_in_time(tokens, seconds)
 
     def learn(self, tokens: int, seconds: float) -> None:
-        """Adapt to a batch with so many encoded tokens; a small batch that took long proves nothing."""
+        """Adapt to a batch with this many encoded tokens; a slow small batch does not count."""
         if seconds > self._batch_seconds and tokens >= MIN_BATCH_TOKENS // 2:
             self.tokens = min(self.tokens, self._tokens_in_time(tokens, seconds))
         elif seconds < self._batch_seconds / 2 and tokens > self.tokens / 2:
@@ -248,7 +248,7 @@ class RequestQueue:
         return len(self._waiting)
 
     def check_capacity(self) -> None:
-        """Raise the error that a request would get that was submitted now, and count it as rejected."""
+        """Raise the error that a request submitted now would get, and count it as rejected."""
         with self._changed:
             if self._phase is _Phase.DRAINING:
                 raise DrainingError("The batcher is draining: it finishes its requests and admits no more.")
@@ -383,7 +383,7 @@ class RequestQueue:
         return not left
 
     def close(self) -> None:
-        """Dismiss the worker for good."""
+        """Admit no more requests, and dismiss the worker."""
         with self._changed:
             self._phase = _Phase.CLOSED
             self._worker = None

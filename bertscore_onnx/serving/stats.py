@@ -47,7 +47,7 @@ def _counter(help_text: str) -> int:
 class BatcherStats:
     """Counts since the batcher was made, all of one moment.
 
-    A request is what one call of `submit` takes. `submitted` is the sum of `completed`, all of `failed`,
+    A request is one call of `submit`. `submitted` is the sum of `completed`, all of `failed`,
     `cancelled`, `expired`, `waiting` and `in_flight`.
     """
 
@@ -108,7 +108,7 @@ class StatsCounter:
 
     @property
     def seconds_per_token(self) -> float:
-        """What a token took in the last batches; 0 before the first."""
+        """The time per token in the last batches; 0 before the first."""
         return self._seconds / max(self._tokens, 1)
 
     def count(self, name: str) -> None:

@@ -19,7 +19,7 @@ from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
 from bertscore_onnx.serving.queue import Request, RequestQueue, SubBatch, join_batch, split_scores
 
 IDLE_SECONDS = 20.0
-"""Without requests, after which memory that only large batches need is released."""
+"""Time without requests after which memory that only large batches need is released."""
 
 PROBE_TEXT = "a probe"
 TIMED_TEXT = "one two three four five six seven eight nine ten " * 20
@@ -84,7 +84,7 @@ class Worker:
         """
         self.shared = shared
         self.batch: list[SubBatch] = []
-        """What it is scoring; some of the requests may be answered already."""
+        """The sub-batches it is scoring; some of the requests may be answered already."""
         self.has_scored: bool = has_scored
         self.failure: BaseException | None = None
         """The error it broke down with."""

@@ -46,7 +46,7 @@ class TokenMatch:
     """The cosine similarity of the two tokens, not rescaled."""
 
     shade: float
-    """How dark a picture shows it, from 0 to 1, as in `TokenSimilarity.shades`."""
+    """The darkness of its shade in a picture, from 0 to 1, as in `TokenSimilarity.shades`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +105,7 @@ class TokenSimilarity:
 
     @property
     def shades(self) -> NDArray[np.float32]:
-        """How dark a picture shows each similarity, from 0 to 1, (cand_tokens, ref_tokens).
+        """The darkness of each similarity in a picture, from 0 to 1, (cand_tokens, ref_tokens).
 
         Similarities of a model lie close together, with some models from .8 to 1. So the shade of the baseline, or else
         of the mean similarity, and of anything below is 0; that of a similarity of 1 is 1.

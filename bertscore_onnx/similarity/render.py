@@ -226,7 +226,7 @@ class _Canvas:
         return self.written(text) == text
 
     def fitted(self, text: str, size: int) -> str:
-        """Return a text in exactly so many columns, cut or padded with spaces."""
+        """Return a text in exactly this many columns, cut or padded with spaces."""
         written = self.written(text)
         if columns(written) > size:
             mark = "…" if self.has("…") else "..."

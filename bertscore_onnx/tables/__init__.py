@@ -1,1 +1,1 @@
-"""Texts in the columns of tables, whatever holds the table, and scores put beside them."""
+"""Texts in the columns of tables of any format, and scores put beside them."""

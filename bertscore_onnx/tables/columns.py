@@ -85,7 +85,7 @@ def _hint(value: object) -> str:
 
 
 Errors = Literal["raise", "null"]
-"""What becomes of a row that cannot be scored: InputError with its number, or nulls and a reason."""
+"""How to handle a row that cannot be scored: raise an InputError with its number, or write nulls and a reason."""
 
 
 def check_errors(errors: str) -> None:

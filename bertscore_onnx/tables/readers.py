@@ -158,13 +158,13 @@ class _Lines:
         self._row_size += len(line)
         if self._row_size > MAX_LINE_BYTES + len("\r\n"):
             raise InputError(
-                f"{self._title} has a row of more than {MAX_LINE_BYTES:,} characters, which goes on in line "
+                f"{self._title} has a row of more than {MAX_LINE_BYTES:,} characters, which continues in line "
                 f"{self._number}. Is a quote not closed?{_QUOTES}"
             )
         return line
 
 
-# JSON lines: one object a line.
+# JSON lines: one object per line.
 
 
 class _JsonLines(TableReader):
@@ -194,14 +194,14 @@ def _decoded(line: str, place: str) -> Record:
     try:
         return _OBJECTS.decode(line)
     except msgspec.ValidationError as error:
-        raise InputError(f"{place}: expected a JSON object.{_ONE_A_LINE}") from error
+        raise InputError(f"{place}: expected a JSON object.{_ONE_PER_LINE}") from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{place}: expected a JSON object ({error}).{_ONE_A_LINE}") from error
+        raise InputError(f"{place}: expected a JSON object ({error}).{_ONE_PER_LINE}") from error
 
 
 _OBJECTS = msgspec.json.Decoder(dict[str, object])
 
-_ONE_A_LINE = " Objects stand one a line; `jq -c '.[]' FILE > NEW_FILE` writes those of an array so."
+_ONE_PER_LINE = " Write one object per line; `jq -c '.[]' FILE > NEW_FILE` does so for an array."
 
 
 # Parquet, with the extra `parquet`.

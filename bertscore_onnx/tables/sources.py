@@ -1,4 +1,4 @@
-"""Opens files and pipes, decompresses gzip, refuses what is not text in UTF-8, and reads lines."""
+"""Opens files and pipes, decompresses gzip, refuses content that is not UTF-8 text, and reads lines."""
 
 import codecs
 import gzip
@@ -89,7 +89,7 @@ def _open(name: str) -> BufferedIOBase:
     except OSError as error:
         if " " in name and not os.path.exists(name):
             raise InputError(
-                f"There is no file {name!r}; expected the name of a file with texts, one a line, not a text. To score "
+                f"There is no file {name!r}; expected the name of a file of texts, one per line. To score "
                 "a single text, pipe it in: `echo 'A text.' | bertscore-onnx score -c - -r FILE ...`."
             ) from error
         raise InputError(
@@ -197,7 +197,7 @@ _BYTES = "latin-1"
 
 
 def read_lines(
-    source: Source, expected: str = "texts, one a line", *, keep_ends: bool = False, may_be_empty: bool = False
+    source: Source, expected: str = "texts, one per line", *, keep_ends: bool = False, may_be_empty: bool = False
 ) -> Iterator[str]:
     r"""Yield the decoded lines; from the first line on each time, if the source is seekable.
 

@@ -33,7 +33,7 @@ class SpecialToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 class SentencePieceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a text is encoded with `spiece.model`, beyond what that file expresses."""
+    """The rules for encoding a text with `spiece.model`, beyond those in that file."""
 
     id_runs: Annotated[list[tuple[Id, Id]], msgspec.Meta(min_length=1)]
     """The ids of the pieces, in runs of consecutive ids: for each run the index and the id of its first piece."""
@@ -46,7 +46,7 @@ class SentencePieceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a slow tokenizer works, beyond what `tokenizer.json` expresses."""
+    """The rules of a slow tokenizer, beyond those in `tokenizer.json`."""
 
     normalizers: list[Normalizer]
     """The changes to a whole text, in this order."""
@@ -57,7 +57,7 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """The changes to each segment between special tokens, in this order."""
 
     sentencepiece: SentencePieceSpec | None
-    """How texts are encoded with `spiece.model`; None if `tokenizer.json` encodes them."""
+    """The rules for `spiece.model`; None if `tokenizer.json` encodes the texts."""
 
     vocab_size: Id | None
     """The number of ids of the model, if `tokenizer.json` has more, which then count as unknown; otherwise None."""

@@ -27,7 +27,7 @@ from bertscore_onnx.text.normalizers import compile_normalizers
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec, compile_split
 
 LongText = Literal["truncate", "window"]
-"""What to do with a text that is longer than the model's maximum."""
+"""The treatment of a text that is longer than the model's maximum."""
 
 DEFAULT_MAX_LENGTH = 8192
 """The most tokens of a text for a model without a bound of its own, since attention grows with the square: at this
@@ -40,7 +40,7 @@ SEQUENTIAL_TEXTS = 4
 """Up to this many texts are encoded one after the other, which is faster than waking the package's threads."""
 
 CACHE_SIZE = 32_768
-"""How many of the most recently used words are cached; usual ones take 6 MB."""
+"""The number of recently used words that are cached; usual ones take 6 MB."""
 
 MAX_WORD_LENGTH = 32
 """Longer words are not cached, and are encoded without the GIL, since a word may be as long as a text."""

@@ -99,7 +99,7 @@ def _prefix(folder: Path) -> str:
 
 @contextlib.contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder; the system releases the lock when the process ends, in whatever way."""
+    """Lock a folder; the system releases the lock when the process ends, even if it is killed."""
     if fcntl is None:
         yield
         return

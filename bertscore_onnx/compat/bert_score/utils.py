@@ -43,7 +43,7 @@ def get_hash(
 ) -> str:
     """Return bert-score's line about the settings, with this library in place of transformers.
 
-    It does not tell idf weights of different sentences apart; `bertscore_onnx.BERTScorer.signature` does.
+    It does not distinguish idf weights of different sentences; `bertscore_onnx.BERTScorer.signature` does.
     """
     line = f"{model}_L{num_layers}_{'idf' if idf else 'no-idf'}_version={__version__}"
     line += f"(bertscore-onnx={own_version})"

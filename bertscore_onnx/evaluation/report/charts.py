@@ -64,7 +64,7 @@ def scale_over(values: Iterable[float]) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The inside of an `<svg>`, and what it shows in words."""
+    """The content of an `<svg>`, and its description in words."""
 
     body: str
     """SVG elements; safe to put into a page, as no text of a user is in it."""

@@ -161,11 +161,11 @@ def test_settings(comparison: Comparison) -> str:
 
 
 def warnings(comparison: Comparison) -> list[str]:
-    """Return what makes the tests of a comparison weaker than they seem."""
+    """Return the reasons why the tests of a comparison are weaker than they seem."""
     found = []
     if (num_segments := len(comparison.references)) < FEW_SEGMENTS:
         found.append(
-            f"Tested on {plural(num_segments, 'segment')} only. What is found on so few says little about other texts."
+            f"Tested on {plural(num_segments, 'segment')} only. Results on so few say little about other texts."
         )
     num_pairs = max(len(metric.pairs) for metric in comparison.metrics)
     if num_pairs >= SIGNIFICANT * (comparison.num_resamples + 1):
@@ -190,5 +190,5 @@ def _segments(system: SystemResult) -> str:
     """Return on how many segments the system is better."""
     won, lost, tied = system.won or 0, system.lost or 0, system.tied or 0
     if not won and not lost:
-        return "No segment tells them apart."
+        return "Tied on every segment."
     return f"Better on {plural(won, 'segment')}, worse on {count(lost)}, tied on {count(tied)}."

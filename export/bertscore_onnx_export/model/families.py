@@ -1,4 +1,4 @@
-"""How each architecture is exported exactly, as one table; a new family is a new row."""
+"""The table of architectures, with what each needs to be exported exactly; a new family is a new row."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -91,7 +91,7 @@ class _BandAttention(nn.Module):
         self.reach: int = original.one_sided_attn_window_size
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor, **unused: Any) -> tuple[Tensor]:
-        """Attend. In `attention_mask`, (batch, tokens), real tokens are 0."""
+        """Compute the attention. In `attention_mask`, (batch, tokens), real tokens are 0."""
         query, key, value = (self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value))
         position = torch.arange(hidden_states.shape[1], device=hidden_states.device)
         far = (position[None, :] - position[:, None]).abs() > self.reach  # (tokens, tokens)

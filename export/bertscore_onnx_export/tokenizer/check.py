@@ -63,7 +63,7 @@ def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> N
         return
     if unknown not in vocab:
         raise ExportError(
-            f"The vocabulary of {source.name_or_path} lacks {unknown!r}, so a word that it does not know would get no "
+            f"The vocabulary of {source.name_or_path} lacks {unknown!r}, so a word outside the vocabulary would get no "
             "id. Put that token into it, where it was when the model was trained, or set the right one as `unk_token` "
             f"in tokenizer_config.json. {source.remedy}"
         )

@@ -38,7 +38,7 @@ class Converted:
     """The changes to a whole text, which come first."""
 
     sentencepiece: SentencePieceSpec | None = None
-    """How texts are encoded with `spiece.model`; None if `tokenizer.json` encodes them."""
+    """The rules for `spiece.model`; None if `tokenizer.json` encodes the texts."""
 
     sentencepiece_model: bytes = b""
     """The content of `spiece.model`."""

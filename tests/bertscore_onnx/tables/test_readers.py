@@ -116,8 +116,8 @@ def test_fields_may_have_other_names(write, read_rows):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("[1, 2]", "expected a JSON object. Objects stand one a line; `jq -c"),
-        ("{", r"expected a JSON object \(.*truncated.*\). Objects stand one a line"),
+        ("[1, 2]", "expected a JSON object. Write one object per line; `jq -c"),
+        ("{", r"expected a JSON object \(.*truncated.*\). Write one object per line"),
         ('{"candidate": ' + "[" * 100_000, r"expected a JSON object \(.*recursion.*\)"),
         (r'{"candidate": "\ud800 and more"}', r"expected a JSON object \(.*surrogate.*\)"),
         ('{"mt": "a"}', "there is no column 'candidate', only 'mt'. Name one with --candidate-column."),

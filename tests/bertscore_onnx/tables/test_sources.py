@@ -142,7 +142,7 @@ def test_a_pipe_that_is_to_be_read_again_is_spooled(pipe):
 def test_an_empty_input_is_refused(write, standard_input, content):
     standard_input(content)
     for name, shown in [(write("texts.txt", content), r".*texts\.txt"), ("-", "Standard input")]:
-        with pytest.raises(InputError, match=rf"^{shown} is empty; expected texts, one a line\.$"):
+        with pytest.raises(InputError, match=rf"^{shown} is empty; expected texts, one per line\.$"):
             read_texts(name)
 
 

@@ -1,4 +1,4 @@
-"""What `import bert_score` finds in a process that inherits the search path of one with the stand-in."""
+"""The `bert_score` of a process that inherits the search path of one with the drop-in replacement."""
 
 import sys
 
