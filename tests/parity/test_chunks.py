@@ -17,13 +17,13 @@ MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=T
 @pytest.fixture
 def chunks(monkeypatch):
     """Let chunks be small; return a list of the candidates that each of them has."""
-    original, sizes = Chunk.token_pairs, []
+    original, sizes = Chunk.match, []
 
-    def token_pairs(chunk, embeddings):
+    def match(chunk, *arguments):
         sizes.append(chunk.num_candidates)
-        return original(chunk, embeddings)
+        return original(chunk, *arguments)
 
-    monkeypatch.setattr(Chunk, "token_pairs", token_pairs)
+    monkeypatch.setattr(Chunk, "match", match)
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 9)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 3)
     return sizes

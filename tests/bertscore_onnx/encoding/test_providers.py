@@ -42,7 +42,9 @@ def test_two_wheels_are_warned_of(fresh):
         providers.load_onnxruntime()
 
 
-@pytest.mark.parametrize("provider", [providers.CUDA, providers.OPENVINO, providers.COREML], ids=["cuda", "openvino", "coreml"])
+@pytest.mark.parametrize(
+    "provider", [providers.CUDA, providers.OPENVINO, providers.COREML], ids=["cuda", "openvino", "coreml"]
+)
 def test_without_a_name_cuda_alone_comes_before_the_cpu(offer, provider):
     offer(provider)
     expected = [providers.CUDA, providers.CPU] if provider == providers.CUDA else [providers.CPU]
