@@ -221,7 +221,8 @@ def test_a_wordpiece_vocabulary_without_its_unknown_token_is_refused(name: str, 
             (model / file).write_text(content.replace(*marks), encoding="utf-8")
 
     line = refusal(name, damage)
-    assert "lacks '[UNK]', so a word that it does not know would get no id. Put that token into it" in line
+    assert "lacks '[UNK]'" in line
+    assert "Put that token into it" in line
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
