@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Mapping
 from os import PathLike
+from typing import Literal, overload
 
 from bertscore_onnx import functional
 from bertscore_onnx.compat.bert_score.scorer import BERTScorer, Tensors, as_tensors
@@ -13,6 +14,47 @@ from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Reference
 
 __all__ = ["plot_example", "score"]
+
+
+@overload
+def score(
+    cands: Iterable[str],
+    refs: Iterable[Reference],
+    model_type: str | PathLike[str] | None = ...,
+    num_layers: int | None = ...,
+    verbose: bool = ...,
+    idf: bool | Mapping[int, float] = ...,
+    device: object = ...,
+    batch_size: int = ...,
+    nthreads: int = ...,
+    all_layers: bool = ...,
+    lang: str | None = ...,
+    return_hash: Literal[False] = ...,
+    rescale_with_baseline: bool = ...,
+    baseline_path: str | PathLike[str] | None = ...,
+    use_fast_tokenizer: bool = ...,
+) -> Tensors: ...
+
+
+@overload
+def score(
+    cands: Iterable[str],
+    refs: Iterable[Reference],
+    model_type: str | PathLike[str] | None = ...,
+    num_layers: int | None = ...,
+    verbose: bool = ...,
+    idf: bool | Mapping[int, float] = ...,
+    device: object = ...,
+    batch_size: int = ...,
+    nthreads: int = ...,
+    all_layers: bool = ...,
+    lang: str | None = ...,
+    *,
+    return_hash: Literal[True],
+    rescale_with_baseline: bool = ...,
+    baseline_path: str | PathLike[str] | None = ...,
+    use_fast_tokenizer: bool = ...,
+) -> tuple[Tensors, str]: ...
 
 
 def score(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
+from typing import Literal, overload
 
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model
@@ -85,6 +86,27 @@ class BERTScorer:
     def compute_idf(self, sents: Iterable[str]) -> None:
         """Weight tokens by their idf in these sentences from now on."""
         self._scorer.compute_idf(sents)
+
+    @overload
+    def score(
+        self,
+        cands: Iterable[str],
+        refs: Iterable[Reference],
+        verbose: bool = ...,
+        batch_size: int = ...,
+        return_hash: Literal[False] = ...,
+    ) -> Tensors: ...
+
+    @overload
+    def score(
+        self,
+        cands: Iterable[str],
+        refs: Iterable[Reference],
+        verbose: bool = ...,
+        batch_size: int = ...,
+        *,
+        return_hash: Literal[True],
+    ) -> tuple[Tensors, str]: ...
 
     def score(
         self,
