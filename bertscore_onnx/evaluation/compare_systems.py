@@ -24,7 +24,7 @@ from bertscore_onnx.evaluation.significance import (
     segment_outcomes,
 )
 from bertscore_onnx.scoring.inputs import collect_texts
-from bertscore_onnx.similarity import TokenNames, TokenSimilarity, token_similarity
+from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -175,6 +175,9 @@ def metric_result(
 
 # The segments on which a system differs most from the baseline, with the tokens that match.
 
+EXAMPLES_AT_ONCE = 16
+"""The examples whose texts are encoded together: four texts each, which bounds the memory."""
+
 
 def find_examples(
     names: Sequence[str],
@@ -190,23 +193,30 @@ def find_examples(
     the token matches.
     """
     segment_scores = np.asarray(metric.segment)
-    best = metric.best_reference
-    token_names = None if scorer is None else TokenNames(scorer.bundle)
-
-    def matches(system: int, segment: int) -> tuple[TokenSimilarity, TokenSimilarity] | None:
-        if scorer is None or token_names is None or best is None:
-            return None
-        texts = [(candidates[row][segment], references[segment][best[row, segment]]) for row in (0, system)]
-        baseline, other = (token_similarity(scorer, token_names, *pair) for pair in texts)
-        return baseline, other
 
     def of_system(system: int) -> Iterator[Example]:
         delta = segment_scores[system] - segment_scores[0]  # (segments,)
         gain = -delta if metric.lower_is_better else delta
         texts = list(zip(candidates[0], candidates[system], map(tuple, references), strict=True))
-        for segment in chain(_largest(gain, texts, number), _largest(-gain, texts, number)):
-            yield Example(segment, names[system], float(delta[segment]), matches(system, segment))
+        segments = [*_largest(gain, texts, number), *_largest(-gain, texts, number)]
+        for start in range(0, len(segments), EXAMPLES_AT_ONCE):
+            some = segments[start : start + EXAMPLES_AT_ONCE]
+            for segment, matches in zip(some, matches_of(system, some), strict=True):
+                yield Example(segment, names[system], float(delta[segment]), matches)
 
+    def matches_of(system: int, segments: Sequence[int]) -> Iterable[tuple[TokenSimilarity, TokenSimilarity] | None]:
+        if scorer is None or token_names is None or metric.best_reference is None:
+            return [None] * len(segments)
+        best = metric.best_reference
+        pairs = [
+            (candidates[row][segment], references[segment][best[row, segment]])
+            for row in (0, system)
+            for segment in segments
+        ]
+        found = pair_similarities(scorer, token_names, pairs)
+        return zip(found[: len(segments)], found[len(segments) :], strict=True)
+
+    token_names = TokenNames(scorer.bundle) if scorer else None
     return tuple(chain.from_iterable(map(of_system, range(1, len(names)))))
 
 

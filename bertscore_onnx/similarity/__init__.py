@@ -5,6 +5,7 @@ from bertscore_onnx.similarity.matches import (
     TokenNames,
     TokenSimilarity,
     best_match,
+    pair_similarities,
     token_similarities,
     token_similarity,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "TokenSimilarity",
     "best_match",
     "match_html",
+    "pair_similarities",
     "token_similarities",
     "token_similarity",
 ]

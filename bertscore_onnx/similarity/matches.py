@@ -81,7 +81,7 @@ class TokenSimilarity:
     """The baseline of F that the score was rescaled with; None if scores are raw."""
 
     num_truncated: int = 0
-    """The number of compared texts that are longer than the model's maximum, so that their ends are missing."""
+    """The number of texts compared in one call that are longer than the model's maximum: their ends are missing."""
 
     @property
     def candidate_matches(self) -> list[TokenMatch]:
@@ -299,15 +299,19 @@ def token_similarities(
     Each pair is scored by itself. The score of the candidate is the maximum of P, of R and of F over the pairs. Idf
     weights from the references are those of all of them, as in `scorer.score([candidate], [references])`.
     """
+    return pair_similarities(scorer, names, [(candidate, reference) for reference in references], layer=layer)
+
+
+def pair_similarities(
+    scorer: PairScorer, names: TokenNames, pairs: Sequence[tuple[str, str]], *, layer: int | None = None
+) -> list[TokenSimilarity]:
+    """Compare candidates and references, all encoded together; idf weights from the references are those of all."""
     position = _position(scorer, layer)
-    encoded, stats = scorer.encode_items(collect_single([candidate, *references], "texts"))
-    number = len(references)
-    one_each = np.ones(number, dtype=np.int64)
-    pairs = Pairs(
-        encoded.part(np.zeros(number, dtype=np.int64), one_each), encoded.part(np.arange(1, number + 1), one_each)
-    )
-    weights = scorer.weights_for(pairs.references)
-    scores, _ = scorer.score_pairs(pairs)
+    encoded, stats = scorer.encode_items(collect_single([text for pair in pairs for text in pair], "texts"))
+    one_each = np.ones(len(pairs), dtype=np.int64)
+    candidates, references = (encoded.part(np.arange(side, 2 * len(pairs), 2), one_each) for side in (0, 1))
+    weights = scorer.weights_for(references)
+    scores, _ = scorer.score_pairs(Pairs(candidates, references))
     if scorer.manifest.all_layers:
         scores = scores.of_layer(position)
     baselines = scorer.rescaling.baselines
@@ -317,18 +321,18 @@ def token_similarities(
     is_special = [np.isin(of_text, scorer.manifest.special_ids) for of_text in ids]
     return [
         TokenSimilarity(
-            texts[0],
-            texts[text],
-            _similarity(encoded, position, text),
-            of_ids[0],
-            of_ids[text],
-            is_special[0],
-            is_special[text],
+            texts[row],
+            texts[row + 1],
+            _similarity(encoded, position, row),
+            of_ids[row],
+            of_ids[row + 1],
+            is_special[row],
+            is_special[row + 1],
             score,
             baselines[position].f1 if baselines else None,
             stats.truncated,
         )
-        for text, score in enumerate(scores.each(), 1)
+        for row, score in zip(range(0, len(ids), 2), scores.each(), strict=True)
     ]
 
 
@@ -355,10 +359,10 @@ def _position(scorer: PairScorer, layer: int | None) -> int:
     return layers.index(layer)
 
 
-def _similarity(encoded: EncodedTexts, layer: int, text: int) -> NDArray[np.float32]:
-    """Return the similarities of the tokens of the first text and another, (cand_tokens, ref_tokens)."""
+def _similarity(encoded: EncodedTexts, layer: int, row: int) -> NDArray[np.float32]:
+    """Return the similarities of the tokens of a text and the one after it, (cand_tokens, ref_tokens)."""
     table = encoded.embeddings
-    candidate, reference = (table.vectors_of(layer, encoded.rows[row]) for row in (0, text))
+    candidate, reference = (table.vectors_of(layer, encoded.rows[text]) for text in (row, row + 1))
     with blas_gate:
         similarity: NDArray[np.float32] = np.clip(candidate @ reference.T, -1, 1)
     return similarity
