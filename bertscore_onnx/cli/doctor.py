@@ -3,7 +3,6 @@
 import json
 import platform
 import time
-from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -27,38 +26,6 @@ _CPU_SOURCES: dict[str, str] = {
 _TIMED_CALLS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Diagnosis:
-    """The state of this machine; an error is None if there is none."""
-
-    versions: dict[str, str]
-    onnxruntime_wheels: dict[str, str]
-    providers: dict[str, str | None]
-    """The available execution providers, with their errors."""
-
-    onnxruntime_error: str | None
-    cpu_features: list[str] | None
-    """None if unknown."""
-
-    usable_cpus: int
-    usable_cpus_source: str
-    """One of affinity, quota and OMP_NUM_THREADS."""
-
-    home: str | None
-    """None if the user has none."""
-
-    bundles: list[dict[str, str | None]]
-    """The path of each bundle in the home folder, and its error."""
-
-    trial: dict[str, Any] | None
-    """The golden pairs of a bundle on the default device; None without a bundle or ONNX Runtime."""
-
-    @property
-    def is_healthy(self) -> bool:
-        errors = [self.onnxruntime_error, self.trial and self.trial["error"], *self.providers.values()]
-        return not any([*errors, *(bundle["error"] for bundle in self.bundles)])
-
-
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
     """Check this machine and run a self-test.
 
@@ -66,14 +33,17 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
     """
     diagnosis = _examine()
     if as_json:
-        print(json.dumps(asdict(diagnosis), allow_nan=False))
+        print(json.dumps(diagnosis, allow_nan=False))
     else:
         print_table(_describe(diagnosis))
-    if not diagnosis.is_healthy:
+    trial, providers, bundles = diagnosis["trial"], diagnosis["providers"], diagnosis["bundles"]
+    errors = [diagnosis["onnxruntime_error"], trial and trial["error"], *(bundle["error"] for bundle in bundles)]
+    if any([*errors, *providers.values()]):
         raise typer.Exit(1)
 
 
-def _examine() -> _Diagnosis:
+def _examine() -> dict[str, Any]:
+    """Return the state of this machine, as `--json` prints it; what is unknown, or not wrong, is None."""
     from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
     from bertscore_onnx.encoding.providers import installed_wheels
@@ -90,23 +60,23 @@ def _examine() -> _Diagnosis:
         home = str(store_root())
     except BundleError:
         home = None
-    return _Diagnosis(
-        versions={
+    return {
+        "versions": {
             "bertscore-onnx": __version__,
             "python": platform.python_version(),
             "platform": platform.platform(),
             **{package: version(package) for package in ("numpy", "sentencepiece", "tokenizers")},
         },
-        onnxruntime_wheels=installed_wheels(),
-        providers=providers,
-        onnxruntime_error=onnxruntime_error,
-        cpu_features=cpu_features(),
-        usable_cpus=cpus.number,
-        usable_cpus_source=cpus.source,
-        home=home,
-        bundles=bundles,
-        trial=_try(str(usable[0])) if usable and onnxruntime_error is None else None,
-    )
+        "onnxruntime_wheels": installed_wheels(),
+        "providers": providers,
+        "onnxruntime_error": onnxruntime_error,
+        "cpu_features": cpu_features(),
+        "usable_cpus": cpus.number,
+        "usable_cpus_source": cpus.source,
+        "home": home,
+        "bundles": bundles,
+        "trial": _try(str(usable[0])) if usable and onnxruntime_error is None else None,
+    }
 
 
 def try_providers() -> dict[str, str | None]:
@@ -198,19 +168,19 @@ def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
     return medians
 
 
-def _describe(diagnosis: _Diagnosis) -> list[tuple[str, str]]:
+def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the diagnosis as names and values."""
-    features = "unknown" if diagnosis.cpu_features is None else " ".join(diagnosis.cpu_features) or "none of note"
-    wheels = [f"{name} {wheel}" for name, wheel in diagnosis.onnxruntime_wheels.items()]
-    pair_ms = diagnosis.trial and diagnosis.trial["pair_ms"]
+    features = "unknown" if diagnosis["cpu_features"] is None else " ".join(diagnosis["cpu_features"]) or "none of note"
+    wheels = [f"{name} {wheel}" for name, wheel in diagnosis["onnxruntime_wheels"].items()]
+    pair_ms = diagnosis["trial"] and diagnosis["trial"]["pair_ms"]
     return [
-        *diagnosis.versions.items(),
-        ("onnxruntime", diagnosis.onnxruntime_error or " and ".join(wheels) or "not installed by pip"),
-        *(("provider", f"{name}: {error or 'works'}") for name, error in diagnosis.providers.items()),
+        *diagnosis["versions"].items(),
+        ("onnxruntime", diagnosis["onnxruntime_error"] or " and ".join(wheels) or "not installed by pip"),
+        *(("provider", f"{name}: {error or 'works'}") for name, error in diagnosis["providers"].items()),
         ("CPU features", features),
-        ("usable CPUs", f"{diagnosis.usable_cpus}, {_CPU_SOURCES[diagnosis.usable_cpus_source]}"),
-        ("home", diagnosis.home or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
-        *(("bundle", f"{bundle['path']}: {bundle['error'] or 'valid'}") for bundle in diagnosis.bundles),
+        ("usable CPUs", f"{diagnosis['usable_cpus']}, {_CPU_SOURCES[diagnosis['usable_cpus_source']]}"),
+        ("home", diagnosis["home"] or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
+        *(("bundle", f"{bundle['path']}: {bundle['error'] or 'valid'}") for bundle in diagnosis["bundles"]),
         ("inference", _describe_trial(diagnosis)),
         *([("one pair", _describe_one_pair(pair_ms))] if pair_ms else []),
     ]
@@ -221,9 +191,9 @@ def _describe_one_pair(milliseconds: dict[str, float]) -> str:
     return f"{times}; for many pairs at once throughput, the default, is faster"
 
 
-def _describe_trial(diagnosis: _Diagnosis) -> str:
-    trial = diagnosis.trial
-    if trial is None and diagnosis.bundles:
+def _describe_trial(diagnosis: dict[str, Any]) -> str:
+    trial = diagnosis["trial"]
+    if trial is None and diagnosis["bundles"]:
         return "not tried"
     if trial is None:
         return "no bundle is installed; make one with `bertscore-onnx export --model roberta-large`"

@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,27 +13,6 @@ from bertscore_onnx.errors import BundleError, UnknownModelError
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.manifest import Manifest
-
-
-@dataclass(slots=True)
-class _Model:
-    """A model of the catalogue, or one with an installed bundle."""
-
-    name: str
-    family: str
-    num_layers: int | None
-    """The layer that bert-score tuned; None for a model that is not in the catalogue."""
-
-    max_length: int | None
-    size_mb: int | None
-    """Its weights in fp32, cut at that layer; None for a model that is not in the catalogue."""
-
-    baseline_languages: list[str]
-    largest_difference: float | None
-    """Between its family's scores and bert-score's, as tested; None if untested."""
-
-    bundles: list[str] = field(default_factory=list)
-    """The folders of its bundles."""
 
 
 def models(
@@ -72,14 +50,14 @@ def models(
             "`bertscore-onnx models` lists all."
         )
     if as_json:
-        print(json.dumps([asdict(model) for model in chosen]))
+        print(json.dumps(chosen))
     else:
         print_table([_HEADER, *map(_row, chosen)], width=terminal_width())
 
 
 def _list_bundles(stored: list[tuple[Path, "Manifest"]], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps([model for model in map(asdict, _known_models(stored).values()) if model["bundles"]]))
+        print(json.dumps([model for model in _known_models(stored).values() if model["bundles"]]))
     elif stored:
         rows = [
             (
@@ -108,34 +86,39 @@ def _stored() -> Iterator[tuple[Path, "Manifest"]]:
             echo(f"Warning: {error}")
 
 
-def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, _Model]:
-    """Return the models of the catalogue, then those that only have an installed bundle, by name."""
+def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, dict[str, Any]]:
+    """Return the models of the catalogue, then those that only have an installed bundle, by name, as JSON has them.
+
+    The layer is the one that bert-score tuned, the size that of the fp32 weights cut there, the largest difference that
+    of the family's scores from bert-score's; each is None if it is unknown.
+    """
     from bertscore_onnx.bundle import catalogue
 
-    known = {
-        name: _Model(
-            name,
-            entry.family,
-            entry.num_layers,
-            entry.max_length,
-            entry.size_mb,
-            catalogue.baseline_languages(name),
-            _largest_difference(entry.family),
-        )
+    known: dict[str, dict[str, Any]] = {
+        name: {
+            "name": name,
+            "family": entry.family,
+            "num_layers": entry.num_layers,
+            "max_length": entry.max_length,
+            "size_mb": entry.size_mb,
+            "baseline_languages": catalogue.baseline_languages(name),
+            "largest_difference": _largest_difference(entry.family),
+            "bundles": [],
+        }
         for name, entry in catalogue.entries().items()
     }
     for folder, manifest in stored:
-        name = manifest.model_id
-        stranger = _Model(
-            name,
-            manifest.family,
-            None,
-            manifest.max_length,
-            None,
-            sorted(manifest.baselines),
-            _largest_difference(manifest.family),
-        )
-        known.setdefault(name, stranger).bundles.append(str(folder))
+        stranger: dict[str, Any] = {
+            "name": manifest.model_id,
+            "family": manifest.family,
+            "num_layers": None,
+            "max_length": manifest.max_length,
+            "size_mb": None,
+            "baseline_languages": sorted(manifest.baselines),
+            "largest_difference": _largest_difference(manifest.family),
+            "bundles": [],
+        }
+        known.setdefault(manifest.model_id, stranger)["bundles"].append(str(folder))
     return known
 
 
@@ -149,14 +132,12 @@ def _largest_difference(family: str) -> float | None:
 _HEADER = ("MODEL", "LAYER", "LENGTH", "MB", "BASELINES", "HERE")
 
 
-def _row(model: _Model) -> tuple[str, ...]:
+def _row(model: dict[str, Any]) -> tuple[str, ...]:
     return (
-        model.name,
-        _or_dash(model.num_layers),
-        _or_dash(model.max_length),
-        _or_dash(model.size_mb),
-        " ".join(model.baseline_languages) or "-",
-        str(len(model.bundles) or "-"),
+        model["name"],
+        *(_or_dash(model[number]) for number in ("num_layers", "max_length", "size_mb")),
+        " ".join(model["baseline_languages"]) or "-",
+        str(len(model["bundles"]) or "-"),
     )
 
 
