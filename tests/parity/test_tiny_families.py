@@ -5,6 +5,7 @@ special tokens, or too long. Texts are left out if bert-score gets their emptine
 empty text, and if special tokens have a weight it sets P and R to 0, but leaves F.
 """
 
+import re
 import shutil
 
 import msgspec
@@ -14,7 +15,7 @@ from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantiz
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
 from bertscore_onnx_export.model.load import load_config
 from bertscore_onnx_export.model.source import Source
-from transformers import AutoModel
+from transformers import AutoModel, AutoTokenizer
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
@@ -102,6 +103,17 @@ def peer(model, num_layers, peer_of, monkeypatch):
 def test_the_tokenizer_is_the_original(bundle, record_property):
     record_property("tokenizer_differences", open_bundle(bundle).manifest.tokenizer_differences)
     assert open_bundle(bundle).manifest.tokenizer_differences == 0
+
+
+def test_lone_surrogates_are_what_they_are_to_the_original_or_else_replacement_characters(bundle, model):
+    original = AutoTokenizer.from_pretrained(model, use_fast=model.name in FAST)
+    for text in ("a \ud800 cat", "\udfffthe", "do\udc80g ran\ud83d."):
+        try:
+            expected = original.encode(text)
+        except (UnicodeEncodeError, TypeError):  # from SentencePiece, and from Rust
+            expected = original.encode(re.sub("[\ud800-\udfff]", "\ufffd", text))
+        [ids], _ = load_tokenizer(open_bundle(bundle))([text])
+        assert ids.tolist() == expected
 
 
 @pytest.mark.parametrize("idf", [False, True])
