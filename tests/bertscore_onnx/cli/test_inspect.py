@@ -107,8 +107,9 @@ class TestInAProcessOfItsOwn:
     def inspect(self, run_process):
         """Check a bundle within limits, so that no bundle takes long; return the status and both outputs."""
 
-        def inspect(bundle, *options, memory=2_000_000_000):
-            setup = f"import bertscore_onnx.cli.inspect as i; i.CPU_SECONDS = 3; i.MEMORY_BYTES = {memory}; "
+        def inspect(bundle, *options, seconds=3, memory=2_000_000_000):
+            limits = f"i.CPU_SECONDS, i.MEMORY_BYTES = {seconds}, {memory}"
+            setup = f"import bertscore_onnx.cli.inspect as i; {limits}; "
             done = run_process("inspect", bundle, "--isolate", *options, setup=setup)
             return done.returncode, done.stdout.decode(), done.stderr.decode()
 
@@ -165,9 +166,9 @@ class TestInAProcessOfItsOwn:
         start = node("ReduceSum", ["vectors"], ["start"], keepdims=0)
         times = onnx.numpy_helper.from_array(np.array(2**62), "times")
         bundle = with_graph(start, node("Loop", ["times", "", "start"], ["number"], body=body), initializers=[times])
-        status, stdout, stderr = inspect(bundle, "--json")
+        status, stdout, stderr = inspect(bundle, "--json", seconds=2)
         assert (status, stdout) == (1, "")
-        assert "was killed by SIGXCPU: it used more than 3 s of CPU time. Do not use this bundle." in stderr
+        assert "was killed by SIGXCPU: it used more than 2 s of CPU time. Do not use this bundle." in stderr
 
     def test_a_tensor_that_takes_more_memory_than_allowed_is_refused(self, inspect, with_graph):
         node = onnx.helper.make_node
