@@ -46,12 +46,29 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"].keys()
 
 
+def needs_shell(command: str) -> bool:
+    return FOR_A_SHELL.search(re.sub("'[^']*'", "", command)) is not None
+
+
+def is_set_up(command: str) -> bool:
+    """Return whether a command sets up the environment, which tests already have; check the names in it."""
+    if target := re.match(r"make (\S+)", command):
+        assert re.search(rf"^{target[1]}:", MAKEFILE, flags=re.MULTILINE), f"no target {target[1]}"
+    elif extras := re.match(r"pip install .*\[(.*)\]", command):
+        assert {*extras[1].split(",")} <= EXTRAS, f"no such extra: {command}"
+    return command.startswith(("make ", "pip install ", "python3 -m venv ", ". .venv/"))
+
+
+def marks(snippet: Snippet) -> list[pytest.MarkDecorator]:
+    """Return the mark of an engine, or `full` for commands that export or start processes."""
+    if snippet.material in ENGINES:
+        return [getattr(pytest.mark, snippet.material)]
+    commands = [command for command, _ in snippet.commands()] if snippet.language == "console" else []
+    return [pytest.mark.full] if any(needs_shell(one) for one in commands if not is_set_up(one)) else []
+
+
 def cases(language: str) -> list[object]:
-    return [
-        pytest.param(one, id=one.place, marks=[getattr(pytest.mark, one.material)] if one.material in ENGINES else [])
-        for one in RUN
-        if one.language == language
-    ]
+    return [pytest.param(one, id=one.place, marks=marks(one)) for one in RUN if one.language == language]
 
 
 @pytest.fixture
@@ -131,7 +148,7 @@ def test_commands_print_what_is_shown(snippet: Snippet, folder: Path, monkeypatc
 def run(command: str, material: str | None, monkeypatch, capsys) -> str:
     """Run a command, in this process if it needs no shell; return its output."""
     program, *arguments = shlex.split(command.replace("\\\n", ""), comments=True)
-    if material in ENGINES or FOR_A_SHELL.search(re.sub("'[^']*'", "", command)):
+    if material in ENGINES or needs_shell(command):
         program = "bash"
     if program == "bertscore-onnx":
         result = CliRunner().invoke(app, arguments)
@@ -150,15 +167,6 @@ def run(command: str, material: str | None, monkeypatch, capsys) -> str:
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}"
     return done.stdout
-
-
-def is_set_up(command: str) -> bool:
-    """Return whether a command sets up the environment, which tests already have; check the names in it."""
-    if target := re.match(r"make (\S+)", command):
-        assert re.search(rf"^{target[1]}:", MAKEFILE, flags=re.MULTILINE), f"no target {target[1]}"
-    elif extras := re.match(r"pip install .*\[(.*)\]", command):
-        assert {*extras[1].split(",")} <= EXTRAS, f"no such extra: {command}"
-    return command.startswith(("make ", "pip install ", "python3 -m venv ", ". .venv/"))
 
 
 def test_every_kind_of_block_is_found() -> None:
