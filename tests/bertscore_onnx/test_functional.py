@@ -141,7 +141,7 @@ def test_clearing_while_others_score_loses_nothing(tiny_bundle):
     clearing.start()
     try:
         with ThreadPoolExecutor(4) as threads:
-            results = [*threads.map(lambda _: score(CANDIDATES, REFERENCES, tiny_bundle).F, range(40))]
+            results = [*threads.map(lambda _: score(CANDIDATES, REFERENCES, tiny_bundle).F, range(20))]
     finally:
         done.set()
         clearing.join()
