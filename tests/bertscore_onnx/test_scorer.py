@@ -279,6 +279,7 @@ os._exit(0)
 
 
 @forks
+@pytest.mark.slow  # it starts a process
 def test_nothing_is_printed_of_a_fork(tiny_bundle):
     """The tokenizers package can, of threads that it has used before."""
     environment = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}

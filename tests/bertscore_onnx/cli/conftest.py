@@ -7,14 +7,18 @@ import pty
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer.testing
 from typer.testing import CliRunner
 
 from bertscore_onnx.bundle.store import Variant, bundle_folder
 from bertscore_onnx.cli import app
+
+typer.testing._get_command = cache(typer.testing._get_command)  # it takes as long as a command that is refused
 
 
 class Pipe(io.BytesIO):

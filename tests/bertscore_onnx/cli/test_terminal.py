@@ -119,6 +119,7 @@ def test_texts_are_written_in_utf_8_whatever_the_encoding(run_in_shell, tiny_bun
     assert "中文 café" in result.stdout.decode()
 
 
+@pytest.mark.slow  # it starts a process
 def test_messages_of_several_threads_are_whole_lines():
     program = (
         "from concurrent.futures import ThreadPoolExecutor; from bertscore_onnx.cli.terminal import echo\n"

@@ -15,6 +15,7 @@ from tests.bertscore_onnx.hub.conftest import VARIANT
 
 pytestmark = pytest.mark.slow
 
+
 @pytest.fixture
 def size(hub, tiny_bundle):
     """The bytes of the graph of a bundle on the hub."""

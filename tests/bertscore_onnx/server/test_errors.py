@@ -131,9 +131,9 @@ def test_errors_of_the_batcher_are_answered(models, fake_batcher, path, error, s
 
 def test_a_deadline_is_reported_for_the_request_and_not_for_a_piece(client, fake_batcher):
     fake_batcher(DeadlineError("There was no score within 0.25 s. The request has 3 candidates."))
-    told = error_of(client.post("/v1/score", json=BODY))["message"]
-    assert "candidates" not in told
-    assert "fewer" in told
+    message = error_of(client.post("/v1/score", json=BODY))["message"]
+    assert "candidates" not in message
+    assert "fewer" in message
 
 
 @pytest.mark.parametrize("error", [RuntimeError("secret detail"), EncodingError("secret detail")])

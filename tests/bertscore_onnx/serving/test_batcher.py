@@ -424,6 +424,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
 
 
+@pytest.mark.slow  # it starts a process
 def test_a_forked_process_gets_an_error(pytestconfig):
     done = run_code(FORK, pytestconfig.rootpath)
     assert done.returncode == 0, done.stderr
@@ -441,6 +442,7 @@ scorer.entered.wait(10)
 """
 
 
+@pytest.mark.slow  # it starts a process
 def test_a_process_ends_with_a_run_in_progress(pytestconfig):
     done = run_code(LEFT_OPEN, pytestconfig.rootpath)
     assert (done.returncode, done.stderr) == (0, "")
