@@ -1,9 +1,6 @@
 """What all commands have in common: help, version, exit status, and the two standard streams."""
 
 import logging
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +8,7 @@ from typer.main import get_command
 
 from bertscore_onnx import __version__
 from bertscore_onnx.cli import app
+from tests.support.processes import run_python
 
 COMMANDS = ("score", "export", "models", "inspect", "doctor")
 EXTRAS = ("torch", "transformers", "optimum", "onnx", "onnxruntime")
@@ -19,9 +17,8 @@ ALL_HELP = "import bertscore_onnx.cli as c; [c.app([*name, '--help'], standalone
 
 def modules_after(code):
     """Return the modules that are loaded after some code, in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    code += "; import sys; print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    done = run_python(code + "; import sys; print(*sys.modules, file=sys.stderr)")
+    assert done.returncode == 0, done.stderr
     return {*done.stderr.split()}
 
 

@@ -10,6 +10,7 @@ from typer.main import get_command
 
 from bertscore_onnx.cli import app
 from bertscore_onnx.cli.terminal import print_table, with_option_names
+from tests.support.processes import run_python
 
 ROWS = [("NAME", "N", "LANGUAGES"), ("one-long-name", "12", "cs de en"), ("b", "3", "-")]
 
@@ -125,5 +126,4 @@ def test_messages_of_several_threads_are_whole_lines():
         "from concurrent.futures import ThreadPoolExecutor; from bertscore_onnx.cli.terminal import echo\n"
         "with ThreadPoolExecutor(4) as pool: list(pool.map(echo, ['abc'] * 20_000))"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
-    assert result.stderr == "abc\n" * 20_000
+    assert run_python(program).stderr == "abc\n" * 20_000
