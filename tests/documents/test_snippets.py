@@ -2,9 +2,10 @@
 
 Each starts in a folder that holds what a reader has after `make demo`: the examples and a bundle of MiniLM, and pairs
 in Parquet files. Python runs in this process, each block in a namespace of its own, and so does a command of
-bertscore-onnx, or a script, that needs no shell; other commands go to bash. A block that cannot be run here has a line
-above it with the reason; one that needs Ray or Spark is run where they are installed; one that needs public judgements
-where METAEVAL names their folder, and WMT16 the file of those that bert-score's layers were tuned on.
+bertscore-onnx, or a script, that needs no shell; other commands go to bash, in `make test-full`. A block that cannot be
+run here has a line above it with the reason; one that needs Ray or Spark is run where they are installed; one that
+needs public judgements where METAEVAL names their folder, and WMT16 the file of those that bert-score's layers were
+tuned on.
 """
 
 import os
@@ -60,7 +61,7 @@ def is_set_up(command: str) -> bool:
 
 
 def marks(snippet: Snippet) -> list[pytest.MarkDecorator]:
-    """Return the mark of an engine, or `full` for commands that export or start processes."""
+    """Return the mark of an engine, or `full` for commands that need a shell, if only to name the model to export."""
     if snippet.material in ENGINES:
         return [getattr(pytest.mark, snippet.material)]
     commands = [command for command, _ in snippet.commands()] if snippet.language == "console" else []
