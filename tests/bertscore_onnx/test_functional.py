@@ -129,6 +129,7 @@ def test_threads_load_the_model_once(loaded, tiny_bundle):
     assert all(np.array_equal(result, results[0]) for result in results)
 
 
+@pytest.mark.slow  # it loads the model again and again
 def test_clearing_while_others_score_loses_nothing(tiny_bundle):
     expected = score(CANDIDATES, REFERENCES, tiny_bundle).F
     done = threading.Event()
@@ -141,7 +142,7 @@ def test_clearing_while_others_score_loses_nothing(tiny_bundle):
     clearing.start()
     try:
         with ThreadPoolExecutor(4) as threads:
-            results = [*threads.map(lambda _: score(CANDIDATES, REFERENCES, tiny_bundle).F, range(40))]
+            results = [*threads.map(lambda _: score(CANDIDATES, REFERENCES, tiny_bundle).F, range(20))]
     finally:
         done.set()
         clearing.join()

@@ -1,9 +1,6 @@
 import copy
 import inspect
-import os
 import pickle
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
@@ -14,7 +11,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
-from tests.support.processes import forks, in_forked_child
+from tests.support.processes import forks, in_forked_child, run_python
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 
@@ -264,9 +261,8 @@ def test_the_signature_names_a_compute_precision_that_is_not_the_graphs(tiny_bun
 
 
 FORK_AFTER_SCORING = """
-import os, sys, warnings
+import os, sys
 from bertscore_onnx import BERTScorer
-warnings.simplefilter("ignore", DeprecationWarning)  # Python's own, of forks in general
 texts = [f"the cat sat {number}" for number in range(500)]
 scorer = BERTScorer(sys.argv[1], device="cpu")
 scorer.score(texts, texts[::-1])
@@ -279,14 +275,9 @@ os._exit(0)
 
 
 @forks
-def test_nothing_is_printed_of_a_fork(tiny_bundle):
+@pytest.mark.slow  # it starts a process
+def test_nothing_is_printed_of_a_fork(tiny_bundle, monkeypatch):
     """The tokenizers package can, of threads that it has used before."""
-    environment = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}
-    done = subprocess.run(
-        [sys.executable, "-c", FORK_AFTER_SCORING, str(tiny_bundle)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-    )
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    done = run_python(FORK_AFTER_SCORING, tiny_bundle)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

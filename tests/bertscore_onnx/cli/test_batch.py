@@ -71,23 +71,3 @@ def test_an_error_is_one_line_in_the_words_of_the_command(batch):
 def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
     result = batch(*options)
     assert (result.exit_code, message in result.stderr) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("package", "extra", "options"),
-    [
-        ("pyarrow", "parquet,cpu", []),
-        ("ray", "ray,cpu", ["--engine", "ray"]),
-        ("pyspark", "spark,cpu", ["--engine", "spark"]),
-    ],
-)
-def test_a_missing_package_is_named_with_what_to_install(
-    run_process, write, tmp_path, tiny_bundle, package, extra, options
-):
-    path = write("pairs.csv", TABLE)
-    arguments = ["batch", "-m", tiny_bundle, "-i", path, "-o", tmp_path / "scores", *options]
-    result = run_process(*arguments, blocked=(package,))
-    assert result.returncode == 1
-    assert f"needs {package}, which is not installed" in result.stderr.decode()
-    assert f"pip install 'bertscore-onnx[{extra}]'" in result.stderr.decode()
-    assert not (tmp_path / "scores").exists()
