@@ -1,6 +1,5 @@
 """The similarities behind a score: their weights, and the score they are those of."""
 
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -238,32 +237,3 @@ def test_special_tokens_have_the_name_that_the_bundle_gives_them(tmp_path):
     tokenizer.add_special_tokens(["<｜end▁of▁text｜>"])
     spec = SimpleNamespace(special_tokens=[SpecialToken("<s>", 1), SpecialToken("en_XX", 9)])
     assert names_of(tokenizer, tmp_path, [1, 9], spec)([1, 2, 9, 7]) == ["<s>", "<｜end▁of▁text｜>", "en_XX", "#7"]
-
-
-@pytest.mark.slow
-def test_no_tokenizer_shows_marks_or_bytes(tmp_path):
-    import importlib.util
-
-    from bertscore_onnx_export.tokenizer.write import write_tokenizer
-
-    from bertscore_onnx.text.tokenizer import TextTokenizer
-    from tests.support.tiny_models import KINDS
-
-    has_sacremoses = importlib.util.find_spec("sacremoses") is not None
-    shown = {}
-    for kind, make in KINDS.items():
-        if kind in ("xlm", "xlm-cased") and not has_sacremoses:
-            continue
-        folder = tmp_path / kind
-        folder.mkdir()
-        facts = write_tokenizer(make(folder), None, folder)
-        tokenize = TextTokenizer(folder, spec=facts.spec, max_length=None, empty_ids=facts.empty_ids)
-        manifest = SimpleNamespace(special_ids=facts.empty_ids, tokenizer_spec=facts.spec)
-        names = TokenNames(SimpleNamespace(tokenizer_path=folder / "tokenizer.json", manifest=manifest))
-        [ids], _ = tokenize(["the lowly Café in 東京"])
-        shown[kind] = " ".join(names(ids.tolist()))
-    assert len(shown) > 30
-    for kind, text in shown.items():
-        assert not re.search("[Ġ▁Ã\ufffd#@]|</w>|<0x", text), f"{kind}: {text}"
-    assert shown["roberta"].endswith("東(1/3) 東(2/3) 東(3/3) 京(1/3) 京(2/3) 京(3/3) </s>")
-    assert shown["mt5"].endswith("東(1/3) 東(2/3) 東(3/3) 京(1/3) 京(2/3) 京(3/3) </s>")
