@@ -462,8 +462,8 @@ def save_model_and_tokenizer(name: str, folder: Path) -> Path:
     return folder
 
 
-def save_tiny_bert(folder: Path) -> None:
-    """Save a random BERT of three layers whose vocabulary is `WORDS`."""
+def save_tiny_bert(folder: Path, num_layers: int = 3) -> None:
+    """Save a random BERT whose vocabulary is `WORDS`."""
     folder.mkdir()
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *".,!?", "##s", "##ing"]
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
@@ -472,7 +472,7 @@ def save_tiny_bert(folder: Path) -> None:
     config = BertConfig(
         vocab_size=len(vocabulary),
         hidden_size=32,
-        num_hidden_layers=3,
+        num_hidden_layers=num_layers,
         num_attention_heads=4,
         intermediate_size=64,
         max_position_embeddings=32,
