@@ -57,12 +57,6 @@ def test_scores_do_not_depend_on_the_batch_or_the_order(scorer, batch_size):
     assert largest_difference([array[::-1] for array in backwards], expected) < 1e-5
 
 
-def test_the_best_reference_counts(scorer):
-    scores = scorer.score(CANDIDATES[:1], [[REFERENCES[2], CANDIDATES[0]]])
-    assert scores.F[0] == pytest.approx(1, abs=1e-6)
-    assert scores.best_reference.tolist() == [1]
-
-
 @pytest.mark.parametrize("empty", ["", "   ", "\n\t", "\u3000", "\u200b", "\0", "[SEP]"])
 def test_a_side_without_words_scores_zero_with_one_warning(scorer, empty):
     with pytest.warns(UserWarning, match="2 pairs score 0 because a side is empty"):
@@ -80,9 +74,21 @@ def test_strange_text_never_crashes_and_never_gives_nan(scorer, text):
     assert np.isfinite(scorer.score([text, "a cat"], ["the cat", text])).all()
 
 
-def test_texts_that_are_cut_are_counted_in_one_warning(scorer):
-    with pytest.warns(UserWarning, match="3 texts are longer than 32 tokens and truncated") as caught:
-        scorer.score(["cat " * 50, "a dog", "dog " * 50], ["tree " * 50, "dog " * 50, "the mat"])
+CUT = ["cat " * 50, "a dog", "dog " * 50], ["tree " * 50, "dog " * 50, "the mat"]
+
+
+@pytest.mark.parametrize(
+    ("score", "number"),
+    [
+        (lambda scorer: scorer.score(*CUT), 3),
+        (lambda scorer: scorer.pairwise(*CUT), 3),
+        (lambda scorer: scorer.encode([*CUT[0], CUT[0][0]]), 2),
+    ],
+    ids=["score", "pairwise", "encode"],
+)
+def test_texts_that_are_cut_are_counted_in_one_warning(scorer, score, number):
+    with pytest.warns(UserWarning, match=f"{number} texts are longer than 32 tokens and truncated") as caught:
+        score(scorer)
     assert [warning.filename for warning in caught] == [__file__]
 
 

@@ -206,23 +206,26 @@ def test_a_sign_within_a_word_stays(tmp_path):
     assert names(range(1, 6)) == ["می\u200cخواهم", r"\u200d", r"a\u202eb", "␣", r"\u3000"]
 
 
-def test_sentencepiece_marks_are_spaces(tmp_path):
-    pieces = ["<unk>", "▁the", "ing", "▁", "the▁", "<0xE6>", "<0x9D>", "<0xB1>", "<0xFF>"]
-    vocab = {piece: place for place, piece in enumerate(pieces)}
-    names = names_of(Tokenizer(models.WordLevel(vocab, "<unk>")), tmp_path)
-    expected = ["<unk>", "the", "ing", "␣", "the", "東(1/3)", "東(2/3)", "東(3/3)", r"\xff"]
-    assert names(range(9)) == expected
-
-
-def test_marks_within_words_go(tmp_path):
-    vocab = {"[UNK]": 0, "un": 1, "##happy": 2, "##": 3, "###": 4}
-    names = names_of(Tokenizer(models.WordPiece(vocab)), tmp_path)
-    assert names(range(5)) == ["[UNK]", "un", "happy", "##", "#"]
-
-
-def test_marks_of_word_ends_go(tmp_path):
-    tokenizer = Tokenizer(models.BPE({"lo": 0, "w</w>": 1, "</w>": 2}, [], end_of_word_suffix="</w>"))
-    assert names_of(tokenizer, tmp_path)(range(3)) == ["lo", "w", "␣"]
+@pytest.mark.parametrize(
+    ("model", "vocab", "shown"),
+    [
+        (
+            lambda vocab: models.WordLevel(vocab, "<unk>"),
+            ["<unk>", "▁the", "ing", "▁", "the▁", "<0xE6>", "<0x9D>", "<0xB1>", "<0xFF>"],
+            ["<unk>", "the", "ing", "␣", "the", "東(1/3)", "東(2/3)", "東(3/3)", r"\xff"],
+        ),
+        (models.WordPiece, ["[UNK]", "un", "##happy", "##", "###"], ["[UNK]", "un", "happy", "##", "#"]),
+        (
+            lambda vocab: models.BPE(vocab, [], end_of_word_suffix="</w>"),
+            ["lo", "w</w>", "</w>"],
+            ["lo", "w", "␣"],
+        ),
+    ],
+    ids=["SentencePiece", "within words", "ends of words"],
+)
+def test_marks_of_spaces_and_words_go(tmp_path, model, vocab, shown):
+    tokenizer = Tokenizer(model({piece: place for place, piece in enumerate(vocab)}))
+    assert names_of(tokenizer, tmp_path)(range(len(vocab))) == shown
 
 
 def test_byte_level_is_known_from_the_decoder_too(tmp_path):

@@ -14,10 +14,6 @@ from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from safetensors.torch import load_file, save_file
 
-from bertscore_onnx import __version__
-from bertscore_onnx.bundle.bundle import Bundle
-from bertscore_onnx.bundle.manifest import FORMAT_VERSION, Manifest
-from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
 from tests.support.tiny_models import LAYERS, SETTINGS, save_tiny_model
 
@@ -52,17 +48,6 @@ def test_weights_that_layers_share_are_streamed_once(tmp_path: Path, monkeypatch
     shallow, deep = (onnx.load(tmp_path / str(layers) / "model.onnx").graph for layers in (1, LAYERS))
     assert len(shallow.node) < len(deep.node)
     assert len(shallow.initializer) == len(deep.initializer)
-
-
-def test_a_family_that_does_not_take_padding_is_encoded_without(tmp_path: Path) -> None:
-    save_tiny_model(*SETTINGS["convbert"], tmp_path / "convbert")
-    export(tmp_path / "convbert", 2, tmp_path / "graph")
-    encoder = Encoder(Bundle(tmp_path / "graph", manifest(padding=False)), device="cpu")
-    texts = [np.arange(20, 20 + length) for length in (3, 9, 3, 5)]
-    together = encoder.encode(texts)
-    for number, text in enumerate(texts):
-        alone = encoder.encode([text]).vectors_of(0, 0)
-        np.testing.assert_allclose(together.vectors_of(0, number), alone, rtol=0, atol=1e-6)
 
 
 def test_padding_would_change_its_vectors(tmp_path: Path) -> None:
@@ -118,32 +103,3 @@ def vectors(folder: Path) -> np.ndarray:
     session = onnxruntime.InferenceSession(folder / "model.onnx")
     output: np.ndarray = session.run(None, {"input_ids": IDS, "attention_mask": MASK})[0]
     return output
-
-
-def manifest(*, padding: bool) -> Manifest:
-    return Manifest(
-        format_version=FORMAT_VERSION,
-        model_id="convbert",
-        revision=None,
-        family="convbert",
-        num_layers=2,
-        all_layers=False,
-        precision="fp32",
-        inputs=write.INPUTS,
-        output=write.OUTPUT,
-        hidden_size=32,
-        vocab_size=120,
-        max_length=48,
-        pad_id=0,
-        zero_weight_ids=[],
-        empty_ids=[1, 2],
-        tokenizer_mode="slow",
-        tokenizer_spec=None,
-        tokenizer_differences=0,
-        baselines={},
-        exported_with={"bertscore-onnx": __version__},
-        files={},
-        golden=[],
-        golden_difference=0.0,
-        padding=padding,
-    )
