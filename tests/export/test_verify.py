@@ -1,18 +1,13 @@
 """Graphs against the models they are of, and the bounds of architectures outside the table, found by running them."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 from bertscore_onnx_export.graph.write import write_graph
-from bertscore_onnx_export.model.families import Family, family_of
+from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
-from transformers import PreTrainedModel
 
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.errors import VerificationError
@@ -22,14 +17,12 @@ BERT = SETTINGS["bert"][1]
 ROBERTA = SETTINGS["roberta"][1]
 MOBILEBERT = {"embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16}
 
-Load = Callable[[str, dict[str, Any]], tuple[PreTrainedModel, Any, Family]]
-
 
 @pytest.fixture
-def load(tmp_path: Path) -> Load:
+def load(tmp_path):
     """Draws a tiny model and loads its first layer, as the export does."""
 
-    def loaded(model_type: str, settings: dict[str, Any]) -> tuple[PreTrainedModel, Any, Family]:
+    def loaded(model_type, settings):
         save_tiny_model(model_type, settings, tmp_path / model_type)
         source = Source(str(tmp_path / model_type))
         config = load_config(source)
@@ -39,14 +32,14 @@ def load(tmp_path: Path) -> Load:
     return loaded
 
 
-def test_a_graph_of_the_same_vectors_passes(load: Load, tmp_path: Path) -> None:
+def test_a_graph_of_the_same_vectors_passes(load, tmp_path):
     model, _, _ = load("ernie", BERT)
     write_graph(model, tmp_path)
     verify_vectors(model, tmp_path / "model.onnx", padding=True)
 
 
 @pytest.mark.parametrize("change", [0.1, float("nan")])
-def test_a_graph_of_other_vectors_is_refused(change: float, load: Load, tmp_path: Path) -> None:
+def test_a_graph_of_other_vectors_is_refused(change, load, tmp_path):
     model, _, _ = load("ernie", BERT)
     write_graph(model, tmp_path)
     with torch.no_grad():
@@ -55,7 +48,7 @@ def test_a_graph_of_other_vectors_is_refused(change: float, load: Load, tmp_path
         verify_vectors(model, tmp_path / "model.onnx", padding=True)
 
 
-def test_a_graph_for_one_batch_size_is_refused(load: Load, tmp_path: Path) -> None:
+def test_a_graph_for_one_batch_size_is_refused(load, tmp_path):
     model, _, _ = load("xmod", ROBERTA | {"languages": ["en_XX"], "default_language": "en_XX"})
     write_graph(model, tmp_path)
     with pytest.raises(VerificationError, match="fails on 1 x 1 tokens"):
@@ -63,7 +56,7 @@ def test_a_graph_for_one_batch_size_is_refused(load: Load, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("model_type", "settings"), [("ernie", BERT), ("data2vec-text", ROBERTA)])
-def test_the_longest_text_is_found_by_trying(model_type: str, settings: dict[str, Any], load: Load) -> None:
+def test_the_longest_text_is_found_by_trying(model_type, settings, load):
     assert max_tokens(*load(model_type, settings)) == POSITIONS
 
 
@@ -71,12 +64,12 @@ def test_the_longest_text_is_found_by_trying(model_type: str, settings: dict[str
     ("model_type", "settings", "harmless"),
     [("ernie", BERT, True), ("mobilebert", BERT | MOBILEBERT, False), ("nystromformer", BERT, False)],
 )
-def test_leaking_padding_is_found(model_type: str, settings: dict[str, Any], harmless: bool, load: Load) -> None:
+def test_leaking_padding_is_found(model_type, settings, harmless, load):
     model, _, family = load(model_type, settings)
     assert takes_padding(model, family) is harmless
 
 
-def test_an_architecture_outside_the_table_is_exported_with_a_warning(tmp_path: Path) -> None:
+def test_an_architecture_outside_the_table_is_exported_with_a_warning(tmp_path):
     tokenizer = KINDS["bert"](tmp_path)
     save_tiny_model("ernie", BERT | {"vocab_size": len(tokenizer)}, tmp_path / "ernie")
     tokenizer.save_pretrained(tmp_path / "ernie")

@@ -11,7 +11,6 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.significance import (
-    PairedTestResult,
     SegmentMeans,
     SummedStatistics,
     approximate_randomization,
@@ -113,7 +112,7 @@ def test_an_error_rate_is_won_by_the_lower(scores, test):
     assert high.wins[0] > 0.5 > low.wins[0]
 
 
-def p_under_the_null(test, **options) -> np.ndarray:
+def p_under_the_null(test, **options):
     rng = np.random.default_rng(3)
     return np.array([test(rng.normal(size=(2, 200)), **options).p[0] for _ in range(400)])
 
@@ -141,7 +140,7 @@ def test_memory_does_not_grow_with_the_number_of_resamples(test, options):
     scores = np.random.default_rng(0).random((10, 100_000))
     tracemalloc.start()
     try:
-        result: PairedTestResult = test(scores, num_resamples=300, **options)
+        result = test(scores, num_resamples=300, **options)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

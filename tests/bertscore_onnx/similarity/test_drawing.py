@@ -2,7 +2,6 @@
 
 import os
 import re
-from pathlib import Path
 
 import pytest
 
@@ -125,6 +124,6 @@ def test_a_drawing_of_nothing_or_of_all_layers_is_refused(tiny_bundle, all_layer
         scorer.plot_example("a cat", "a dog")
 
 
-def _joined(file: Path) -> str:
+def _joined(file):
     """Return an SVG without the line ends around its texts."""
     return re.sub(r"\s*\n\s*", "", file.read_text(encoding="utf-8"))

@@ -1,6 +1,5 @@
 """What the model of a folder is called, and that two models of one name do not meet in the store."""
 
-from pathlib import Path
 from shutil import copytree
 
 import pytest
@@ -15,7 +14,7 @@ from bertscore_onnx.errors import ExportError
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def other_model(tiny_model: Path, folder: Path) -> Path:
+def other_model(tiny_model, folder):
     """Copy the tiny model with other weights."""
     copytree(tiny_model, folder)
     torch.manual_seed(1)

@@ -3,15 +3,13 @@
 import importlib.util
 import random
 import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import transformers
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.conversions import CONVERSIONS, convert
-from bertscore_onnx_export.tokenizer.write import TokenizerFacts, load_tokenizer, original_ids, write_tokenizer
+from bertscore_onnx_export.tokenizer.write import load_tokenizer, original_ids, write_tokenizer
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from transformers import AddedToken
 
@@ -39,7 +37,7 @@ EVERY_CONVERSION = {
 all."""
 
 
-def marks(kind: str) -> list[pytest.MarkDecorator]:
+def marks(kind):
     of_xlm = [needs_sacremoses] if kind in ("xlm", "xlm-cased") else []
     return of_xlm if kind in EVERY_CONVERSION else [*of_xlm, pytest.mark.full]
 
@@ -63,13 +61,13 @@ _SPACES = (" ", " ", " ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u3000", "\u200b"
 _REPEATED = "abehinost.!-?0123456789,_=*#'"
 
 
-def edge_case_texts(count: int, special_tokens: Sequence[str], seed: int = 0) -> list[str]:
+def edge_case_texts(count, special_tokens, seed=0):
     """Return random strings; the same ones for the same arguments."""
     chance = random.Random(seed)  # noqa: S311
     words = [word for text in PLAIN_TEXTS for word in text.split()[:40]]
     specials = [*special_tokens, *(token.upper() for token in special_tokens), *map(_widened, special_tokens)]
 
-    def part() -> str:
+    def part():
         match chance.randrange(8):
             case 0 | 1 | 2:
                 return chance.choice(words)
@@ -85,14 +83,12 @@ def edge_case_texts(count: int, special_tokens: Sequence[str], seed: int = 0) ->
     return ["".join(part() + chance.choice(_SPACES) for _ in range(chance.randrange(1, 14))) for _ in range(count)]
 
 
-def _widened(text: str) -> str:
+def _widened(text):
     """Return a text in full-width letters, which compatibility normalisation undoes."""
     return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
 
 
-def tokenizer_of(
-    kind: str, mode: str, folder: Path, change: Callable[..., object] = lambda slow: None
-) -> transformers.PreTrainedTokenizerBase:
+def tokenizer_of(kind, mode, folder, change=lambda slow: None):
     """Make a tokenizer, change it, save it as models are, and load it as the export does."""
     (folder / "made").mkdir()
     slow = KINDS[kind](folder / "made")
@@ -101,9 +97,7 @@ def tokenizer_of(
     return load_tokenizer(Source(str(folder / "saved")), mode)
 
 
-def assert_same_ids(
-    original: transformers.PreTrainedTokenizerBase, texts: Sequence[str], folder: Path
-) -> TokenizerFacts:
+def assert_same_ids(original, texts, folder):
     """Convert a tokenizer, and return what is recorded of it."""
     facts = write_tokenizer(original, None, folder)
     written = TextTokenizer(folder, spec=facts.spec, max_length=facts.max_length, empty_ids=facts.empty_ids)
@@ -112,7 +106,7 @@ def assert_same_ids(
     return facts
 
 
-def assert_converted(kind: str, mode: str, folder: Path) -> None:
+def assert_converted(kind, mode, folder):
     """Compare the ids of all texts; the names of tokens have neither marks nor bytes."""
     original = tokenizer_of(kind, mode, folder)
     special_tokens = [token.content for token in original.added_tokens_decoder.values()][:12]
@@ -129,12 +123,12 @@ def assert_converted(kind: str, mode: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", slow_kinds)
-def test_a_converted_slow_tokenizer_gives_the_original_ids(kind: str, tmp_path: Path) -> None:
+def test_a_converted_slow_tokenizer_gives_the_original_ids(kind, tmp_path):
     assert_converted(kind, "slow", tmp_path)
 
 
 @pytest.mark.parametrize("kind", fast_kinds)
-def test_the_fast_mode_gives_the_fast_tokenizers_ids(kind: str, tmp_path: Path) -> None:
+def test_the_fast_mode_gives_the_fast_tokenizers_ids(kind, tmp_path):
     assert_converted(kind, "fast", tmp_path)
 
 
@@ -169,17 +163,17 @@ SLOW_ALONE = ["bertweet", "blenderbot-small", "byt5", "deberta-v2", "prophetnet"
     ("kind", "mode"),
     [*((kind, mode) for kind in BOTH for mode in ("slow", "fast")), *((kind, "slow") for kind in SLOW_ALONE)],
 )
-def test_added_tokens_keep_their_flags(kind: str, mode: str, tmp_path: Path) -> None:
+def test_added_tokens_keep_their_flags(kind, mode, tmp_path):
     original = tokenizer_of(kind, mode, tmp_path, lambda slow: slow.add_tokens(ADDED))
     assert original.added_tokens_decoder[original.convert_tokens_to_ids("wug")].single_word
     assert_same_ids(original, WITH_ADDED, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["bert", "bert-cased", "bert-accents", "distilbert", "electra", "mpnet"])
-def test_words_that_are_never_split_stay_whole(kind: str, tmp_path: Path) -> None:
+def test_words_that_are_never_split_stay_whole(kind, tmp_path):
     never_split = ["U.S.", "us", "re-", "Café", "state-of-the-art", "zürich's", "y" * 120, "", "two words", "."]
 
-    def change(slow: transformers.BertTokenizer) -> None:
+    def change(slow):
         never_split.append(next(word for word in slow.vocab if len(word) > 4 and word.isalpha()))
         slow.init_kwargs["never_split"] = never_split
 
@@ -196,36 +190,36 @@ def test_words_that_are_never_split_stay_whole(kind: str, tmp_path: Path) -> Non
     assert_same_ids(original, texts, tmp_path)
 
 
-def test_a_word_that_is_never_split_and_too_long_for_wordpiece_is_refused(tmp_path: Path) -> None:
+def test_a_word_that_is_never_split_and_too_long_for_wordpiece_is_refused(tmp_path):
     slow = KINDS["bert"](tmp_path)
     slow.basic_tokenizer.never_split |= {next(word for word in slow.vocab if len(word) > 100)}
     with pytest.raises(ExportError, match=r"`never_split`, 'x+'…, has more than the 100 characters"):
         convert(slow)
 
 
-def test_every_conversion_is_of_a_class_of_transformers() -> None:
+def test_every_conversion_is_of_a_class_of_transformers():
     assert [name for name in CONVERSIONS if not hasattr(transformers, name)] == []
 
 
-def test_a_subclass_is_converted_as_its_parent(tmp_path: Path) -> None:
+def test_a_subclass_is_converted_as_its_parent(tmp_path):
     class Renamed(transformers.ByT5Tokenizer):
         pass
 
     assert convert(Renamed()).tokenizer.encode("a").ids == [ord("a") + 3]
 
 
-def test_an_unknown_class_is_refused() -> None:
+def test_an_unknown_class_is_refused():
     class Unknown(transformers.PreTrainedTokenizer):
         vocab_size = 0
 
-        def get_vocab(self) -> dict[str, int]:
+        def get_vocab(self):
             return {}
 
     with pytest.raises(ExportError, match="Unknown cannot be converted"):
         convert(Unknown())
 
 
-def test_a_t5_that_is_not_legacy_is_refused(tmp_path: Path) -> None:
+def test_a_t5_that_is_not_legacy_is_refused(tmp_path):
     slow = KINDS["t5"](tmp_path)
     slow.legacy = False
 
@@ -233,7 +227,7 @@ def test_a_t5_that_is_not_legacy_is_refused(tmp_path: Path) -> None:
         convert(slow)
 
 
-def test_a_bertweet_that_rewrites_tweets_is_refused(tmp_path: Path) -> None:
+def test_a_bertweet_that_rewrites_tweets_is_refused(tmp_path):
     slow = KINDS["bertweet"](tmp_path)
     slow.normalization = True
 
