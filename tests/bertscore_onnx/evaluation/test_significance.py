@@ -125,7 +125,7 @@ def test_p_is_uniform_under_the_null():
     assert stats.kstest(swapped, "uniform").pvalue > 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_p_of_the_bootstrap_that_is_not_centred_is_too_small_under_the_null():
     p = p_under_the_null(paired_bootstrap)
     assert p.max() < 0.5
