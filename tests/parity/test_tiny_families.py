@@ -33,7 +33,7 @@ from tests.support.parity import (
     assert_same_scores,
     idf_of,
 )
-from tests.support.tiny_models import FAST, TINY_MODELS, each_family
+from tests.support.tiny_models import EVERY_INPUT, FAST, TINY_MODELS, each_family
 
 pytestmark = KNOWN_WARNINGS
 
@@ -46,7 +46,7 @@ REDUCED_TOLERANCE = 2e-4
 """In fp16 and int8 a graph rounds otherwise in a batch of another shape; by up to 1e-4 in int8, 7e-5 in fp16."""
 
 
-@pytest.fixture(scope="module", params=each_family(TINY_MODELS))
+@pytest.fixture(scope="module", params=each_family(TINY_MODELS, quick=EVERY_INPUT))
 def model(request):
     return saved(request.param)
 
