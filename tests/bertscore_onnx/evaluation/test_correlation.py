@@ -6,14 +6,17 @@ import sys
 import numpy as np
 import pytest
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx.evaluation.auc import average_precision
 from bertscore_onnx.evaluation.correlation import (
     average,
     correlate,
     correlate_pairs,
     outliers,
     pairwise_accuracy,
+    pearson,
     soft_pairwise_accuracy,
     superiority,
     system_means,
@@ -269,3 +272,12 @@ def test_the_pip_line_is_named(statistic):
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman"])
 def test_other_correlations_need_only_numpy(coefficient):
     assert correlate(*SCORES, coefficient=coefficient).value is not None
+
+
+def test_no_digit_depends_on_the_number_of_threads():
+    human, metric = np.random.default_rng(0).normal(size=(2, 50_000))
+    values = set()
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            values.add((pearson(human, metric), average_precision(human > 0, metric).value))
+    assert len(values) == 1
