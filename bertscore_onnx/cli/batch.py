@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 
+def _verify(folder: str | None) -> None:
+    """Print what does not hold in the folder of a job, and exit; an option that stands alone, as --version does."""
+    if folder is None:
+        return
+    from bertscore_onnx.distributed.job import verify_files
+
+    faults = verify_files(folder)
+    print("\n".join(faults) if faults else f"{folder}: complete, and all files are as the job wrote them")
+    raise typer.Exit(1 if faults else 0)
+
+
 @shared_options(without=("all_layers",))
 def batch(
     inputs: Annotated[
@@ -58,6 +69,15 @@ def batch(
     ] = None,
     no_header: NoHeader = False,
     no_quotes: NoQuotes = False,
+    verify: Annotated[  # noqa: ARG001 -- its callback ends the command
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Score nothing: compare the files of a complete job with the digests in its manifest.",
+            callback=_verify,
+            is_eager=True,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
     verbose: bool | None,
 ) -> None:
