@@ -163,7 +163,7 @@ def verify_files(output: str | PathLike[str]) -> list[str]:
         left it.
 
     Raises:
-        InputError: the folder is not that of a job, or its manifest is damaged.
+        InputError: the folder is not that of a job, or that of an earlier version, whose manifest has no digests.
     """
     return verify_folder(Path(os.path.abspath(output)))
 
@@ -321,7 +321,8 @@ class _Job:
                 _log.warning("%s has changed since the job wrote it; it is scored again.", folder / part.file)
         if missing:
             manifest.write(folder)
-            work = partial(score, self._score_batch, self._settings, str(folder), job)
+            described = manifest.signature, manifest.provider
+            work = partial(score, self._score_batch, described, self._settings, str(folder), job)
             rows = sum(part.rows for part in missing)
             with progress_bar(rows, shown=self._verbose, unit="rows") as advance:
                 done.update((record.file, record) for record in self._engine(work, missing, advance))

@@ -100,9 +100,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             )
         if written and b'"bertscore-onnx job ' not in written and b'"part-00000-00000.parquet"' not in written:
             raise InputError(f"{file} is not the manifest of a job. Write to another folder.")
-        raise DamagedManifestError(
-            f"{file} is damaged. Start the job again, which scores the parts that are missing or damaged."
-        )
+        raise DamagedManifestError(f"{file} {_HAS_CHANGED}")
 
     def check_same(self, other: "Manifest", folder: Path) -> None:
         """Raise InputError, with the differences, if the manifest that the folder has is not of the same job.
@@ -150,6 +148,9 @@ def _ending(content: bytes) -> bytes:
 
 class DamagedManifestError(InputError):
     """The manifest is that of a job, but some of its bytes have changed."""
+
+
+_HAS_CHANGED = "has changed since the job wrote it"
 
 
 def _encoded(value: object) -> str:
@@ -200,7 +201,7 @@ def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
     try:
         earlier = Manifest.read(folder)
     except DamagedManifestError as error:
-        _log.warning("%s", error)
+        _log.warning("%s; it is written again.", error)
         earlier = None
     if earlier is not None:
         manifest.check_same(earlier, folder)
@@ -237,7 +238,7 @@ def find_faults(folder: Path, manifest: Manifest) -> list[str]:
         if not path.is_file():
             return f"{path} {'is not a file' if os.path.lexists(path) else 'is missing'}"
         try:
-            return "" if file_digest(path) == digests[name] else f"{path} has changed since the job wrote it"
+            return "" if file_digest(path) == digests[name] else f"{path} {_HAS_CHANGED}"
         except OSError as error:
             return f"{path} cannot be read ({error.strerror})"
 
@@ -245,16 +246,19 @@ def find_faults(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def verify_folder(folder: Path) -> list[str]:
-    """Return a sentence for each thing in the folder of a job that is not as a complete job leaves it."""
+    """Return a sentence for each file in the folder of a job that is not as a complete job leaves it."""
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}; expected that of a job.")
     _check_files(folder, set())
-    manifest = Manifest.read(folder)
+    try:
+        manifest = Manifest.read(folder)
+    except DamagedManifestError as error:
+        return [str(error)]
     if manifest is None:
         raise InputError(f"{folder} has no {MANIFEST}; expected the folder of a job.")
     others = [f"{folder / name} is not of this job" for name in _others(folder, {part.file for part in manifest.parts})]
     if not manifest.complete:
-        return [f"{folder} has a job that is not complete; start it again to complete it", *others]
+        return [f"{folder} has a job that is not complete", *others]
     return [*find_faults(folder, manifest), *others]
 
 

@@ -130,12 +130,19 @@ def count(
 
 
 def score(
-    score_batch: ScoreBatch, settings: Settings, folder: str, job: str, parts: Sequence[Part], advance: Advance
+    score_batch: ScoreBatch,
+    described: tuple[str | None, str | None],
+    settings: Settings,
+    folder: str,
+    job: str,
+    parts: Sequence[Part],
+    advance: Advance,
 ) -> Iterator[PartRecord]:
     """Score parts, and yield each once its file is complete: at once if an earlier try of the task completed it.
 
     Parts are scored as one stream of rows, so the model is never idle. After an error the parts before are
-    complete. The folder is an absolute path, the same on all machines.
+    complete. The folder is an absolute path, the same on all machines. InputError is raised if the scorer of this
+    process is not `described` as that of the job.
     """
     missing = []
     for part in parts:
@@ -144,6 +151,12 @@ def score(
             missing.append(part)
         else:
             yield record
+    if missing and description_of(score_batch) != described:
+        raise InputError(
+            f"The scorer of a process is {' on '.join(description_of(score_batch))}, and that of the job is "
+            f"{' on '.join(map(str, described))}. Give all machines the same bundle and device, and leave the bundle "
+            "as it is while the job runs."
+        )
     owners: deque[Part] = deque()
 
     def read() -> Iterator[tuple[BatchAdapter, Rows]]:
@@ -341,22 +354,22 @@ def _seal(path: Path) -> str:
 
 
 def _scan(file: BinaryIO) -> "tuple[hashlib._Hash, int, bytes]":
-    """Return the hash of the bytes before the seal of a part's file, the position of the seal, and all bytes from it.
+    """Return the hash of the bytes before the seal of a part's file, the position of the seal, and the bytes from it.
 
-    A file without a footer of ours has its seal somewhere or at its end, and its bytes there are none.
+    In a file without a seal the whole footer, or what seems to be one, takes its place.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
     length = min(int.from_bytes(file.read(4), "little"), _MAX_FOOTER)
     start = file.seek(max(0, size - 8 - length))
     footer = file.read()
-    position = footer.rfind(_SEAL) + len(_SEAL)
+    head, mark, content = footer.rpartition(_SEAL)
     before = hashlib.sha256()
     file.seek(0)
     for offset in range(0, start, 1 << 20):
         before.update(file.read(min(1 << 20, start - offset)))
-    before.update(footer[:position])
-    return before, start + position, footer[position:]
+    before.update(head + mark)
+    return before, size - len(content), content
 
 
 def _digest(before: "hashlib._Hash", content: bytes) -> str:
