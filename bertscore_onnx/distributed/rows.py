@@ -188,7 +188,7 @@ class FileContent:
     """The SHA-256 of the file."""
 
     blocks: bytes
-    """The digests of all blocks, 16 bytes each."""
+    """The digests of all blocks, one after the other."""
 
 
 def _read_content(name: str, path: str) -> FileContent:
@@ -209,7 +209,7 @@ def _read_content(name: str, path: str) -> FileContent:
 
 
 def _block_digest(block: bytes) -> bytes:
-    return hashlib.sha256(block).digest()[:_DIGEST_SIZE]
+    return hashlib.blake2b(block, digest_size=_DIGEST_SIZE).digest()
 
 
 @contextmanager
