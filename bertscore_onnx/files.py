@@ -1,4 +1,4 @@
-"""Writes files atomically: readers never see a part of one, and a failure, of power too, leaves the old or the new."""
+"""Writes files atomically: readers, and a machine that starts after a crash, find the old file or the new one."""
 
 import os
 import shutil
