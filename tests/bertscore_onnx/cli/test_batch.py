@@ -57,6 +57,27 @@ def test_idf_counts_of_a_file_are_those_of_the_inputs(batch, write, tmp_path, ti
     assert counted == by_file
 
 
+def test_verify_finds_a_damaged_part_which_the_next_run_names_and_scores_again(batch, run, tmp_path):
+    folder = tmp_path / "scores"
+    batch()
+    result = run("batch", "--verify", folder)
+    assert (result.exit_code, result.stdout) == (0, f"{folder}: complete, and all files are as the job wrote them\n")
+    part = folder / "part-00000-00000.parquet"
+    content = bytearray(part.read_bytes())
+    content[len(content) // 3] ^= 1
+    part.write_bytes(content)
+    result = run("batch", "--verify", folder)
+    assert (result.exit_code, result.stdout) == (1, f"{part} has changed since the job wrote it\n")
+    assert f"Warning: {part} has changed" in batch().stderr
+    assert run("batch", "--verify", folder).exit_code == 0
+
+
+def test_verify_of_another_folder_is_an_error_of_one_line(run, tmp_path):
+    result = run("batch", "--verify", tmp_path)
+    assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (1, "", 1)
+    assert "_manifest.json" in result.stderr
+
+
 def test_an_error_is_one_line_in_the_words_of_the_command(batch):
     result = batch("--candidate-column", "mt")
     assert result.exit_code == 1
