@@ -23,9 +23,19 @@ def open_regular(file: str | PathLike[str]) -> BufferedReader:
 def read_regular(file: str | PathLike[str], max_bytes: int) -> bytes:
     """Return the content of a regular file; raise OSError for another one, or a larger one."""
     with open_regular(file) as opened:
-        if os.fstat(opened.fileno()).st_size <= max_bytes and len(content := opened.read(max_bytes + 1)) <= max_bytes:
-            return content
-    raise OSError(errno.EFBIG, f"it has more than the {max_bytes:,} bytes that are read", os.fspath(file))
+        return _read(opened, max_bytes)
+
+
+def read_named(file: str | PathLike[str], max_bytes: int) -> bytes:
+    """Return the content of a file that a user named, which may be a pipe; raise OSError for a larger one."""
+    with Path(file).open("rb") as opened:
+        return _read(opened, max_bytes)
+
+
+def _read(opened: BufferedReader, max_bytes: int) -> bytes:
+    if os.fstat(opened.fileno()).st_size <= max_bytes and len(content := opened.read(max_bytes + 1)) <= max_bytes:
+        return content
+    raise OSError(errno.EFBIG, f"it has more than the {max_bytes:,} bytes that are read")
 
 
 def _without_waiting(file: str, flags: int) -> int:
