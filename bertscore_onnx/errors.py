@@ -38,12 +38,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
+MAX_MESSAGE = 4000
+"""The most characters of a message that are printed."""
+
 MOST_LISTED = 12
 
 
 def one_line(message: object) -> str:
-    """Return a message as one line without control characters, which bundles and libraries may put into it."""
-    line = " ".join(str(message).splitlines())
+    """Return a message as one line of limited length without control characters, which files may put into it."""
+    line = shortened(" ".join(str(message).splitlines()), MAX_MESSAGE)
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
 
 

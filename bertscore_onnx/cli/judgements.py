@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.readers import Row, open_table
+from bertscore_onnx.tables.readers import Row, open_table, read_whole
 from bertscore_onnx.tables.sources import InputFormat, format_of, open_source
 
 NOTHING = {"", "na", "nan", "none", "null"}
@@ -134,7 +134,7 @@ def read_table(
 
         def read(*, has_quotes: bool) -> Table:
             reader = open_table(source, table_format, has_header=has_header, has_quotes=has_quotes)
-            rows = list(reader.records())
+            rows = read_whole(reader)
             names = reader.names or [*dict.fromkeys(column for _, values in rows for column in values)]
             return Table(source.title, names, rows)
 
