@@ -161,6 +161,7 @@ NOT_IN_FILE_NAMES = "/\\\0"
 MAX_BYTES = 100_000_000
 MAX_LINES = 5_000_000
 MAX_SYSTEMS = 1000
+MAX_NAME = 255
 """The most that a file may have: several times what any shared task has."""
 
 
@@ -196,6 +197,8 @@ def read_scores(path: Path) -> dict[str, Floats]:
                 f"{path}, line {number}: {len(fields)} fields; expected the name of a system and its score."
             )
         system, text = fields
+        if len(system) > MAX_NAME:
+            raise InputError(f"{path}, line {number}: the name of the system has more than {MAX_NAME} characters.")
         scores.setdefault(system, []).append(_score(text, f"{path}, line {number}"))
         if len(scores) > MAX_SYSTEMS:
             raise InputError(f"{path} has more than {MAX_SYSTEMS:,} systems.")
