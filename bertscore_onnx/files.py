@@ -1,9 +1,10 @@
-"""Reads regular files within a bound, and writes files atomically: a failure leaves the old one."""
+"""Reads regular files within a bound, and writes files atomically: after a crash there is the old or the new one."""
 
 import errno
 import os
 import shutil
 import stat
+from contextlib import suppress
 from io import BufferedReader
 from os import PathLike
 from pathlib import Path
@@ -59,12 +60,26 @@ def replace_whole(path: Path, data: bytes) -> None:
     """Write a file in one step, with the permissions of the file that it replaces, if any; raise OSError on failure."""
     part = path.with_name(f".{path.name[:50]}-{os.getpid()}")
     try:
-        part.write_bytes(data)
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         if path.exists():
             shutil.copymode(path, part)
         os.replace(part, path)
+        sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names of a folder's files on the disk; a crash may undo a rename otherwise."""
+    with suppress(OSError):  # Windows and some network file systems do not sync folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def unwritable(file: str | PathLike[str], error: OSError) -> InputError:

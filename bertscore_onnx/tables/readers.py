@@ -3,7 +3,7 @@
 import csv
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from io import BufferedIOBase
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra
-from bertscore_onnx.files import open_regular
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.sources import (
     MAX_HELD_BYTES,
@@ -292,7 +291,7 @@ def open_parquet(file: object, **options: object) -> "parquet.ParquetFile":
 
 
 def rows_at_once(
-    file: "parquet.ParquetFile", source: BufferedIOBase | str, group: int, names: Sequence[str], title: str, most: int
+    file: "parquet.ParquetFile", source: BufferedIOBase, group: int, names: Sequence[str], title: str, most: int
 ) -> int:
     """Return how many rows of a row group to decode at a time: `most`, or fewer where they are large.
 
@@ -325,11 +324,10 @@ def rows_at_once(
     return max(1, min(most, int(MAX_DECODED_BYTES // max(size, 1))))
 
 
-def _dictionary_size(source: BufferedIOBase | str, chunk: "parquet.ColumnChunkMetaData") -> int:
+def _dictionary_size(source: BufferedIOBase, chunk: "parquet.ColumnChunkMetaData") -> int:
     """Return the decompressed bytes of a column's dictionary, as the header of its page has them."""
-    with open_regular(source) if isinstance(source, str) else nullcontext(source) as file:
-        file.seek(chunk.dictionary_page_offset)
-        header = file.read(16)
+    source.seek(chunk.dictionary_page_offset)
+    header = source.read(16)
     if header[:3] != b"\x15\x04\x15":  # in Thrift's compact protocol: the type is 2, a dictionary; and a number
         return int(chunk.total_uncompressed_size)
     size = 0
@@ -340,7 +338,7 @@ def _dictionary_size(source: BufferedIOBase | str, chunk: "parquet.ColumnChunkMe
     return size >> 1
 
 
-def _longest_entry(source: BufferedIOBase | str, file: "parquet.ParquetFile", group: int, position: int) -> int:
+def _longest_entry(source: BufferedIOBase, file: "parquet.ParquetFile", group: int, position: int) -> int:
     """Return the bytes of the longest value in a column's dictionary."""
     from pyarrow import compute, types
 

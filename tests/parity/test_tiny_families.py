@@ -5,6 +5,7 @@ special tokens, or too long. Texts are left out if bert-score gets their emptine
 empty text, and if special tokens have a weight it sets P and R to 0, but leaves F.
 """
 
+import re
 import shutil
 
 import msgspec
@@ -14,7 +15,7 @@ from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantiz
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
 from bertscore_onnx_export.model.load import load_config
 from bertscore_onnx_export.model.source import Source
-from transformers import AutoModel
+from transformers import AutoModel, AutoTokenizer
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
@@ -32,7 +33,7 @@ from tests.support.parity import (
     assert_same_scores,
     idf_of,
 )
-from tests.support.tiny_models import FAST, TINY_MODELS, each_family
+from tests.support.tiny_models import EVERY_INPUT, FAST, TINY_MODELS, each_family
 
 pytestmark = KNOWN_WARNINGS
 
@@ -45,7 +46,7 @@ REDUCED_TOLERANCE = 2e-4
 """In fp16 and int8 a graph rounds otherwise in a batch of another shape; by up to 1e-4 in int8, 7e-5 in fp16."""
 
 
-@pytest.fixture(scope="module", params=each_family(TINY_MODELS))
+@pytest.fixture(scope="module", params=each_family(TINY_MODELS, quick=EVERY_INPUT))
 def model(request):
     return saved(request.param)
 
@@ -102,6 +103,18 @@ def peer(model, num_layers, peer_of, monkeypatch):
 def test_the_tokenizer_is_the_original(bundle, record_property):
     record_property("tokenizer_differences", open_bundle(bundle).manifest.tokenizer_differences)
     assert open_bundle(bundle).manifest.tokenizer_differences == 0
+
+
+def test_lone_surrogates_are_dropped_where_the_original_does_and_else_replacement_characters(bundle, model):
+    from bert_score.utils import sent_encode
+
+    original = AutoTokenizer.from_pretrained(model, use_fast=model.name in FAST)
+    tokenizer = load_tokenizer(open_bundle(bundle))
+    for text in ("a \ud800 cat", "\udfffthe", "do\udc80g ran\ud83d."):
+        is_dropped = model.name.removesuffix("-cased") in ("bert", "xlm", "xlm-languages", "convbert", "electra")
+        expected = sent_encode(original, text if is_dropped else re.sub("[\ud800-\udfff]", "\ufffd", text))
+        [ids], _ = tokenizer([text])
+        assert ids.tolist() == expected
 
 
 @pytest.mark.parametrize("idf", [False, True])
