@@ -75,7 +75,7 @@ def export_model(
         if not family.is_tested:
             _warn_of_untested(family)
         if all_layers:
-            stack_hidden_states(model)
+            stack_hidden_states(model, family)
         report("Writing the graph")
         inputs = write_graph(model, folder, all_layers=all_layers)
         padding = takes_padding(model, family)
