@@ -25,6 +25,7 @@ from bertscore_onnx.matching.weights import (
     choose_rescaling,
     idf_given,
     idf_of_counts,
+    idf_of_references,
     random_pairs_f1,
     uniform,
 )
@@ -284,11 +285,12 @@ class BERTScorer(Closeable):
         """Compute idf weights from sentences, usually all references; they replace any earlier ones.
 
         Args:
-            sents: the sentences, duplicates included; read a few at a time and not kept in memory.
+            sents: the sentences, duplicates included; read a few at a time and not kept in memory. A token of all of
+                them weighs 0, and one of none ln(n + 1), as in bert-score, also where there is one sentence.
 
         Raises:
             InputError: one of them is not a string.
-            IdfError: fewer than two different sentences.
+            IdfError: there is no sentence.
         """
         if not self._uses_idf:
             warnings.warn("idf weights have no effect without idf=True.", UserWarning, stacklevel=2)
@@ -547,4 +549,5 @@ class BERTScorer(Closeable):
 
     def _idf_of(self, slices: Iterable[Side], name: str = "") -> TokenWeights:
         pipeline = self._pipeline
-        return idf_of_counts(pipeline.count_documents(slices), self.manifest, pipeline.tokenization, name)
+        weights_of = idf_of_references if name else idf_of_counts
+        return weights_of(pipeline.count_documents(slices), self.manifest, pipeline.tokenization, name)

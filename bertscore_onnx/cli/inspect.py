@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bertscore_onnx.bundle.bundle import Bundle
     from bertscore_onnx.bundle.manifest import Manifest
 
+_PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
+
 CPU_SECONDS = 600
 """Far more than the golden pairs of the largest model take on one CPU."""
 
@@ -107,8 +109,9 @@ def continue_in_child(folder: Path) -> None:
         raise InputError(
             "--isolate needs Linux, which can limit the memory of a process. Leave it out, or use a container."
         )
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if not child:
+        _end_with(parent)
         _limit_this_process(sum(512 * file.stat().st_blocks for file in folder.iterdir() if file.is_file()))  # on disk
         return
     try:
@@ -121,6 +124,15 @@ def continue_in_child(folder: Path) -> None:
     ending = signal.Signals(-status).name
     reason = f"it used more than {CPU_SECONDS:,} s of CPU time" if -status == signal.SIGXCPU else "it crashed"
     raise BundleError(f"The process that checked {folder} was killed by {ending}: {reason}. Do not use this bundle.")
+
+
+def _end_with(parent: int) -> None:
+    """Let this process be killed when its parent ends in any way."""
+    import ctypes  # only on Linux
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os._exit(1)
 
 
 def _limit_this_process(bundle_bytes: int) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from bertscore_onnx.cli.options import check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.terminal import echo, has_colour, print_table, terminal_width
+from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -127,9 +127,8 @@ def _print(matches: "list[TokenSimilarity]", references: list[str], scorer: "BER
         print(f"Reference {best + 1} of {len(matches)} is the best match.\n")
         print_table(_score_rows(matches, references), width=width)
         print()
-    print(
-        match_text(matches[best], width=width, encoding=sys.stdout.encoding or "utf-8", colour=has_colour(sys.stdout))
-    )
+    encoding, colour = sys.stdout.encoding or "utf-8", has_colour(sys.stdout)
+    print_coloured(match_text(matches[best], width=width, encoding=encoding, colour=colour))
     signature = scorer.signature
     print(f"\n{signature.model}, layer {layer}; idf: {signature.idf}; rescale: {signature.rescale}")
 

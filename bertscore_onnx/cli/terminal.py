@@ -18,6 +18,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from bertscore_onnx.errors import BertScoreOnnxError, one_line
 
+_UsageError: Any = typer.BadParameter.__base__
+"""Click's, of which typer has its own copy from some version on."""
+
 
 class PlainMessages(TyperGroup):
     """A group of commands that prints our warnings and errors as one line each, without a traceback."""
@@ -35,6 +38,9 @@ class PlainMessages(TyperGroup):
         except BertScoreOnnxError as error:
             echo(f"Error: {with_options(error)}")
             raise typer.Exit(1) from error
+        except _UsageError as error:  # which the caller prints, with what was typed
+            error.message = one_line(error.message)
+            raise
         except MemoryError as error:
             echo(f"Error: There is not enough memory. {error}".rstrip())
             raise typer.Exit(1) from error
@@ -104,8 +110,29 @@ def with_option_names(message: str, command: TyperCommand) -> str:
 # The standard streams, which may be closed, or in an encoding that lacks characters.
 
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters but the tab and the line feed, and those that change the direction of their neighbours."""
+
+
+class Terminal(io.TextIOWrapper):
+    """Standard output on a terminal, which obeys control characters: those of texts and names are escaped."""
+
+    def write(self, text: str) -> int:
+        """Write a text, with escapes that JSON has too."""
+        return super().write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+    def write_as_is(self, text: str) -> int:
+        """Write a text in which every control character is ours, such as those of colours."""
+        return super().write(text)
+
+
+def print_coloured(text: str) -> None:
+    """Print a text of ours that may have colours."""
+    (sys.stdout.write_as_is if isinstance(sys.stdout, Terminal) else sys.stdout.write)(f"{text}\n")
+
+
 def prepare_streams() -> None:
-    """Open closed streams as /dev/null, and escape characters that cannot be encoded.
+    """Open closed streams as /dev/null, and escape characters that cannot be encoded, or that a terminal obeys.
 
     Otherwise the next file that is opened takes the number of a closed stream, and receives the output for it.
     """
@@ -115,6 +142,9 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if sys.stdout.isatty() and not isinstance(sys.stdout, Terminal):
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors
+        sys.stdout = Terminal(sys.stdout.buffer, encoding, errors, line_buffering=True)
 
 
 def has_colour(stream: TextIO) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, InputTypeError, needs_extra
+from bertscore_onnx.errors import IdfError, InputError, InputTypeError, needs_extra
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.significance import CorpusScores, SegmentMeans, SummedStatistics
 
@@ -141,7 +141,9 @@ def with_fixed_weights(scorer: "BERTScorer", references: References) -> Iterator
     A scorer with other weights is yielded unchanged. Raises IdfError if the references do not differ.
     """
     if scorer.signature.idf == "references":
-        texts = chain.from_iterable([one] if isinstance(one, str) else one for one in references)
+        texts = [*chain.from_iterable([one] if isinstance(one, str) else one for one in references)]
+        if len({*texts}) < 2:
+            raise IdfError("All references are the same, so idf weighs nothing of theirs. Leave idf out.")
         with scorer.with_idf(True, texts) as fixed:
             yield fixed
     else:

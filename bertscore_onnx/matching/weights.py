@@ -60,28 +60,33 @@ def uniform(manifest: Manifest) -> TokenWeights:
 
 
 def idf_given(idf: Mapping[int, float] | DocumentCounts, manifest: Manifest, tokenization: str) -> TokenWeights:
-    """Return the weights from document counts, or from a mapping of the caller."""
+    """Return the weights from document counts, or from a mapping of the caller; as in bert-score, {} is no idf."""
     if isinstance(idf, DocumentCounts):
-        return idf_of_counts(idf, manifest, tokenization)
-    return idf_of_mapping(idf, manifest)
+        return idf_of_references(idf, manifest, tokenization)
+    return idf_of_mapping(idf, manifest) if idf or hasattr(idf, "default_factory") else uniform(manifest)
 
 
-def idf_of_counts(counts: DocumentCounts, manifest: Manifest, tokenization: str, name: str = "") -> TokenWeights:
-    """Return the idf weights of document counts; their name is a digest by default.
-
-    Raises:
-        IdfError: the counts are of another tokenization; or every token that occurs would have weight 0.
-    """
-    frequency, number = counts.frequency(manifest.vocab_size, tokenization), counts.num_documents
-    if not number:
-        raise IdfError("There are no references; idf needs at least two different ones.")
-    if (counts.documents == number).all():
+def idf_of_references(counts: DocumentCounts, manifest: Manifest, tokenization: str, name: str = "") -> TokenWeights:
+    """Return the idf weights of counts of references; raise an IdfError if these do not differ."""
+    number = counts.num_documents
+    if number and (counts.documents == number).all():
         alike = "There is one reference" if number == 1 else f"All {number:,} references hold the same tokens"
         raise IdfError(
             f"{alike}, so every idf weight is 0; idf needs at least two different references. Leave idf out, or in "
             "Python give a larger corpus as idf_sents."
         )
-    table = idf_weights(frequency, number)
+    return idf_of_counts(counts, manifest, tokenization, name)
+
+
+def idf_of_counts(counts: DocumentCounts, manifest: Manifest, tokenization: str, name: str = "") -> TokenWeights:
+    """Return the idf weights of document counts; their name is a digest by default.
+
+    Raises an IdfError if the counts are of another tokenization, or of no document.
+    """
+    frequency = counts.frequency(manifest.vocab_size, tokenization)
+    if not counts.num_documents:
+        raise IdfError("There is no text to compute idf weights from. Give at least one, usually all references.")
+    table = idf_weights(frequency, counts.num_documents)
     return TokenWeights(table, _words(manifest), name or _digest(table))
 
 

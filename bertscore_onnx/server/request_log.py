@@ -8,10 +8,12 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
+
+from bertscore_onnx.errors import one_line
 
 LogFormat = Literal["text", "json"]
 
@@ -78,12 +80,24 @@ def log_of(connection: HTTPConnection) -> RequestLog:
 def configure_logging(form: LogFormat) -> None:
     """Write the log of this package and of uvicorn to standard error, as text or as JSON."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(JsonLines() if form == "json" else TextLines("%(asctime)s %(levelname)s %(message)s"))
     for name, level in (("bertscore_onnx", logging.INFO), ("uvicorn", logging.ERROR), ("asyncio", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level)
         logger.propagate = False
+
+
+class TextLines(logging.Formatter):
+    """One line for each message, and a traceback below it; control characters are escaped."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- logging's name
+        """Format the message."""
+        return one_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 -- logging's name
+        """Format a traceback."""
+        return "\n".join(map(one_line, super().formatException(ei).split("\n")))
 
 
 class JsonLines(logging.Formatter):

@@ -86,3 +86,11 @@ def test_the_fast_tokenizer(minilm, minilm_scoring_bundle, peer_of):
     peer._tokenizer.model_max_length = 7
     with BERTScorer(bundle, max_length=7) as scorer:
         assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
+
+
+@pytest.mark.parametrize("sentences", [["the cat"], ["", ""], ["the weather is cold"] * 3])
+def test_idf_sentences_that_are_all_alike(minilm_bundle, minilm, peer_of, sentences):
+    peer = peer_of(minilm, 4, idf=True, idf_sents=sentences)
+    with BERTScorer(minilm_bundle, idf=True, idf_sents=sentences) as scorer:
+        texts = (["It is freezing today.", "a dog ran"], ["It is very cold.", "the dog runs"])
+        assert_same_scores(scorer.score(*texts), peer.score(*texts))

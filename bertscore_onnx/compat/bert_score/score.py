@@ -9,7 +9,7 @@ from bertscore_onnx import functional
 from bertscore_onnx.compat.bert_score.scorer import BERTScorer, Tensors, as_tensors
 from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model, model2layers
 from bertscore_onnx.compat.devices import device_named
-from bertscore_onnx.errors import BaselineError
+from bertscore_onnx.errors import BaselineError, one_line
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Reference
 
@@ -107,7 +107,7 @@ def score(
     except BaselineError as error:
         if lang is None:
             raise
-        print(f"Warning: {error} The scores are not rescaled.", file=sys.stderr)
+        print(f"Warning: {one_line(error)} The scores are not rescaled.", file=sys.stderr)
         scores = call(rescale_with_baseline=False)
     if not return_hash:
         return as_tensors(scores)

@@ -2,7 +2,11 @@
 
 import json
 import shutil
+import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -154,7 +158,9 @@ class TestInAProcessOfItsOwn:
         assert (status, stdout) == (1, "")
         assert stderr.startswith(f"Error: {installed_bundle / 'model.onnx'} is not the file that was exported")
 
-    def test_a_loop_without_end_is_ended(self, inspect, with_graph):
+    @pytest.fixture
+    def endless(self, with_graph):
+        """A bundle whose graph never ends."""
         value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
         body = onnx.helper.make_graph(
             [node("Identity", ["condition"], ["again"]), node("Add", ["before", "before"], ["after"])],
@@ -164,10 +170,23 @@ class TestInAProcessOfItsOwn:
         )
         start = node("ReduceSum", ["vectors"], ["start"], keepdims=0)
         times = onnx.numpy_helper.from_array(np.array(2**62), "times")
-        bundle = with_graph(start, node("Loop", ["times", "", "start"], ["number"], body=body), initializers=[times])
-        status, stdout, stderr = inspect(bundle, "--json")
+        return with_graph(start, node("Loop", ["times", "", "start"], ["number"], body=body), initializers=[times])
+
+    def test_a_loop_without_end_is_ended(self, inspect, endless):
+        status, stdout, stderr = inspect(endless, "--json")
         assert (status, stdout) == (1, "")
         assert "was killed by SIGXCPU: it used more than 3 s of CPU time. Do not use this bundle." in stderr
+
+    @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGINT])
+    def test_it_ends_with_its_parent(self, endless, ending):
+        command = [sys.executable, "-m", "bertscore_onnx", "inspect", str(endless), "--isolate"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as parent:
+            children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+            while not children.read_text():
+                time.sleep(0.05)
+            parent.send_signal(ending)
+            parent.communicate(timeout=30)  # which waits until neither process has the pipe open
+        assert parent.returncode != 0
 
     def test_a_tensor_that_takes_more_memory_than_allowed_is_refused(self, inspect, with_graph):
         node = onnx.helper.make_node

@@ -126,7 +126,7 @@ def test_idf_counts_the_whole_text(tiny_bundle):
         weights = scorer._weights.table[ids]
     assert weights == pytest.approx([np.log(3 / 2), 0])
     with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="hold the same tokens"):
-        scorer.compute_idf(sents)
+        scorer.score(sents, sents)
 
 
 def test_streaming_and_pairwise_score_long_texts_alike(scorer):

@@ -86,7 +86,7 @@ def test_each_of_several_references_is_a_document(tiny_bundle):
 def test_no_documents_are_nothing_to_weigh_by_and_only_counts_are_added(tiny_bundle, whole):
     none = count_documents([], tiny_bundle)
     assert none + whole == whole == sum([whole])
-    with pytest.raises(IdfError, match="There are no references"):
+    with pytest.raises(IdfError, match="There is no text"):
         BERTScorer(tiny_bundle, idf=none, device="cpu")
     with pytest.raises(TypeError):
         whole + 1

@@ -8,7 +8,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.errors import IdfError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.matching.weights import idf_of_counts, idf_of_mapping, uniform
+from bertscore_onnx.matching.weights import idf_given, idf_of_counts, idf_of_mapping, idf_of_references, uniform
 
 DIFFERENT = [np.array([2, 5, 3]), np.array([2, 6, 3])]
 
@@ -32,10 +32,21 @@ def test_idf_weights_come_from_the_documents(manifest):
     assert table[[2, 5, 7]].tolist() == pytest.approx([0, log(3 / 2), log(3)])
 
 
-@pytest.mark.parametrize("documents", [[], DIFFERENT[:1], DIFFERENT[:1] * 3, [np.array([5, 6]), np.array([6, 5])]])
-def test_documents_that_do_not_differ_are_refused(manifest, documents):
+@pytest.mark.parametrize("documents", [DIFFERENT[:1], DIFFERENT[:1] * 3, [np.array([5, 6]), np.array([6, 5])]])
+def test_references_that_do_not_differ_are_refused(manifest, documents):
+    counts = DocumentCounts.of_documents([documents], manifest.vocab_size, "test")
     with pytest.raises(IdfError, match="idf needs at least two different"):
-        idf_of_documents([documents] if documents else [], manifest)
+        idf_of_references(counts, manifest, "test")
+
+
+def test_no_document_gives_no_weights(manifest):
+    with pytest.raises(IdfError, match="no text to compute idf weights from"):
+        idf_of_documents([], manifest)
+
+
+def test_an_empty_mapping_is_no_idf_as_in_bert_score(manifest):
+    assert idf_given({}, manifest, "test").is_uniform
+    assert idf_given(defaultdict(lambda: 3.0), manifest, "test").table[5] == 3
 
 
 def test_the_same_table_has_the_same_name_however_its_documents_come(manifest):

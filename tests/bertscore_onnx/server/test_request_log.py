@@ -4,7 +4,7 @@ import json
 import logging
 import re
 
-from bertscore_onnx.server.request_log import JsonLines
+from bertscore_onnx.server.request_log import JsonLines, TextLines
 from tests.support.http_server import BODY, access_lines, serving
 
 
@@ -36,3 +36,16 @@ def test_log_lines_as_json():
     assert line == {"level": "warning", "logger": "x.y", "message": "A line\nand 1 more"}
     record.fields = {"status": 200}
     assert json.loads(JsonLines().format(record))["status"] == 200
+
+
+def test_a_message_is_one_line_and_control_characters_are_escaped():
+    try:
+        raise ValueError("a\x1b[2Jb")
+    except ValueError as error:
+        failure = (ValueError, error, error.__traceback__)
+    record = logging.LogRecord(
+        "x.y", logging.INFO, "", 0, "Serving %s", ("news\n\x1b[31m2026 INFO all is well",), failure
+    )
+    first, *traceback = TextLines("%(levelname)s %(message)s").format(record).split("\n")
+    assert first == r"INFO Serving news \x1b[31m2026 INFO all is well"
+    assert (traceback[0], traceback[-1]) == ("Traceback (most recent call last):", r"ValueError: a\x1b[2Jb")
