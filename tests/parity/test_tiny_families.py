@@ -5,25 +5,16 @@ special tokens, or too long. Texts are left out if bert-score gets their emptine
 empty text, and if special tokens have a weight it sets P and R to 0, but leaves F.
 """
 
-import shutil
-
-import msgspec
 import numpy as np
 import pytest
-from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
-from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
-from bertscore_onnx_export.model.load import load_config
-from bertscore_onnx_export.model.source import Source
 from transformers import AutoModel
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
-from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.scoring.tokenization import load_tokenizer
-from tests.support.bundles import exported, saved
+from tests.support.bundles import exported, lower, saved
 from tests.support.parity import (
     EDGE_CASE_PAIRS,
     KNOWN_WARNINGS,
@@ -36,8 +27,8 @@ from tests.support.tiny_models import FAST, TINY_MODELS, each_family
 
 pytestmark = KNOWN_WARNINGS
 
-WITHOUT_PRODUCTS = {"bort", "squeezebert"}
-"""Models that do not multiply with a matrix: embeddings alone, and convolutions."""
+WITHOUT_PRODUCTS = {"bort"}
+"""Models that do not multiply with a matrix: embeddings alone."""
 
 PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS[:10]]
 
@@ -145,20 +136,11 @@ def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_scores_in_reduced_precision(model, bundle, token_ids, precision, tmp_path, record_property):
     manifest = read_manifest(bundle)
-    lowered = shutil.copytree(bundle, tmp_path / "lowered")
     if precision == "int8" and model.name in WITHOUT_PRODUCTS:
         with pytest.raises(UnsupportedFamilyError, match="Nothing in the graph can be computed in int8"):
-            quantize_to_int8(lowered)
+            lower(bundle, model, precision, tmp_path / "lowered")
         return
-    if precision == "int8":
-        quantize_to_int8(lowered)
-    else:
-        fuse(lowered, load_config(Source(str(model))))
-        convert_to_fp16(lowered)
-    vocabulary = Vocabulary(manifest.vocab_size, manifest.pad_id, manifest.special_ids, manifest.zero_weight_ids)
-    write_scoring_graph(lowered, vocabulary, padding=manifest.padding, layers=None)
-    files = {name: file_digest(lowered / name) for name in manifest.files}
-    write_manifest(lowered, msgspec.structs.replace(manifest, precision=precision, files=files))
+    lowered = lower(bundle, model, precision, tmp_path / "lowered")
     scores = []
     for folder in (bundle, lowered):
         with BERTScorer(folder) as scorer:

@@ -141,7 +141,7 @@ def _value_types(model: ModelProto) -> dict[str, int]:
 
 
 def _values_to_keep(graph: GraphProto) -> set[str]:
-    """Return the values that stay in fp32: attention's weights, norms at the end, positions and all that leads there."""
+    """Return the values that stay in fp32: softmax, the norms at the end, and positions with all that leads to them."""
     kept: set[str] = set()
     for node in reversed(graph.node):
         to_integer = node.op_type == "Cast" and node.attribute[0].i in {TensorProto.INT32, TensorProto.INT64}
