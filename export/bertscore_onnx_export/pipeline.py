@@ -120,6 +120,7 @@ def export_model(
             golden=score_golden_pairs(model, original, facts),
             golden_difference=0.0,
             slow_differences=slow_differences or msgspec.UNSET,
+            final_norm=True if all_layers and family.final_norm else msgspec.UNSET,
         )
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:

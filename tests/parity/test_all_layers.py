@@ -1,13 +1,17 @@
 """On pretrained weights, the scores of every layer equal bert-score's within 1e-5."""
 
 import numpy as np
+import pytest
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import open_bundle
+from tests.support.bundles import exported, saved
 from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, SEVERAL_REFERENCES
 
 pytestmark = KNOWN_WARNINGS
 
 LAYERS = range(7)
+TEXTS = [list(side) for side in zip(*ORDINARY_PAIRS[:8], strict=True)]
 CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS[:12], *ORDINARY_PAIRS[:8], strict=True))
 
 
@@ -42,3 +46,16 @@ def test_several_references_are_the_best_of_the_pairs_in_every_layer(minilm_all_
             singly = np.stack([np.stack(scorer.score([candidate], [reference])) for reference in references])
             assert np.abs(np.stack(scores) - singly.max(axis=0)).max() <= 1e-5
             assert (scores.best_reference[:, 0] == singly[:, 2, :, 0].argmax(axis=0)).all()
+
+
+@pytest.mark.parametrize("name", ["t5", pytest.param("mbart", marks=pytest.mark.full)])
+def test_each_layer_of_a_model_with_a_final_norm_is_that_of_bert_score_cut_there(name, peer_of):
+    """bert-score itself, with all layers, applies the norm to the last one alone."""
+    model = saved(name)
+    bundle = exported("all-layers", model, all_layers=True)
+    assert open_bundle(bundle).manifest.final_norm
+    with BERTScorer(bundle, all_layers=True) as scorer:
+        scores = np.stack(scorer.score(*TEXTS))  # (3, layers, pairs)
+    for num_layers in range(1, 4):
+        theirs = peer_of(model, num_layers).score(*TEXTS, batch_size=1)
+        assert np.abs(scores[:, num_layers] - np.stack(theirs)).max() <= 1e-5
