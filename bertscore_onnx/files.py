@@ -1,7 +1,8 @@
-"""Writes files atomically: readers never see a part of one, and a failure leaves the old one."""
+"""Writes files atomically: readers, and a machine that starts after a crash, find the old file or the new one."""
 
 import os
 import shutil
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
@@ -25,12 +26,26 @@ def replace_whole(path: Path, data: bytes) -> None:
     """Write a file in one step, with the permissions of the file that it replaces, if any; raise OSError on failure."""
     part = path.with_name(f".{path.name[:50]}-{os.getpid()}")
     try:
-        part.write_bytes(data)
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         if path.exists():
             shutil.copymode(path, part)
         os.replace(part, path)
+        sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names of a folder's files on the disk; a crash may undo a rename otherwise."""
+    with suppress(OSError):  # Windows and some network file systems do not sync folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def unwritable(file: str | PathLike[str], error: OSError) -> InputError:

@@ -88,7 +88,9 @@ def write_parity(results: Path) -> None:
             largest[family][name] = max(largest[family][name], float(figure.get("value", "nan")))
     with PARITY.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["family", "reference", "largest_difference", "tokenizer_differences", *PRECISIONS, "batch_difference"])
+        rows.writerow(
+            ["family", "reference", "largest_difference", "tokenizer_differences", *PRECISIONS, "batch_difference"]
+        )
         for family, figures in sorted(largest.items()):
             reference = REFERENCES.get(family, "bert-score 0.3.13")
             difference, ids = figures["largest_difference"], figures["tokenizer_differences"]

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -38,14 +39,17 @@ def modules(folder: Path) -> Iterator[Path]:
     return (file for file in sorted(folder.rglob("*.py")) if file != RUNTIME / "__init__.py")
 
 
-def imports(file: Path) -> Iterator[str]:
-    """Yield the full names of all that a file imports, wherever in the file."""
+@cache
+def imports(file: Path) -> list[str]:
+    """Return the full names of all that a file imports, wherever in the file."""
+    names = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            names += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file} imports relatively"
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            names += [f"{node.module}.{name.name}" for name in node.names]
+    return names
 
 
 def imports_of_runtime(file: Path) -> Iterator[str]:

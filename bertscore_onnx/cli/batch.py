@@ -6,10 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.cli.options import NoHeader, NoQuotes, shared_options
+from bertscore_onnx.cli.terminal import echo
 
 if TYPE_CHECKING:
     from bertscore_onnx.distributed.job import JobResult
     from bertscore_onnx.settings import ScorerSettings
+
+
+def _verify(folder: str | None) -> None:
+    """Print what does not hold in the folder of a job, and exit; an option that stands alone, as --version does."""
+    if folder is None:
+        return
+    from bertscore_onnx.distributed.job import verify_files
+
+    faults = verify_files(folder)
+    if not faults:
+        print(f"{folder}: complete, and all files are as the job wrote them")
+        raise typer.Exit
+    print(*faults, sep="\n")
+    echo("Start the job again: it scores the parts that are missing or have changed.")
+    raise typer.Exit(1)
 
 
 @shared_options(without=("all_layers",))
@@ -58,14 +74,24 @@ def batch(
     ] = None,
     no_header: NoHeader = False,
     no_quotes: NoQuotes = False,
+    verify: Annotated[  # noqa: ARG001 -- its callback ends the command
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Score nothing: compare the files of a complete job with the digests in its manifest.",
+            callback=_verify,
+            is_eager=True,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
     verbose: bool | None,
 ) -> None:
     """Score files of any size into a folder of Parquet files; run again to resume.
 
     The output has the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows. A part
-    is either complete or absent. `_manifest.json` records what was scored, and with which settings. After a failure,
-    or after the job was killed, the same command scores the missing parts; it refuses other inputs or options.
+    is either complete or absent. `_manifest.json` records what was scored, with which settings, and the digests of all
+    files. After a failure, or after the job was killed, the same command scores the parts that are missing or damaged;
+    it refuses other inputs or options. If an input changes while the job runs, the job fails.
 
     All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
     the tokenizer.

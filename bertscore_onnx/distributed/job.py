@@ -2,9 +2,9 @@
 
 import glob
 import hashlib
+import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from math import fsum
@@ -15,15 +15,20 @@ from typing import Any, Literal, Unpack
 import msgspec
 from msgspec import UNSET
 
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch
 from bertscore_onnx.distributed.manifest import (
     DOCUMENT_COUNTS,
+    MANIFEST,
     InputRecord,
     Manifest,
     PartRecord,
     check_free,
+    find_faults,
+    in_threads,
     lock_folder,
     remove_temporary,
+    verify_folder,
 )
 from bertscore_onnx.distributed.parts import (
     PART_ROWS,
@@ -38,7 +43,7 @@ from bertscore_onnx.distributed.parts import (
     describe,
     score,
 )
-from bertscore_onnx.distributed.rows import InputTable, Settings, inspect_table
+from bertscore_onnx.distributed.rows import InputTable, Settings, check_unchanged, inspect_table
 from bertscore_onnx.errors import InputError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
@@ -47,9 +52,11 @@ from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
 from bertscore_onnx.tables.columns import Errors
 from bertscore_onnx.tables.sources import format_of
 
-__all__ = ["JobResult", "score_files"]
+__all__ = ["JobResult", "score_files", "verify_files"]
 
 EngineName = Literal["local", "ray", "spark"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,9 @@ def score_files(
 
     All inputs are inspected before anything is scored. Each part of the output, `part-FFFFF-PPPPP.parquet` for the file
     and the part of it, is complete or does not exist. Called again after any interruption, the job does only the parts
-    that are missing; in precisions other than bf16 the files are then the same bytes as those of one run.
+    that are missing, or whose bytes have changed; in precisions other than bf16 the files are then the same bytes as
+    those of one run. All rows are read from inputs whose digests are in the manifest: if one changes while the job
+    runs, the job fails.
 
     Args:
         inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip; patterns, or folders.
@@ -114,8 +123,8 @@ def score_files(
             weights are those of the whole.
 
     Raises:
-        InputError: an input is missing or damaged, or lacks a column; a row cannot be scored; the folder holds the
-            scores of another job, or cannot be written to. Parts that were complete stay.
+        InputError: an input is missing or damaged, lacks a column, or has changed since the job began; a row cannot be
+            scored; the folder holds the scores of another job, or cannot be written to. Parts that were complete stay.
         MissingExtraError: pyarrow is not installed, or a package of the engine.
         BertScoreOnnxError: as for `BERTScorer`.
     """
@@ -141,6 +150,22 @@ def score_files(
     )
     names = find_inputs([fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(name) for name in inputs])
     return job.run(names, Path(os.path.abspath(output)))
+
+
+def verify_files(output: str | PathLike[str]) -> list[str]:
+    """Compare the files of a complete job with the digests in its manifest; nothing is changed, and no model loaded.
+
+    Args:
+        output: the folder of the job.
+
+    Returns:
+        A sentence for each file that is missing, has changed, or is not of the job; none if the folder is as the job
+        left it.
+
+    Raises:
+        InputError: the folder is not that of a job, or that of an earlier version, whose manifest has no digests.
+    """
+    return verify_folder(Path(os.path.abspath(output)))
 
 
 def _absolute(bundle: str | PathLike[str] | None) -> str | None:
@@ -210,9 +235,6 @@ def _files_of(name: str) -> list[str]:
 
 # The stages of a job: inspect the inputs, count documents, score the missing parts, write the result.
 
-READERS = 8
-"""How many input files are inspected at a time; if they are on remote storage, that is mostly waiting."""
-
 
 class _Job:
     def __init__(
@@ -239,32 +261,32 @@ class _Job:
             provider=provider,
             settings=self._settings,
             rows=sum(table.rows for table in tables),
-            inputs=tuple(InputRecord(table.name, table.size, table.rows, table.digest) for table in tables),
+            inputs=tuple(
+                InputRecord(table.name, table.content.size, table.rows, table.content.digest) for table in tables
+            ),
             parts=tuple(PartRecord(part.file, part.rows) for part in parts),
         )
         with lock_folder(folder):
             earlier = check_free(folder, manifest)
             if self._counts_inputs:
-                if earlier is None:
+                if not (folder / MANIFEST).exists():
                     manifest.write(folder)
-                weighted = {**self._scorer_settings, "idf": self._counts(parts, folder)}
+                counts, digest = self._counts(parts, folder, None if earlier is None else earlier.document_counts)
+                weighted = {**self._scorer_settings, "idf": counts}
                 self._score_batch = ScoreBatch(self._bundle, errors=self._settings.errors, **weighted)
-                manifest = msgspec.structs.replace(manifest, signature=self._describe(parts)[0])
+                signature, _ = self._describe(parts)
+                manifest = msgspec.structs.replace(manifest, signature=signature, document_counts=digest)
                 if earlier is not None:
                     manifest.check_same(earlier, folder)
-            return self._score(parts, folder, manifest)
+            return self._score(parts, folder, manifest, earlier)
 
     def _inspect(self, names: Sequence[str]) -> list[InputTable]:
         added = self._score_batch.columns.names
         tables = []
-        readers = ThreadPoolExecutor(READERS)
-        try:
-            with progress_bar(len(names), shown=self._verbose, stage="reading inputs", unit="files") as advance:
-                for table in readers.map(lambda name: inspect_table(name, self._settings, added), names):
-                    tables.append(table)
-                    advance(1)
-        finally:
-            readers.shutdown(cancel_futures=True)
+        with progress_bar(len(names), shown=self._verbose, stage="reading inputs", unit="files") as advance:
+            for table in in_threads(lambda name: inspect_table(name, self._settings, added), names):
+                tables.append(table)
+                advance(1)
         return tables
 
     def _describe(self, parts: Sequence[Part]) -> tuple[str, str]:
@@ -272,33 +294,47 @@ class _Job:
         [description] = self._engine(partial(describe, self._score_batch), parts[:1], lambda rows: None)
         return description
 
-    def _counts(self, parts: Sequence[Part], folder: Path) -> DocumentCounts:
-        """Return the counts of all references, from the folder if an earlier run left them there."""
+    def _counts(self, parts: Sequence[Part], folder: Path, earlier: str | None) -> tuple[DocumentCounts, str]:
+        """Return the counts of all references, and the digest of their file, which an earlier run may have left."""
         file = folder / DOCUMENT_COUNTS
-        if file.exists():
-            return DocumentCounts.load(file)
+        if earlier is not None and file.exists():
+            if file_digest(file) == earlier:
+                return DocumentCounts.load(file), earlier
+            _log.warning("%s has changed since the job wrote it; documents are counted again.", file)
         count_batch = CountBatch(self._bundle, **of_tokenizer(self._scorer_settings))
         rows = sum(part.rows for part in parts)
         with progress_bar(rows, shown=self._verbose, stage="counting documents", unit="rows") as advance:
             first, *others = self._engine(partial(count, count_batch, self._settings), parts, advance)
         counts = sum(others, start=first)
         counts.save(file)
-        return counts
+        return counts, file_digest(file)
 
-    def _score(self, parts: Sequence[Part], folder: Path, manifest: Manifest) -> JobResult:
-        """Score the missing parts, and write the manifest before and after."""
+    def _score(self, parts: Sequence[Part], folder: Path, manifest: Manifest, earlier: Manifest | None) -> JobResult:
+        """Score the missing and the damaged parts, and write the manifest before and after."""
         identity = (manifest.signature, manifest.provider, manifest.settings)
         job = hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:16]
-        done = {part.file: complete_part(str(folder), part, job) for part in parts}
+        records = in_threads(lambda part: complete_part(str(folder), part, job), parts)
+        done = {part.file: record for part, record in zip(parts, records, strict=True)}
         missing = [part for part in parts if done[part.file] is None]
+        for part in missing:
+            if (folder / part.file).exists():
+                _log.warning("%s has changed since the job wrote it; it is scored again.", folder / part.file)
         if missing:
             manifest.write(folder)
-            work = partial(score, self._score_batch, self._settings, str(folder), job)
+            described = manifest.signature, manifest.provider
+            work = partial(score, self._score_batch, described, self._settings, str(folder), job)
             rows = sum(part.rows for part in missing)
             with progress_bar(rows, shown=self._verbose, unit="rows") as advance:
                 done.update((record.file, record) for record in self._engine(work, missing, advance))
         complete = _completed(manifest, [record for record in done.values() if record is not None])
-        complete.write(folder)
+        if missing:
+            for table in {part.table.path: part.table for part in parts}.values():
+                check_unchanged(table)
+            faults = find_faults(folder, complete)
+            if faults:
+                raise InputError(f"{faults[0]}. Start the job again to resume it.")
+        if missing or complete != earlier:
+            complete.write(folder)
         remove_temporary(folder)
         return _result(complete, folder, len(parts) - len(missing))
 

@@ -1,20 +1,26 @@
 """The folder of a job: `_manifest.json` describes the job and its result, and only one job may write there."""
 
+import hashlib
+import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.distributed.rows import Settings
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.files import unwritable, write_whole
 
 MANIFEST = "_manifest.json"
 DOCUMENT_COUNTS = "_document_counts.json"
+
+_log = logging.getLogger(__name__)
 
 _TEMPORARY = (".part-", f".{MANIFEST}-", f".{DOCUMENT_COUNTS}-")
 """The beginnings of the names of files that are being written."""
@@ -37,6 +43,9 @@ class PartRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     failures: int | None = None
     """The number of rows without scores; None until it is complete."""
 
+    sha256: str | None = None
+    """The digest of the file; None until it is complete."""
+
     sums: tuple[float, float, float] | UnsetType = UNSET
     """The sums of precision, recall and F1 over the rows that have scores; not in the manifest."""
 
@@ -44,12 +53,15 @@ class PartRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A job, at its beginning or complete; equal jobs have equal bytes."""
 
-    format: Literal["bertscore-onnx job 1"] = "bertscore-onnx job 1"
+    format: Literal["bertscore-onnx job 2"] = "bertscore-onnx job 2"
     signature: str | None = None
     """The signature of the scores; None until it is known, if idf weights come from the inputs."""
 
     provider: str | None = None
     """The ONNX Runtime execution provider that ran the model."""
+
+    document_counts: str | None = None
+    """The SHA-256 of the file of document counts, if idf weights come from the inputs; None until it is known."""
 
     settings: Settings
     rows: int
@@ -62,21 +74,33 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     parts: tuple[PartRecord, ...]
 
     def write(self, folder: Path) -> None:
-        """Write it into a folder, one input and one part per line."""
+        """Write it into a folder, one input and one part per line, and the digest of all this in the last one."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
         lines = ",\n".join(f"{_encoded(name)}: {_block(value)}" for name, value in fields.items())
-        write_whole(folder / MANIFEST, f"{{\n{lines}\n}}\n")
+        content = f"{{\n{lines}".encode()
+        write_whole(folder / MANIFEST, content + _ending(content))
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest | None":
-        """Read the manifest of a folder, if there is one; raise InputError if it is not that of a job."""
+        """Read the manifest of a folder, if there is one; raise InputError if it is not that of a job, or damaged."""
         file = folder / MANIFEST
         try:
-            return msgspec.json.decode(file.read_bytes(), type=cls)
+            written = file.read_bytes()
+            content = written[: written.rfind(_ENDING)]
+            if written == content + _ending(content):
+                return msgspec.json.decode(content + b"}", type=cls)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (OSError, msgspec.MsgspecError) as error:
             raise InputError(f"{file} is not the manifest of a job ({error}). Write to another folder.") from error
+        if b'"bertscore-onnx job 1"' in written:
+            raise InputError(
+                f"{file} is of an earlier version, which recorded no digests, so the scores cannot be checked. Score "
+                "the inputs again into another folder."
+            )
+        if written and b'"bertscore-onnx job ' not in written and b'"part-00000-00000.parquet"' not in written:
+            raise InputError(f"{file} is not the manifest of a job. Write to another folder.")
+        raise DamagedManifestError(f"{file} {_HAS_CHANGED}")
 
     def check_same(self, other: "Manifest", folder: Path) -> None:
         """Raise InputError, with the differences, if the manifest that the folder has is not of the same job.
@@ -112,6 +136,21 @@ def _differences(new: Manifest, old: Manifest) -> Iterator[str]:
 
 def _shown(value: object) -> str:
     return "not given" if value is None else str(value)
+
+
+_ENDING = b',\n"sha256": "'
+"""The beginning of the last line of a manifest, before the SHA-256 of the lines above."""
+
+
+def _ending(content: bytes) -> bytes:
+    return _ENDING + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
+
+
+class DamagedManifestError(InputError):
+    """The manifest is that of a job, but some of its bytes have changed."""
+
+
+_HAS_CHANGED = "has changed since the job wrote it"
 
 
 def _encoded(value: object) -> str:
@@ -153,21 +192,90 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
-    """Return the manifest of an earlier run of the same job, if the folder has one.
+    """Return the manifest of an earlier run of the same job, if the folder has one and it is not damaged.
 
     InputError is raised if the folder holds anything else, or the scores of another job.
     """
-    earlier = Manifest.read(folder)
+    own = {part.file for part in manifest.parts}
+    _check_files(folder, own)
+    try:
+        earlier = Manifest.read(folder)
+    except DamagedManifestError as error:
+        _log.warning("%s; it is written again.", error)
+        earlier = None
     if earlier is not None:
         manifest.check_same(earlier, folder)
-    own = set() if earlier is None else {part.file for part in manifest.parts}
-    others = sorted(file.name for file in folder.iterdir() if file.name[0] not in "._" and file.name not in own)
+    others = _others(folder, own if (folder / MANIFEST).exists() else set())
     if others:
         raise InputError(
             f"{folder} holds {others[0]}, which is not of this job. Write to an empty folder or a new one, so that it "
             "holds nothing but these scores."
         )
     return earlier
+
+
+def _check_files(folder: Path, own: Set[str]) -> None:
+    """Raise InputError if something in the place of a job's file is none: reading a pipe would never end."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            is_own = entry.name in (MANIFEST, DOCUMENT_COUNTS) or entry.name in own
+            if is_own and not entry.is_file():
+                raise InputError(f"{entry.path} is not a file. Remove it, or write to another folder.")
+
+
+def _others(folder: Path, own: Set[str]) -> list[str]:
+    return sorted(file.name for file in folder.iterdir() if file.name[0] not in "._" and file.name not in own)
+
+
+def find_faults(folder: Path, manifest: Manifest) -> list[str]:
+    """Return a sentence for each file that is not the one whose digest is in a manifest; each is read as a stream."""
+    digests = {part.file: part.sha256 for part in manifest.parts}
+    if manifest.document_counts is not None:
+        digests[DOCUMENT_COUNTS] = manifest.document_counts
+
+    def fault_of(name: str) -> str:
+        path = folder / name
+        if not path.is_file():
+            return f"{path} {'is not a file' if os.path.lexists(path) else 'is missing'}"
+        try:
+            return "" if file_digest(path) == digests[name] else f"{path} {_HAS_CHANGED}"
+        except OSError as error:
+            return f"{path} cannot be read ({error.strerror})"
+
+    return [*filter(None, in_threads(fault_of, list(digests)))]
+
+
+def verify_folder(folder: Path) -> list[str]:
+    """Return a sentence for each file in the folder of a job that is not as a complete job leaves it."""
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}; expected that of a job.")
+    _check_files(folder, set())
+    try:
+        manifest = Manifest.read(folder)
+    except DamagedManifestError as error:
+        return [str(error)]
+    if manifest is None:
+        raise InputError(f"{folder} has no {MANIFEST}; expected the folder of a job.")
+    others = [f"{folder / name} is not of this job" for name in _others(folder, {part.file for part in manifest.parts})]
+    if not manifest.complete:
+        return [f"{folder} has a job that is not complete", *others]
+    return [*find_faults(folder, manifest), *others]
+
+
+READERS = 8
+"""How many files are read at a time; if they are on remote storage, that is mostly waiting."""
+
+_Item = TypeVar("_Item")
+_Outcome = TypeVar("_Outcome")
+
+
+def in_threads(read: Callable[[_Item], _Outcome], items: Sequence[_Item]) -> Iterator[_Outcome]:
+    """Yield the outcomes of a function that reads files, in the order of its items."""
+    readers = ThreadPoolExecutor(READERS)
+    try:
+        yield from readers.map(read, items)
+    finally:
+        readers.shutdown(cancel_futures=True)
 
 
 def remove_temporary(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Parts of the inputs: consecutive rows of one file, whose scores go into one Parquet file."""
 
-import json
+import hashlib
 import os
 import uuid
 from collections import deque
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
 import msgspec
 
@@ -20,12 +20,12 @@ from bertscore_onnx.distributed.rows import (
     InputTable,
     RawBatch,
     Settings,
-    changed,
     kept_batch,
     read_rows,
     values_of,
 )
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.files import sync_folder
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
 from bertscore_onnx.tables.columns import RowReader, Rows, read_references
@@ -130,12 +130,19 @@ def count(
 
 
 def score(
-    score_batch: ScoreBatch, settings: Settings, folder: str, job: str, parts: Sequence[Part], advance: Advance
+    score_batch: ScoreBatch,
+    described: tuple[str | None, str | None],
+    settings: Settings,
+    folder: str,
+    job: str,
+    parts: Sequence[Part],
+    advance: Advance,
 ) -> Iterator[PartRecord]:
     """Score parts, and yield each once its file is complete: at once if an earlier try of the task completed it.
 
     Parts are scored as one stream of rows, so the model is never idle. After an error the parts before are
-    complete. The folder is an absolute path, the same on all machines.
+    complete. The folder is an absolute path, the same on all machines. InputError is raised if the scorer of this
+    process is not `described` as that of the job.
     """
     missing = []
     for part in parts:
@@ -144,6 +151,12 @@ def score(
             missing.append(part)
         else:
             yield record
+    if missing and description_of(score_batch) != described:
+        raise InputError(
+            f"The scorer of a process is {' on '.join(description_of(score_batch))}, and that of the job is "
+            f"{' on '.join(map(str, described))}. Give all machines the same bundle and device, and leave the bundle "
+            "as it is while the job runs."
+        )
     owners: deque[Part] = deque()
 
     def read() -> Iterator[tuple[BatchAdapter, Rows]]:
@@ -190,21 +203,36 @@ def _cut(parts: Sequence[Part], batches: Iterator[tuple[int, RawBatch]]) -> Iter
         reached = part.start
         while reached < part.stop:
             while first + len(batch) <= reached:
-                following = next(batches, None)
-                if following is None:
-                    raise changed(part.table)
-                first, batch = following
+                first, batch = next(batches)
             stop = min(first + len(batch), part.stop)
             yield part, reached, batch[reached - first : stop - first]
             reached = stop
 
 
-# The file with the scores of a part: it has a temporary name until it is complete, and a summary in its footer.
+# The file with the scores of a part: it has a temporary name until it is complete and on the disk. A summary in its
+# footer begins with a seal, the SHA-256 of the file with zeros in place of the seal, so that an interrupted job, which
+# has no digests in its manifest yet, finds parts whose bytes have changed.
 
 ROW_GROUP_BYTES = 64_000_000
 """About how large a row group becomes in memory before it is written; most parts are smaller and have one."""
 
 _METADATA = "bertscore_onnx.part"
+_SEAL = b'{"seal":"'
+_NO_SEAL = "0" * 64
+_MAX_FOOTER = 1 << 26
+
+
+class _Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    seal: str
+    job: str
+    input: str
+    """The SHA-256 of the input file; all rows were read from a file of this content."""
+
+    start: int
+    rows: int
+    failures: int
+    sums: tuple[float, float, float]
+    """The sums of precision, recall and F1 over the rows that have scores."""
 
 
 class PartWriter:
@@ -261,7 +289,9 @@ class PartWriter:
 
         rows = pyarrow.Table.from_batches(self._waiting)
         if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._temporary, rows.schema, compression="zstd")
+            self._writer = parquet.ParquetWriter(
+                self._temporary, rows.schema, compression="zstd", write_page_checksum=True
+            )
         self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
         self._waiting, self._waiting_bytes = [], 0
 
@@ -269,37 +299,81 @@ class PartWriter:
         if self._waiting:
             self._write_row_group()
         precision, recall, f1 = map(fsum, self._sums)
-        record = PartRecord(self._part.file, self._num_rows, self._num_failures, (precision, recall, f1))
-        summary = {**_identity(self._part, self._job), **msgspec.structs.asdict(record)}
-        self._writer.add_key_value_metadata({_METADATA: json.dumps(summary)})
+        summary = _Summary(_NO_SEAL, *_identity(self._part, self._job), self._num_failures, (precision, recall, f1))
+        self._writer.add_key_value_metadata({_METADATA: msgspec.json.encode(summary).decode()})
         self._writer.close()
+        digest = _seal(self._temporary)
         os.replace(self._temporary, self._folder / self._part.file)
-        return record
+        sync_folder(self._folder)
+        return _record(self._part, summary, digest)
 
 
 def complete_part(folder: str, part: Part, job: str) -> PartRecord | None:
-    """Return the summary in the footer of a part's file; None if the file is missing or damaged.
+    """Return the record of a part's file; None if the file is missing or damaged.
 
     InputError is raised if it has the scores of other rows, or of another job.
     """
-    import pyarrow
-    from pyarrow import parquet
-
-    path = os.path.join(folder, part.file)
-    if not os.path.exists(path):
+    path = Path(folder, part.file)
+    try:
+        with path.open("rb") as file:
+            before, _, content = _scan(file)
+    except OSError:
         return None
     try:
-        metadata = parquet.read_metadata(path).metadata or {}
-    except (pyarrow.ArrowException, OSError):
+        summary = msgspec.json.decode(_SEAL + content[: content.find(b"}") + 1], type=_Summary)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    summary = json.loads(metadata.get(_METADATA.encode(), b"{}"))
-    if any(summary.get(key) != value for key, value in _identity(part, job).items()):
+    if _digest(before, _NO_SEAL.encode() + content[64:]) != summary.seal:
+        return None
+    if (summary.job, summary.input, summary.start, summary.rows) != _identity(part, job):
         raise InputError(
             f"{path} has other scores than this job would write there. Write to another folder, or remove the file."
         )
-    return PartRecord(part.file, summary["rows"], summary["failures"], tuple(summary["sums"]))
+    return _record(part, summary, _digest(before, content))
 
 
-def _identity(part: Part, job: str) -> dict[str, object]:
+def _identity(part: Part, job: str) -> tuple[str, str, int, int]:
     """Return the fields of a summary that identify the scores of a part."""
-    return {"job": job, "input": part.table.digest, "start": part.start, "rows": part.rows}
+    return job, part.table.content.digest, part.start, part.rows
+
+
+def _record(part: Part, summary: _Summary, digest: str) -> PartRecord:
+    return PartRecord(part.file, summary.rows, summary.failures, digest, summary.sums)
+
+
+def _seal(path: Path) -> str:
+    """Put the seal into the file of a part, wait until it is on the disk, and return its SHA-256."""
+    with path.open("r+b") as file:
+        before, position, content = _scan(file)
+        seal = _digest(before, content).encode()
+        file.seek(position)
+        file.write(seal)
+        file.flush()
+        os.fsync(file.fileno())
+    return _digest(before, seal + content[64:])
+
+
+def _scan(file: BinaryIO) -> "tuple[hashlib._Hash, int, bytes]":
+    """Return the hash of the bytes before the seal of a part's file, the position of the seal, and the bytes from it.
+
+    In a file without a seal the whole footer, or what seems to be one, takes its place.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 8))
+    length = min(int.from_bytes(file.read(4), "little"), _MAX_FOOTER)
+    start = file.seek(max(0, size - 8 - length))
+    footer = file.read()
+    head, mark, content = footer.rpartition(_SEAL)
+    before = hashlib.sha256()
+    file.seek(0)
+    for offset in range(0, start, 1 << 20):
+        before.update(file.read(min(1 << 20, start - offset)))
+    before.update(head + mark)
+    return before, size - len(content), content
+
+
+def _digest(before: "hashlib._Hash", content: bytes) -> str:
+    """Return the SHA-256 of all bytes, from the hash of those before some content."""
+    whole = before.copy()
+    whole.update(content)
+    return whole.hexdigest()

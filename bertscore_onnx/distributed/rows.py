@@ -3,14 +3,17 @@
 import hashlib
 import io
 import os
+import stat
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from bertscore_onnx.bundle.store import file_digest
+from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import Column, Errors
 from bertscore_onnx.tables.readers import (
@@ -94,9 +97,7 @@ class InputTable:
     """Its absolute path."""
 
     format: InputFormat
-    size: int
-    """Bytes."""
-
+    content: "FileContent"
     rows: int
     candidate: str
     reference: str
@@ -104,9 +105,6 @@ class InputTable:
 
     schema: "pyarrow.Schema"
     """The schema of the columns to keep."""
-
-    digest: str
-    """The SHA-256 of the file."""
 
 
 def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputTable:
@@ -120,29 +118,25 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
         raise InputError(
             f"{name}: expected a name that ends in .parquet, .jsonl, .csv or .tsv, the last three also with .gz."
         )
-    try:
-        size = os.stat(path).st_size
-    except OSError as error:
-        raise InputError(f"Cannot read {name!r} ({error.strerror}). Check the name and its permissions.") from error
+    content = _read_content(name, path)
     if kind == "parquet":
         import pyarrow
 
-        with parquet_errors(lambda: name), open_parquet(path) as file:
+        with open_input(name, path, content) as opened, parquet_errors(lambda: name), open_parquet(opened) as file:
             rows, schema = file.metadata.num_rows, file.schema_arrow
         candidate, reference = find_texts(schema, settings.text_columns(), name)
         kept = settings.kept_columns(schema.names, added, name)
         schema = pyarrow.schema([schema.field(column) for column in kept])
-        return InputTable(name, path, kind, size, rows, candidate, reference, schema, file_digest(Path(path)))
-    with open_source(path, title=name) as source:
-        hashed = _HashedFile(source.raw())
-        table = open_table(
-            Source(name, io.BufferedReader(hashed, 1 << 20)),
-            kind,
-            has_header=settings.has_header,
-            has_quotes=settings.has_quotes,
-        )
-        rows, candidate, reference, schema = _inspect_rows(table, settings, added, name)
-        return InputTable(name, path, kind, size, rows, candidate, reference, schema, hashed.digest())
+    else:
+        with open_input(name, path, content) as file:
+            rows, candidate, reference, schema = _inspect_rows(
+                _text_table(name, file, kind, settings), settings, added, name
+            )
+    return InputTable(name, path, kind, content, rows, candidate, reference, schema)
+
+
+def _text_table(name: str, file: io.BufferedReader, kind: InputFormat, settings: Settings) -> TableReader:
+    return open_table(Source(name, file), kind, has_header=settings.has_header, has_quotes=settings.has_quotes)
 
 
 def _inspect_rows(
@@ -172,25 +166,110 @@ def _inspect_rows(
     return rows, candidate, reference, pyarrow.schema(fields)
 
 
-class _HashedFile(io.RawIOBase):
-    """A file that is hashed while it is read, once and in order."""
+# The content of a file: whatever is read after the inspection is compared with what the inspection found.
 
-    def __init__(self, file: io.BufferedIOBase) -> None:
-        self._file, self._hash = file, hashlib.sha256()
+BLOCK = 1 << 18
+"""The number of bytes that are read and compared together."""
+
+_DIGEST_SIZE = 16
+_CACHED_BLOCKS = 16
+"""Parquet is read column by column, each from another place."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """The bytes of a file."""
+
+    stamp: FileStamp
+    """The stamp of the file, from before it was read."""
+
+    size: int
+    digest: str
+    """The SHA-256 of the file."""
+
+    blocks: bytes
+    """The digests of all blocks, one after the other."""
+
+
+def _read_content(name: str, path: str) -> FileContent:
+    """Read a file once; raise InputError if that is not possible, or is possible only once."""
+    whole, blocks, size = hashlib.sha256(), bytearray(), 0
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise InputError(f"{name} is a pipe or a device, and inputs are read several times. Write it to a file.")
+        stamp = file_stamp(path)
+        with Path(path).open("rb") as file:
+            while block := file.read(BLOCK):
+                whole.update(block)
+                blocks += _block_digest(block)
+                size += len(block)
+    except OSError as error:
+        raise InputError(f"Cannot read {name!r} ({error.strerror}). Check the name and its permissions.") from error
+    return FileContent(stamp, size, whole.hexdigest(), bytes(blocks))
+
+
+def _block_digest(block: bytes) -> bytes:
+    return hashlib.blake2b(block, digest_size=_DIGEST_SIZE).digest()
+
+
+@contextmanager
+def open_input(name: str, path: str, content: FileContent) -> Iterator[io.BufferedReader]:
+    """Open a file whose content is known; reading raises InputError where the content is another by now."""
+    with open_source(path, title=name) as source:
+        yield io.BufferedReader(_CheckedFile(name, source.raw(), content), BLOCK)
+
+
+class _CheckedFile(io.RawIOBase):
+    def __init__(self, name: str, file: io.BufferedIOBase, content: FileContent) -> None:
+        self._name, self._file, self._content = name, file, content
+        self._position = 0
+        self._block = lru_cache(_CACHED_BLOCKS)(self._read_block)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # BufferedReader passes no other
-        size = self._file.readinto(buffer)
-        self._hash.update(buffer[:size])
-        return size
+    def seekable(self) -> bool:
+        return True
 
-    def digest(self) -> str:
-        """Return the digest of the whole file, whose rest is read."""
-        while self.read(1 << 20):
-            pass
-        return self._hash.hexdigest()
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._position = offset + (0, self._position, self._content.size)[whence]
+        return self._position
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # BufferedReader passes no other
+        number, start = divmod(self._position, BLOCK)
+        data = self._block(number)[start : start + len(buffer)]
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def _read_block(self, number: int) -> bytes:
+        expected = self._content.blocks[number * _DIGEST_SIZE : (number + 1) * _DIGEST_SIZE]
+        if not expected:
+            return b""
+        self._file.seek(number * BLOCK)
+        block = self._file.read(min(BLOCK, self._content.size - number * BLOCK))
+        if _block_digest(block) != expected:
+            raise _changed(self._name)
+        return block
+
+
+def check_unchanged(table: InputTable) -> None:
+    """Raise InputError if a file is not the one that was inspected; it is read only if its stamp is another."""
+    try:
+        is_changed = (
+            file_stamp(table.path) != table.content.stamp and file_digest(Path(table.path)) != table.content.digest
+        )
+    except OSError:
+        is_changed = True
+    if is_changed:
+        raise _changed(table.name)
+
+
+def _changed(name: str) -> InputError:
+    return InputError(
+        f"{name} has changed since the job began. The parts that are complete have the scores of the file as it was: "
+        "restore it and start the job again to resume it, or score the new file into another folder."
+    )
 
 
 # Batches of rows: where they are cut depends on the file alone.
@@ -204,26 +283,25 @@ def read_rows(table: InputTable, settings: Settings, start: int, stop: int) -> I
 
     InputError is raised if the file is damaged, or not the one that was inspected.
     """
-    if os.path.isfile(table.path) and os.stat(table.path).st_size != table.size:
-        raise changed(table)
-    if table.format == "parquet":
-        yield from _read_parquet(table, start, stop)
-        return
-    first = 0
-    with open_source(table.path, title=table.name) as source:
-        rows = open_table(source, table.format, has_header=settings.has_header, has_quotes=settings.has_quotes)
-        for records in read_batches(rows, MAX_ROWS, MAX_BATCH_SIZE):
+    with open_input(table.name, table.path, table.content) as file:
+        if table.format == "parquet":
+            yield from _read_parquet(file, table, start, stop)
+            return
+        first = 0
+        for records in read_batches(_text_table(table.name, file, table.format, settings), MAX_ROWS, MAX_BATCH_SIZE):
             yield first, records
             first += len(records)
             if first >= stop:
                 return
 
 
-def _read_parquet(table: InputTable, start: int, stop: int) -> Iterator[tuple[int, RawBatch]]:
+def _read_parquet(
+    opened: io.BufferedReader, table: InputTable, start: int, stop: int
+) -> Iterator[tuple[int, RawBatch]]:
     """Yield the batches of the row groups with the rows; each group begins a batch."""
     names = list(dict.fromkeys([*table.schema.names, table.candidate, table.reference]))
     first = 0
-    with parquet_errors(lambda: table.name), open_parquet(table.path) as file:
+    with parquet_errors(lambda: table.name), open_parquet(opened) as file:
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)
             end = first + group.num_rows
@@ -233,11 +311,6 @@ def _read_parquet(table: InputTable, start: int, stop: int) -> Iterator[tuple[in
                     yield first, batch
                     first += len(batch)
             first = end
-
-
-def changed(table: InputTable) -> InputError:
-    """Return the error for a file that was written again while its rows were scored."""
-    return InputError(f"{table.name} has changed since the job began. Leave input files as they are while it runs.")
 
 
 def values_of(batch: RawBatch, name: str) -> list[object]:

@@ -61,7 +61,7 @@ def average_precision(labels: ArrayLike, scores: Floats) -> Measure:
     last = np.flatnonzero(np.diff(scores[order], append=-np.inf))  # the last place of each distinct score
     hits = np.cumsum(classes[order])[last]
     precision = hits / (last + 1)
-    return Measure(float(np.diff(hits, prepend=0) @ precision / hits[-1]), n)
+    return Measure(float((np.diff(hits, prepend=0) * precision).sum() / hits[-1]), n)
 
 
 def _labelled(labels: ArrayLike, scores: Floats) -> tuple[NDArray[np.int64], Floats]:

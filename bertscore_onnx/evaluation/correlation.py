@@ -195,7 +195,7 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
 def pearson(human: Floats, metric: Floats) -> float:
     """Return Pearson's r of two rows, (n,), of which neither is constant."""
     human, metric = _unit(human), _unit(metric)
-    return float(np.clip(human @ metric, -1, 1))
+    return float(np.clip((human * metric).sum(), -1, 1))
 
 
 def midranks(scores: Floats) -> Floats:
@@ -233,7 +233,7 @@ def _unit(scores: Floats) -> Floats:
     """Centre scores and divide by their norm, whose squares neither overflow nor vanish; (n,)."""
     centred = scores - scores.mean()
     centred /= np.abs(centred).max()
-    unit: Floats = centred / np.linalg.norm(centred)
+    unit: Floats = centred / np.sqrt((centred * centred).sum())
     return unit
 
 

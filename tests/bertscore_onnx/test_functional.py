@@ -59,12 +59,6 @@ def test_the_scores_are_those_of_a_new_scorer_whatever_was_scored_before(loaded,
         assert line == scorer.hash
 
 
-def test_idf_is_that_of_the_references_of_each_call(tiny_bundle):
-    first = score(CANDIDATES, REFERENCES, tiny_bundle, idf=True)
-    score(CANDIDATES[:2], REFERENCES[-2:], tiny_bundle, idf=True)
-    assert np.array_equal(score(CANDIDATES, REFERENCES, tiny_bundle, idf=True).F, first.F)
-
-
 def test_the_models_of_the_last_two_settings_are_kept(loaded, tiny_bundle, all_layers_bundle):
     def one(**options):
         score(["a cat"], ["the cat"], tiny_bundle, **options)
@@ -129,6 +123,7 @@ def test_threads_load_the_model_once(loaded, tiny_bundle):
     assert all(np.array_equal(result, results[0]) for result in results)
 
 
+@pytest.mark.slow  # it loads the model again and again
 def test_clearing_while_others_score_loses_nothing(tiny_bundle):
     expected = score(CANDIDATES, REFERENCES, tiny_bundle).F
     done = threading.Event()
@@ -141,7 +136,7 @@ def test_clearing_while_others_score_loses_nothing(tiny_bundle):
     clearing.start()
     try:
         with ThreadPoolExecutor(4) as threads:
-            results = [*threads.map(lambda _: score(CANDIDATES, REFERENCES, tiny_bundle).F, range(40))]
+            results = [*threads.map(lambda _: score(CANDIDATES, REFERENCES, tiny_bundle).F, range(16))]
     finally:
         done.set()
         clearing.join()

@@ -1,9 +1,10 @@
 """What large texts needed goes back to the system."""
 
-import subprocess
 import sys
 
 import pytest
+
+from tests.support.processes import run_python
 
 MEASURE = """
 import sys
@@ -27,9 +28,7 @@ with BERTScorer(sys.argv[1], device="cpu", nthreads=2) as scorer:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
 def test_memory_of_large_texts_is_given_back(minilm_bundle):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", MEASURE, str(minilm_bundle)], capture_output=True, text=True, timeout=120
-    )
+    done = run_python(MEASURE, minilm_bundle)
     assert done.returncode == 0, done.stderr
     needed, kept, _ = map(float, done.stdout.split())
     assert needed > 30e6

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from importlib import import_module
 from inspect import ismodule
 
@@ -8,14 +6,14 @@ import pytest
 
 import bertscore_onnx
 from bertscore_onnx import serving
+from tests.support.processes import run_python
 
 HEAVY = ["torch", "transformers", "optimum", "onnx"]
 
 
 def run(code):
     """Run code in a Python of its own and return what it prints, as JSON."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return json.loads(run_python(code).stdout)
 
 
 def test_serving_exports_what_it_imports():

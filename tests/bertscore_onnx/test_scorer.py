@@ -1,10 +1,8 @@
 import copy
 import inspect
-import os
 import pickle
-import subprocess
-import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 
@@ -14,7 +12,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
-from tests.support.processes import forks, in_forked_child
+from tests.support.processes import forks, in_forked_child, run_python
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 
@@ -57,12 +55,6 @@ def test_scores_do_not_depend_on_the_batch_or_the_order(scorer, batch_size):
     assert largest_difference([array[::-1] for array in backwards], expected) < 1e-5
 
 
-def test_the_best_reference_counts(scorer):
-    scores = scorer.score(CANDIDATES[:1], [[REFERENCES[2], CANDIDATES[0]]])
-    assert scores.F[0] == pytest.approx(1, abs=1e-6)
-    assert scores.best_reference.tolist() == [1]
-
-
 @pytest.mark.parametrize("empty", ["", "   ", "\n\t", "\u3000", "\u200b", "\0", "[SEP]"])
 def test_a_side_without_words_scores_zero_with_one_warning(scorer, empty):
     with pytest.warns(UserWarning, match="2 pairs score 0 because a side is empty"):
@@ -80,9 +72,21 @@ def test_strange_text_never_crashes_and_never_gives_nan(scorer, text):
     assert np.isfinite(scorer.score([text, "a cat"], ["the cat", text])).all()
 
 
-def test_texts_that_are_cut_are_counted_in_one_warning(scorer):
-    with pytest.warns(UserWarning, match="3 texts are longer than 32 tokens and truncated") as caught:
-        scorer.score(["cat " * 50, "a dog", "dog " * 50], ["tree " * 50, "dog " * 50, "the mat"])
+CUT = ["cat " * 50, "a dog", "dog " * 50], ["tree " * 50, "dog " * 50, "the mat"]
+
+
+@pytest.mark.parametrize(
+    ("score", "number"),
+    [
+        (lambda scorer: scorer.score(*CUT), 3),
+        (lambda scorer: scorer.pairwise(*CUT), 3),
+        (lambda scorer: scorer.encode([*CUT[0], CUT[0][0]]), 2),
+    ],
+    ids=["score", "pairwise", "encode"],
+)
+def test_texts_that_are_cut_are_counted_in_one_warning(scorer, score, number):
+    with pytest.warns(UserWarning, match=f"{number} texts are longer than 32 tokens and truncated") as caught:
+        score(scorer)
     assert [warning.filename for warning in caught] == [__file__]
 
 
@@ -263,10 +267,39 @@ def test_the_signature_names_a_compute_precision_that_is_not_the_graphs(tiny_bun
         assert scorer.signature.rescale.startswith("file-")
 
 
+@pytest.fixture(scope="module")
+def quick(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu", nthreads=3, optimize_for="latency") as quick:
+        yield quick
+
+
+@pytest.mark.parametrize("number", [1, len(CANDIDATES), 50 * len(CANDIDATES)])
+def test_scores_are_those_of_throughput_without_another_thread_of_python(quick, scorer, number):
+    candidates, references = ((texts * 50)[:number] for texts in (CANDIDATES, REFERENCES))
+    expected = scorer.score(candidates, references)
+    before = threading.active_count()
+    found = quick.score(candidates, references)
+    assert threading.active_count() == before
+    assert largest_difference(found, expected) <= 1e-6
+    assert quick.signature == scorer.signature
+
+
+def test_threads_do_not_go_on_for_long_when_all_is_scored(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu", nthreads=8, optimize_for="latency") as scorer:
+        scorer.score(CANDIDATES, REFERENCES)
+        before = time.process_time()
+        time.sleep(0.4)  # eight times as long as they would by default
+        assert time.process_time() - before < 0.1
+
+
+def test_another_aim_is_refused(tiny_bundle):
+    with pytest.raises(InputError, match='optimize_for is \'speed\'; expected "throughput" or "latency"'):
+        BERTScorer(tiny_bundle, optimize_for="speed")
+
+
 FORK_AFTER_SCORING = """
-import os, sys, warnings
+import os, sys
 from bertscore_onnx import BERTScorer
-warnings.simplefilter("ignore", DeprecationWarning)  # Python's own, of forks in general
 texts = [f"the cat sat {number}" for number in range(500)]
 scorer = BERTScorer(sys.argv[1], device="cpu")
 scorer.score(texts, texts[::-1])
@@ -279,14 +312,9 @@ os._exit(0)
 
 
 @forks
-def test_nothing_is_printed_of_a_fork(tiny_bundle):
+@pytest.mark.slow  # it starts a process
+def test_nothing_is_printed_of_a_fork(tiny_bundle, monkeypatch):
     """The tokenizers package can, of threads that it has used before."""
-    environment = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}
-    done = subprocess.run(
-        [sys.executable, "-c", FORK_AFTER_SCORING, str(tiny_bundle)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-    )
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    done = run_python(FORK_AFTER_SCORING, tiny_bundle)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

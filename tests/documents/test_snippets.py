@@ -2,9 +2,10 @@
 
 Each starts in a folder that holds what a reader has after `make demo`: the examples and a bundle of MiniLM, and pairs
 in Parquet files. Python runs in this process, each block in a namespace of its own, and so does a command of
-bertscore-onnx, or a script, that needs no shell; other commands go to bash. A block that cannot be run here has a line
-above it with the reason; one that needs Ray or Spark is run where they are installed; one that needs public judgements
-where METAEVAL names their folder, and WMT16 the file of those that bert-score's layers were tuned on.
+bertscore-onnx, or a script, that needs no shell; other commands go to bash, in `make test-full`. A block that cannot be
+run here has a line above it with the reason; one that needs Ray or Spark is run where they are installed; one that
+needs public judgements where METAEVAL names their folder, and WMT16 the file of those that bert-score's layers were
+tuned on.
 """
 
 import os
@@ -46,12 +47,29 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"].keys()
 
 
+def needs_shell(command: str) -> bool:
+    return FOR_A_SHELL.search(re.sub("'[^']*'", "", command)) is not None
+
+
+def is_set_up(command: str) -> bool:
+    """Return whether a command sets up the environment, which tests already have; check the names in it."""
+    if target := re.match(r"make (\S+)", command):
+        assert re.search(rf"^{target[1]}:", MAKEFILE, flags=re.MULTILINE), f"no target {target[1]}"
+    elif extras := re.match(r"pip install .*\[(.*)\]", command):
+        assert {*extras[1].split(",")} <= EXTRAS, f"no such extra: {command}"
+    return command.startswith(("make ", "pip install ", "python3 -m venv ", ". .venv/"))
+
+
+def marks(snippet: Snippet) -> list[pytest.MarkDecorator]:
+    """Return the mark of an engine, or `full` for commands that need a shell, if only to name the model to export."""
+    if snippet.material in ENGINES:
+        return [getattr(pytest.mark, snippet.material)]
+    commands = [command for command, _ in snippet.commands()] if snippet.language == "console" else []
+    return [pytest.mark.full] if any(needs_shell(one) for one in commands if not is_set_up(one)) else []
+
+
 def cases(language: str) -> list[object]:
-    return [
-        pytest.param(one, id=one.place, marks=[getattr(pytest.mark, one.material)] if one.material in ENGINES else [])
-        for one in RUN
-        if one.language == language
-    ]
+    return [pytest.param(one, id=one.place, marks=marks(one)) for one in RUN if one.language == language]
 
 
 @pytest.fixture
@@ -131,7 +149,7 @@ def test_commands_print_what_is_shown(snippet: Snippet, folder: Path, monkeypatc
 def run(command: str, material: str | None, monkeypatch, capsys) -> str:
     """Run a command, in this process if it needs no shell; return its output."""
     program, *arguments = shlex.split(command.replace("\\\n", ""), comments=True)
-    if material in ENGINES or FOR_A_SHELL.search(re.sub("'[^']*'", "", command)):
+    if material in ENGINES or needs_shell(command):
         program = "bash"
     if program == "bertscore-onnx":
         result = CliRunner().invoke(app, arguments)
@@ -150,15 +168,6 @@ def run(command: str, material: str | None, monkeypatch, capsys) -> str:
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}"
     return done.stdout
-
-
-def is_set_up(command: str) -> bool:
-    """Return whether a command sets up the environment, which tests already have; check the names in it."""
-    if target := re.match(r"make (\S+)", command):
-        assert re.search(rf"^{target[1]}:", MAKEFILE, flags=re.MULTILINE), f"no target {target[1]}"
-    elif extras := re.match(r"pip install .*\[(.*)\]", command):
-        assert {*extras[1].split(",")} <= EXTRAS, f"no such extra: {command}"
-    return command.startswith(("make ", "pip install ", "python3 -m venv ", ". .venv/"))
 
 
 def test_every_kind_of_block_is_found() -> None:

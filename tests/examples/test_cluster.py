@@ -206,5 +206,5 @@ def test_spark_knows_every_setting(tmp_path):
     words = words_of_spark_submit(tmp_path)
     settings = [word for option, word in pairwise(words) if option == "--conf"]
     assert len(settings) > 10
-    told = run_here(tmp_path, sys.executable, "-c", UNKNOWN_SETTINGS, json.dumps(settings)).split()
-    assert told == ["1", "1"]  # a volume for the driver and one for the executors, and no unknown name
+    printed = run_here(tmp_path, sys.executable, "-c", UNKNOWN_SETTINGS, json.dumps(settings)).split()
+    assert printed == ["1", "1"]  # a volume for the driver and one for the executors, and no unknown name

@@ -100,8 +100,8 @@ def refusal(*arguments):
 
 
 def test_another_number_of_references_is_refused(minilm_scoring_bundle, write):
-    told = refusal(minilm_scoring_bundle, write("a", ["one", "two"]), write("b", ["three"]))
-    assert "There are 2 candidates and 1 references." in told
+    message = refusal(minilm_scoring_bundle, write("a", ["one", "two"]), write("b", ["three"]))
+    assert "There are 2 candidates and 1 references." in message
 
 
 def test_bytes_that_are_no_utf_8_are_refused(minilm_scoring_bundle, tmp_path, write):

@@ -1,10 +1,7 @@
 """Damaged models: each is refused with an error of the library that names the fault, and nothing is left behind."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from shutil import copytree
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,13 +12,11 @@ from typer.testing import CliRunner
 
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.cli import app
-from bertscore_onnx.errors import BertScoreOnnxError, ExportError, VerificationError
+from bertscore_onnx.errors import ExportError, VerificationError
 from tests.support.bundles import saved
 
-Damage = Callable[[Path], object]
-
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22e\nsize 440473133\n"
-CONTENTS: dict[str, Callable[[bytes], bytes]] = {
+CONTENTS = {
     "empty": lambda whole: b"",
     "cut": lambda whole: whole[: len(whole) // 2],
     "binary": lambda whole: bytes(range(255, -1, -1)) * 8,
@@ -48,7 +43,7 @@ HARMLESS = {
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def whole(tmp_path_factory):
     """Tiny models by name, with the files of their slow tokenizers or of their fast ones too."""
     root = tmp_path_factory.mktemp("whole")
     models = {name: saved(name) for name in ("bert", "roberta", "t5")}
@@ -59,10 +54,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def refusal(whole: dict[str, Path], tmp_path: Path) -> Callable[..., str]:
+def refusal(whole, tmp_path):
     """Damages a model and exports it; returns the one line of the error."""
 
-    def refused(name: str, damage: Damage, error: type[BertScoreOnnxError] = ExportError, **options: Any) -> str:
+    def refused(name, damage, error=ExportError, **options):
         model = copytree(whole[name], tmp_path / "model")
         damage(model)
         mode = "fast" if name.endswith("fast") else "slow"
@@ -80,25 +75,25 @@ def refusal(whole: dict[str, Path], tmp_path: Path) -> Callable[..., str]:
     return refused
 
 
-def replaced(file: str, content: str) -> Damage:
-    def damage(model: Path) -> None:
+def replaced(file, content):
+    def damage(model):
         (model / file).write_bytes(CONTENTS[content]((model / file).read_bytes()))
 
     return (lambda model: (model / file).unlink()) if content == "missing" else damage
 
 
-def configured(file: str = "config.json", **settings: Any) -> Damage:
+def configured(file="config.json", **settings):
     """Change settings; remove those that are `...`."""
 
-    def damage(model: Path) -> None:
+    def damage(model):
         changed = json.loads((model / file).read_text()) | settings
         (model / file).write_text(json.dumps({name: value for name, value in changed.items() if value is not ...}))
 
     return damage
 
 
-def weighted(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Damage:
-    def damage(model: Path) -> None:
+def weighted(change):
+    def damage(model):
         file = model / "model.safetensors"
         save_file(change(load_file(file)), file, metadata={"format": "pt"})
 
@@ -115,25 +110,21 @@ def weighted(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Damage:
         if (name, file, content) not in HARMLESS and not (name.endswith("fast") and content == "missing")
     ],
 )
-def test_a_damaged_file_is_refused(name: str, file: str, content: str, refusal: Callable[..., str]) -> None:
+def test_a_damaged_file_is_refused(name, file, content, refusal):
     line = refusal(name, replaced(file, content))
     if content == "pointer" and file != "merges.txt":
         assert f"pointers of git-lfs in place of {file}: run `git lfs pull`" in line
 
 
 @pytest.mark.parametrize(("name", "file", "content"), sorted(HARMLESS))
-def test_what_leaves_a_working_tokenizer_is_exported(
-    name: str, file: str, content: str, whole: dict[str, Path], tmp_path: Path
-) -> None:
+def test_what_leaves_a_working_tokenizer_is_exported(name, file, content, whole, tmp_path):
     model = copytree(whole[name], tmp_path / "model")
     replaced(file, content)(model)
     assert open_bundle(export_model(str(model), num_layers=1, output=tmp_path / "bundle")).manifest.family == name
 
 
 @pytest.mark.parametrize("merge", ["a", "a b c"])
-def test_merges_of_no_two_pieces_are_skipped_as_in_the_original(
-    merge: str, whole: dict[str, Path], tmp_path: Path
-) -> None:
+def test_merges_of_no_two_pieces_are_skipped_as_in_the_original(merge, whole, tmp_path):
     model = copytree(whole["roberta"], tmp_path / "model")
     merges = (model / "merges.txt").read_text()
     (model / "merges.txt").write_text(f"{merges}{merge}\n")
@@ -166,7 +157,7 @@ def test_merges_of_no_two_pieces_are_skipped_as_in_the_original(
         ("t5", {"feed_forward_proj": 7}),
     ],
 )
-def test_a_damaged_configuration_is_refused(name: str, settings: dict[str, Any], refusal: Callable[..., str]) -> None:
+def test_a_damaged_configuration_is_refused(name, settings, refusal):
     assert refusal(name, configured(**settings)).startswith(("Cannot load the ", "The configuration of "))
 
 
@@ -187,9 +178,7 @@ def test_a_damaged_configuration_is_refused(name: str, settings: dict[str, Any],
         ("t5", {"extra_ids": "many"}),
     ],
 )
-def test_damaged_settings_of_a_tokenizer_are_refused(
-    name: str, settings: dict[str, Any], refusal: Callable[..., str]
-) -> None:
+def test_damaged_settings_of_a_tokenizer_are_refused(name, settings, refusal):
     refusal(name, configured("tokenizer_config.json", **settings))
 
 
@@ -205,15 +194,13 @@ def test_damaged_settings_of_a_tokenizer_are_refused(
         ("roberta", "merges.txt", "#version: 0.2\nno piece\n"),
     ],
 )
-def test_vocabularies_that_cannot_be_the_models_are_refused(
-    name: str, file: str, content: str, refusal: Callable[..., str]
-) -> None:
+def test_vocabularies_that_cannot_be_the_models_are_refused(name, file, content, refusal):
     refusal(name, lambda model: (model / file).write_text(content))
 
 
 @pytest.mark.parametrize("name", ["bert", "bert-fast"])
-def test_a_wordpiece_vocabulary_without_its_unknown_token_is_refused(name: str, refusal: Callable[..., str]) -> None:
-    def damage(model: Path) -> None:
+def test_a_wordpiece_vocabulary_without_its_unknown_token_is_refused(name, refusal):
+    def damage(model):
         for file in {"vocab.txt", "tokenizer.json"} & {path.name for path in model.iterdir()}:
             content = (model / file).read_text(encoding="utf-8")
             marks = ("[UNK]\n", "[unk]\n") if file == "vocab.txt" else ('"[UNK]": 1,', '"[unk]": 1,')
@@ -226,8 +213,8 @@ def test_a_wordpiece_vocabulary_without_its_unknown_token_is_refused(name: str, 
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_weights_that_are_not_finite_are_told_as_such(value: float, refusal: Callable[..., str]) -> None:
-    def fill(weights: dict[str, Any]) -> dict[str, Any]:
+def test_weights_that_are_not_finite_are_told_as_such(value, refusal):
+    def fill(weights):
         return weights | {"encoder.layer.1.output.dense.bias": np.full(32, value, np.float32)}
 
     line = refusal("bert", weighted(fill), VerificationError)
@@ -241,7 +228,7 @@ def test_weights_that_are_not_finite_are_told_as_such(value: float, refusal: Cal
         lambda weights: {name: np.full_like(weight, 1e38) for name, weight in weights.items()},
     ],
 )
-def test_weights_that_give_no_vectors_are_told_as_such(change: Any, refusal: Callable[..., str]) -> None:
+def test_weights_that_give_no_vectors_are_told_as_such(change, refusal):
     assert "its vectors are zero or overflow" in refusal("bert", weighted(change), VerificationError)
 
 
@@ -253,13 +240,13 @@ def test_weights_that_give_no_vectors_are_told_as_such(change: Any, refusal: Cal
         lambda weights: {name: np.zeros(0, np.float32) for name in weights},
     ],
 )
-def test_weights_of_other_shapes_are_refused(change: Any, refusal: Callable[..., str]) -> None:
+def test_weights_of_other_shapes_are_refused(change, refusal):
     assert "size mismatch" in refusal("bert", weighted(change))
 
 
 @pytest.mark.parametrize("content", ["empty", "binary", "pointer"])
-def test_a_damaged_pickle_is_refused(content: str, refusal: Callable[..., str]) -> None:
-    def damage(model: Path) -> None:
+def test_a_damaged_pickle_is_refused(content, refusal):
+    def damage(model):
         (model / "model.safetensors").rename(model / "pytorch_model.bin")
         replaced("pytorch_model.bin", content)(model)
 
@@ -267,8 +254,8 @@ def test_a_damaged_pickle_is_refused(content: str, refusal: Callable[..., str]) 
 
 
 @pytest.mark.parametrize("index", ["[]", "{}", '{"metadata": {}, "weight_map": {"a": "no-such-shard.safetensors"}}'])
-def test_a_damaged_index_of_shards_is_refused(index: str, refusal: Callable[..., str]) -> None:
-    def damage(model: Path) -> None:
+def test_a_damaged_index_of_shards_is_refused(index, refusal):
+    def damage(model):
         (model / "model.safetensors").unlink()
         (model / "model.safetensors.index.json").write_text(index)
 
@@ -280,10 +267,8 @@ class PanicException(BaseException):  # the name of what Rust code raises
 
 
 @pytest.mark.parametrize("kind", [ImportError, RecursionError, MemoryError, PanicException])
-def test_what_loading_raises_is_named(
-    kind: type[BaseException], refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*place: object, **options: object) -> None:
+def test_what_loading_raises_is_named(kind, refusal, monkeypatch):
+    def fail(*place, **options):
         raise kind("XLMTokenizer needs sacremoses")
 
     monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", fail)
@@ -292,7 +277,7 @@ def test_what_loading_raises_is_named(
     assert "XLMTokenizer needs sacremoses. " in line
 
 
-def test_the_command_line_tells_it_in_one_line(whole: dict[str, Path], tmp_path: Path) -> None:
+def test_the_command_line_tells_it_in_one_line(whole, tmp_path):
     model = copytree(whole["bert"], tmp_path / "model")
     replaced("model.safetensors", "cut")(model)
     result = CliRunner().invoke(app, ["export", "-m", str(model), "-l", "1", "--output", str(tmp_path / "bundle")])
@@ -304,10 +289,8 @@ def test_the_command_line_tells_it_in_one_line(whole: dict[str, Path], tmp_path:
     )
 
 
-def test_an_error_of_the_exports_own_stays_what_it_is(
-    whole: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*converted: object) -> None:
+def test_an_error_of_the_exports_own_stays_what_it_is(whole, tmp_path, monkeypatch):
+    def fail(*converted):
         raise KeyError("a bug")
 
     monkeypatch.setattr("bertscore_onnx_export.tokenizer.write.convert", fail)

@@ -12,6 +12,7 @@ from transformers import BertConfig, FunnelConfig
 
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
+from tests.support.tiny_models import save_tiny_bert
 
 
 def test_the_manifest_says_what_was_exported(tiny_model, tiny_bundle):
@@ -24,22 +25,32 @@ def test_the_manifest_says_what_was_exported(tiny_model, tiny_bundle):
     assert {"torch", "transformers", "onnx", "bertscore-onnx"} <= manifest.exported_with.keys()
 
 
-def test_without_output_the_bundle_goes_to_its_place_under_the_home_folder(tiny_model, home):
-    assert export_model(str(tiny_model), num_layers=1) == home / "bundles" / "tiny-bert" / "layer-1-slow-fp32"
+@pytest.mark.parametrize(
+    ("options", "folder", "layers"),
+    [
+        ({"num_layers": 1}, "layer-1-slow-fp32", [1]),
+        ({"num_layers": 1, "precision": "int8"}, "layer-1-slow-int8", [1]),
+        ({"all_layers": True}, "all-layers-slow-fp32", [0, 1, 2, 3]),
+    ],
+)
+def test_without_output_the_bundle_goes_to_its_place_under_the_home_folder(tiny_model, home, options, folder, layers):
+    bundle = export_model(str(tiny_model), **options)
+    assert bundle == home / "bundles" / "tiny-bert" / folder
+    assert list(open_bundle(bundle).manifest.layers) == layers
 
 
-def test_the_card_has_the_license_that_the_models_own_card_says(tiny_model, tmp_path):
+@pytest.mark.parametrize(
+    ("card", "given", "license_id"),
+    [("license: apache-2.0\n", None, "apache-2.0"), ("", "mit", "mit"), ("", None, None)],
+)
+def test_the_card_has_the_license_of_the_models_own_card_or_that_is_given(
+    tiny_model, tmp_path, card, given, license_id
+):
     model = shutil.copytree(tiny_model, tmp_path / "model")
-    (model / "README.md").write_text("---\nlicense: apache-2.0\n---\n# A model\n")
-    bundle = export_model(str(model), num_layers=1, output=tmp_path / "bundle")
-    assert '\nlicense: "apache-2.0"\n' in (bundle / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_card_has_the_license_that_is_given_and_else_none(tiny_model, tmp_path):
-    given = export_model(str(tiny_model), num_layers=1, output=tmp_path / "given", license_id="mit")
-    assert '\nlicense: "mit"\n' in (given / "README.md").read_text(encoding="utf-8")
-    unknown = export_model(str(tiny_model), num_layers=1, output=tmp_path / "unknown")
-    assert "license" not in (unknown / "README.md").read_text(encoding="utf-8")
+    (model / "README.md").write_text(f"---\n{card}---\n# A model\n")
+    bundle = export_model(str(model), num_layers=1, output=tmp_path / "bundle", license_id=given)
+    written = (bundle / "README.md").read_text(encoding="utf-8")
+    assert f'\nlicense: "{license_id}"\n' in written if license_id else "license" not in written
 
 
 def test_every_stage_is_reported(tiny_model, tmp_path):
@@ -48,33 +59,20 @@ def test_every_stage_is_reported(tiny_model, tmp_path):
     assert len(stages) == STAGES
 
 
-def test_the_fast_tokenizer_can_be_asked_for(tiny_model, tmp_path):
-    bundle = export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle", tokenizer_mode="fast")
-    manifest = open_bundle(bundle).manifest
-    assert (manifest.tokenizer_mode, manifest.tokenizer_spec) == ("fast", None)
-
-
-def test_a_bundle_is_not_overwritten_unless_forced(tiny_model, tmp_path):
-    output = export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle")
-    with pytest.raises(ExportError, match="is there already"):
-        export_model(str(tiny_model), num_layers=2, output=output)
-    assert open_bundle(output).manifest.num_layers == 1
-    export_model(str(tiny_model), num_layers=2, output=output, force=True)
-    assert open_bundle(output, verify=True).manifest.num_layers == 2
-
-
 @pytest.mark.parametrize("failing", ["write_graph", "write_tokenizer", "write_manifest", "verify_bundle"])
-def test_a_failure_leaves_nothing_behind_and_the_old_bundle_in_place(tiny_model, tmp_path, monkeypatch, failing):
-    output = export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle")
+def test_a_failure_leaves_nothing_behind_and_the_old_bundle_in_place(
+    tiny_model, tiny_bundle, tmp_path, monkeypatch, failing
+):
+    output = shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
     def fail(*arguments, **options):
         raise RuntimeError("power cut")
 
     monkeypatch.setattr(f"bertscore_onnx_export.pipeline.{failing}", fail)
     with pytest.raises(RuntimeError, match="power cut"):
-        export_model(str(tiny_model), num_layers=2, output=output, force=True)
+        export_model(str(tiny_model), num_layers=1, output=output, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
-    assert open_bundle(output, verify=True).manifest.num_layers == 1
+    assert open_bundle(output, verify=True).manifest.num_layers == 2
 
 
 def test_a_graph_that_scores_otherwise_than_the_model_is_not_kept(tiny_model, tmp_path, monkeypatch):
@@ -160,14 +158,9 @@ def test_a_family_that_cannot_be_cut_is_refused(tmp_path):
         export_model(str(tmp_path), num_layers=1)
 
 
-def test_a_name_of_the_catalogue_gives_a_folder_its_layer_and_baselines(minilm, tmp_path):
-    bundle = export_model(str(minilm), name="distilroberta-base", output=tmp_path / "bundle")
+def test_a_name_of_the_catalogue_gives_a_folder_its_layer_and_baselines(tmp_path):
+    save_tiny_bert(tmp_path / "model", num_layers=6)
+    bundle = export_model(str(tmp_path / "model"), name="distilroberta-base", output=tmp_path / "bundle")
     manifest = open_bundle(bundle).manifest
     assert (manifest.model_id, manifest.num_layers) == ("distilroberta-base", 5)
     assert manifest.baselines["en"][0].f1 == 0.8473319
-
-
-def test_all_layers_have_a_place_of_their_own(tiny_model, home):
-    bundle = export_model(str(tiny_model), all_layers=True)
-    assert bundle == home / "bundles" / "tiny-bert" / "all-layers-slow-fp32"
-    assert list(open_bundle(bundle).manifest.layers) == [0, 1, 2, 3]

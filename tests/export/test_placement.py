@@ -30,37 +30,37 @@ with staging_folder(Path(sys.argv[1]), force=True) as folder:
 """
 
 
-def write_bundle(target: Path, content: str, *, force: bool = False) -> None:
+def write_bundle(target, content, *, force=False):
     with staging_folder(target, force=force) as folder:
         (folder / "bertscore.json").write_text(content)
 
 
-def content(bundle: Path) -> str:
+def content(bundle):
     return (bundle / "bertscore.json").read_text()
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def kill_export(target: Path, when: str) -> None:
+def kill_export(target, when):
     """Run an export that is killed while it works, or when the old bundle is away and the new one not in its place."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     died = subprocess.run([sys.executable, "-c", KILLED, target, when], env=environment, timeout=60, check=False)
     assert died.returncode == -signal.SIGKILL
 
 
-def test_a_bundle_replaces_another_and_nothing_else_stays(tmp_path: Path) -> None:
+def test_a_bundle_replaces_another_and_nothing_else_stays(tmp_path):
     write_bundle(tmp_path / "bundle", "old")
     write_bundle(tmp_path / "bundle", "new", force=True)
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "new")
 
 
-def test_a_failed_swap_puts_the_old_bundle_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_swap_puts_the_old_bundle_back(tmp_path, monkeypatch):
     write_bundle(tmp_path / "bundle", "old")
     rename = Path.rename
 
-    def refuse_the_new(self: Path, target: Path) -> Path:
+    def refuse_the_new(self, target):
         if self.name == "new":
             raise OSError(5, "Input/output error")
         return rename(self, target)
@@ -71,11 +71,11 @@ def test_a_failed_swap_puts_the_old_bundle_back(tmp_path: Path, monkeypatch: pyt
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
 
 
-def test_an_old_bundle_that_cannot_be_put_back_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_bundle_that_cannot_be_put_back_is_kept(tmp_path, monkeypatch):
     write_bundle(tmp_path / "bundle", "old")
     rename = Path.rename
 
-    def refuse_the_place(self: Path, target: Path) -> Path:
+    def refuse_the_place(self, target):
         if target == tmp_path / "bundle":
             raise OSError(5, "Input/output error")
         return rename(self, target)
@@ -89,7 +89,7 @@ def test_an_old_bundle_that_cannot_be_put_back_is_kept(tmp_path: Path, monkeypat
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
 
 
-def test_the_old_bundle_comes_back_after_a_kill_during_the_swap(tmp_path: Path) -> None:
+def test_the_old_bundle_comes_back_after_a_kill_during_the_swap(tmp_path):
     write_bundle(tmp_path / "bundle", "old")
     kill_export(tmp_path / "bundle", "swapping")
     assert not (tmp_path / "bundle").exists()
@@ -98,23 +98,21 @@ def test_the_old_bundle_comes_back_after_a_kill_during_the_swap(tmp_path: Path) 
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
 
 
-def test_what_a_killed_export_left_is_removed(tmp_path: Path) -> None:
+def test_what_a_killed_export_left_is_removed(tmp_path):
     kill_export(tmp_path / "bundle", "working")
     assert len(names(tmp_path)) == 1
     write_bundle(tmp_path / "bundle", "new")
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "new")
 
 
-def test_an_export_to_the_same_place_is_left_to_work(tmp_path: Path) -> None:
+def test_an_export_to_the_same_place_is_left_to_work(tmp_path):
     with staging_folder(tmp_path / "bundle", force=True) as slower:
         write_bundle(tmp_path / "bundle", "faster")
         (slower / "bertscore.json").write_text("slower")
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "slower")
 
 
-def test_where_no_lock_can_tell_only_what_is_a_day_old_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_lock_can_tell_only_what_is_a_day_old_is_removed(tmp_path, monkeypatch):
     monkeypatch.setattr(placement, "fcntl", None)
     for leftover, hours in ((".bundle.exporting-old", 25), (".bundle.exporting-young", 23)):
         (tmp_path / leftover).mkdir()
@@ -123,20 +121,20 @@ def test_where_no_lock_can_tell_only_what_is_a_day_old_is_removed(
     assert names(tmp_path) == [".bundle.exporting-young", "bundle"]
 
 
-def test_what_came_to_stand_there_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+def test_what_came_to_stand_there_meanwhile_is_not_replaced(tmp_path):
     notes = tmp_path / "notes"
     with pytest.raises(ExportError, match="is no bundle"), staging_folder(notes, force=True):
         notes.write_text("mine")
     assert notes.read_text() == "mine"
 
 
-def test_a_failure_leaves_no_new_folder_above_the_place(tmp_path: Path) -> None:
+def test_a_failure_leaves_no_new_folder_above_the_place(tmp_path):
     with pytest.raises(ZeroDivisionError), staging_folder(tmp_path / "new" / "newer" / "bundle", force=False):
         raise ZeroDivisionError
     assert names(tmp_path) == []
 
 
-def test_a_link_is_followed(tmp_path: Path) -> None:
+def test_a_link_is_followed(tmp_path):
     write_bundle(tmp_path / "bundle", "old")
     (tmp_path / "link").symlink_to(tmp_path / "bundle")
     write_bundle(tmp_path / "link", "new", force=True)
@@ -144,24 +142,24 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     assert content(tmp_path / "bundle") == "new"
 
 
-def refuse(target: Path, message: str) -> None:
+def refuse(target, message):
     """Expect that a place is refused before the work begins."""
     with pytest.raises(ExportError, match=message), staging_folder(target, force=True):
         pytest.fail("the work began")
 
 
-def test_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_link_to_nothing_is_refused(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "unmounted" / "bundle")
     refuse(tmp_path / "link", "is a link to .*unmounted/bundle, where nothing is")
     assert names(tmp_path) == ["link"]
 
 
-def test_a_mount_point_is_refused() -> None:
+def test_a_mount_point_is_refused():
     refuse(Path("/"), "is a mount point")
 
 
 @pytest.mark.parametrize("place", ["file/bundle", "file/folder/bundle", "x" * 300])
-def test_a_place_where_nothing_can_be_written_is_refused(tmp_path: Path, place: str) -> None:
+def test_a_place_where_nothing_can_be_written_is_refused(tmp_path, place):
     (tmp_path / "file").write_text("mine")
     refuse(tmp_path / place, "Cannot put a bundle at .*Name another folder")
     assert names(tmp_path) == ["file"]

@@ -3,7 +3,6 @@
 import csv
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -12,14 +11,13 @@ from bertscore_onnx.bundle.catalogue import Baseline
 
 
 @pytest.fixture(scope="module")
-def oracle() -> ModuleType:
+def oracle():
     """bert-score's own tables; importing them imports torch."""
-    module: ModuleType = pytest.importorskip("bert_score.utils", reason="needs bert-score to compare with")
-    return module
+    return pytest.importorskip("bert_score.utils", reason="needs bert-score to compare with")
 
 
 @pytest.fixture(scope="module")
-def oracle_baselines(oracle: ModuleType) -> dict[tuple[str, str], list[list[str]]]:
+def oracle_baselines(oracle):
     """(language, model) to the rows of bert-score's file, without the header."""
     assert oracle.__file__ is not None
     folder = Path(oracle.__file__).parent / "rescale_baseline"
@@ -30,26 +28,26 @@ def oracle_baselines(oracle: ModuleType) -> dict[tuple[str, str], list[list[str]
     return tables
 
 
-def test_layers_and_order_equal_bert_score(oracle: ModuleType) -> None:
+def test_layers_and_order_equal_bert_score(oracle):
     ours = [(entry.name, entry.num_layers) for entry in catalogue.entries().values()]
     assert ours == list(oracle.model2layers.items())
 
 
-def test_language_defaults_equal_bert_score(oracle: ModuleType) -> None:
+def test_language_defaults_equal_bert_score(oracle):
     table = oracle.lang2model.copy()  # a defaultdict, which grows when it is asked
     expected = {language: table[language] for language in [*table, "fr", "xx"]}
     assert {language: catalogue.default_model(language) for language in expected} == expected
 
 
-def test_baseline_files_are_those_of_bert_score(oracle_baselines: dict[tuple[str, str], list[list[str]]]) -> None:
+def test_baseline_files_are_those_of_bert_score(oracle_baselines):
     folder = Path(str(files("bertscore_onnx_models").joinpath("baselines")))
     ours = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*") if path.is_file()}
     assert len(ours) == 72
     assert ours == {f"{language}/{model}" for language, model in oracle_baselines}
 
 
-def test_every_baseline_row_equals_bert_score(oracle_baselines: dict[tuple[str, str], list[list[str]]]) -> None:
-    expected: dict[tuple[str, int], dict[str, Baseline]] = {}
+def test_every_baseline_row_equals_bert_score(oracle_baselines):
+    expected = {}
     for (language, model), rows in oracle_baselines.items():
         for layer, precision, recall, f1 in rows:
             row = Baseline(float(precision), float(recall), float(f1))
@@ -57,8 +55,6 @@ def test_every_baseline_row_equals_bert_score(oracle_baselines: dict[tuple[str, 
     assert {key: catalogue.baselines(*key) for key in expected} == expected
 
 
-def test_no_baseline_goes_past_the_rows_of_bert_score(
-    oracle_baselines: dict[tuple[str, str], list[list[str]]],
-) -> None:
+def test_no_baseline_goes_past_the_rows_of_bert_score(oracle_baselines):
     for (language, model), rows in oracle_baselines.items():
         assert language not in catalogue.baselines(model, num_layers=len(rows))

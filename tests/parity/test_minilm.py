@@ -1,19 +1,24 @@
-"""On pretrained weights, every score equals bert-score's within 1e-5."""
+"""On pretrained weights, every score and every baseline equals bert-score's within 1e-5."""
 
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.evaluation.baselines import compute_baseline
+from bertscore_onnx.scoring.pipeline import Chunk
 from tests.support.bundles import exported
 from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, SEVERAL_REFERENCES, assert_same_scores
 
 pytestmark = KNOWN_WARNINGS
 
-LAYERS = [0, 4, 6]
-"""The embeddings alone, one of the layers, and the last one; `test_all_layers.py` compares each of the seven."""
+LAYERS = [pytest.param(0, marks=pytest.mark.full), 4, pytest.param(6, marks=pytest.mark.full)]
+"""The embeddings alone, one of the layers, and the last one; of the bundle of all layers each is compared."""
 
-CANDIDATES, REFERENCES = map(list, zip(*EDGE_CASE_PAIRS, strict=True))
+EDGE_CANDIDATES, EDGE_REFERENCES = map(list, zip(*EDGE_CASE_PAIRS, strict=True))
+PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS]
+CANDIDATES, REFERENCES = map(list, zip(*PAIRS, strict=True))
 MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=True))
+SOME_CANDIDATES, SOME_REFERENCES = map(list, zip(*EDGE_CASE_PAIRS[:12], *ORDINARY_PAIRS[:8], strict=True))
 
 
 @pytest.fixture(scope="module", params=LAYERS)
@@ -31,32 +36,77 @@ def peer(layer, minilm, peer_of):
     return peer_of(minilm, layer)
 
 
-def test_edge_case_pairs(bundle, peer):
+@pytest.fixture(scope="module")
+def theirs(peer):
+    return peer.score(CANDIDATES, REFERENCES, batch_size=1)
+
+
+@pytest.fixture(scope="module")
+def scorer(bundle):
     with BERTScorer(bundle) as scorer:
-        assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
+        yield scorer
 
 
-def test_several_references(bundle, peer):
-    with BERTScorer(bundle) as scorer:
-        assert_same_scores(
-            scorer.score(MULTI_CANDIDATES, MULTI_REFERENCES),
-            peer.score(MULTI_CANDIDATES, MULTI_REFERENCES, batch_size=1),
-        )
+@pytest.fixture
+def chunks(monkeypatch):
+    """Let chunks be small; return a list of the candidates that each of them has."""
+    original, sizes = Chunk.match, []
+
+    def match(chunk, *arguments):
+        sizes.append(chunk.num_candidates)
+        return original(chunk, *arguments)
+
+    monkeypatch.setattr(Chunk, "match", match)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 9)
+    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 3)
+    return sizes
 
 
-def test_idf_and_a_baseline(bundle, layer, minilm, peer_of, baseline_path):
-    peer = peer_of(
-        minilm,
-        layer,
-        idf=True,
-        idf_sents=REFERENCES,
-        lang="en",
-        rescale_with_baseline=True,
-        baseline_path=str(baseline_path),
-    )
-    with BERTScorer(bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path) as scorer:
-        ours = scorer.score(CANDIDATES, REFERENCES)
-    theirs = peer.score(CANDIDATES, REFERENCES, batch_size=1)
+def test_pairs(scorer, theirs):
+    assert_same_scores(scorer.score(CANDIDATES, REFERENCES), theirs)
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        lambda scorer: scorer.score(CANDIDATES, REFERENCES),
+        lambda scorer: np.transpose(list(scorer.stream(PAIRS))),
+        lambda scorer: scorer.score(scorer.encode(CANDIDATES), scorer.encode(REFERENCES)),
+    ],
+    ids=["texts", "stream", "encoded"],
+)
+def test_pairs_in_several_chunks(scorer, theirs, chunks, score):
+    assert_same_scores(score(scorer), theirs)
+    assert sum(chunks) == len(PAIRS)
+    assert len(chunks) >= 4
+
+
+def test_several_references(scorer, peer):
+    theirs = peer.score(MULTI_CANDIDATES, MULTI_REFERENCES, batch_size=1)
+    for references in (MULTI_REFERENCES, scorer.encode(MULTI_REFERENCES)):
+        assert_same_scores(scorer.score(MULTI_CANDIDATES, references), theirs)
+
+
+def test_the_diagonal_of_every_pair(scorer, theirs):
+    ours = scorer.pairwise(CANDIDATES, REFERENCES)
+    assert_same_scores([np.diagonal(array) for array in ours], theirs)
+
+
+def test_every_pair(scorer, peer):
+    candidates, references = CANDIDATES[4:9], REFERENCES[10:16]
+    ours = scorer.pairwise(candidates, references)
+    for column, reference in enumerate(references):
+        theirs = peer.score(candidates, [reference] * len(candidates), batch_size=1)
+        assert_same_scores([array[:, column] for array in ours], theirs)
+
+
+def test_idf_and_a_baseline_in_several_chunks(bundle, layer, minilm, peer_of, baseline_path, chunks):
+    rescaling = {"rescale_with_baseline": True, "baseline_path": str(baseline_path)}
+    peer = peer_of(minilm, layer, idf=True, idf_sents=EDGE_REFERENCES, lang="en", **rescaling)
+    with BERTScorer(bundle, idf=True, **rescaling) as scorer:
+        ours = scorer.score(EDGE_CANDIDATES, EDGE_REFERENCES)
+    assert len(chunks) >= 4
+    theirs = peer.score(EDGE_CANDIDATES, EDGE_REFERENCES, batch_size=1)
     assert_same_rescaled_scores(ours, theirs, peer.baseline_vals.numpy())
 
 
@@ -67,25 +117,72 @@ def assert_same_rescaled_scores(ours, theirs, baselines):
     assert_same_scores(raw, peer_raw)
 
 
-def test_scores_depend_neither_on_the_batch_nor_on_the_order(minilm_bundle):
-    candidates, references = map(list, zip(*EDGE_CASE_PAIRS, *ORDINARY_PAIRS, strict=True))
-    order = np.random.default_rng(0).permutation(len(candidates))
-    with BERTScorer(minilm_bundle) as scorer:
-        together = np.stack(scorer.score(candidates, references))
-        one_by_one = np.stack(scorer.score(candidates, references, batch_size=1))
-        shuffled = np.stack(scorer.score([candidates[i] for i in order], [references[i] for i in order]))
-    assert np.abs(one_by_one - together).max() <= 1e-5
-    assert np.abs(shuffled - together[:, order]).max() <= 1e-5
-
-
 def test_the_fast_tokenizer(minilm, minilm_scoring_bundle, peer_of):
-    bundle = minilm_scoring_bundle
     peer = peer_of(minilm, 4, use_fast_tokenizer=True)
-    with BERTScorer(bundle) as scorer:
-        assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
-    peer._tokenizer.model_max_length = 7
-    with BERTScorer(bundle, max_length=7) as scorer:
-        assert_same_scores(scorer.score(CANDIDATES, REFERENCES), peer.score(CANDIDATES, REFERENCES, batch_size=1))
+    for options in ({}, {"max_length": 7}):
+        peer._tokenizer.model_max_length = options.get("max_length", peer._tokenizer.model_max_length)
+        with BERTScorer(minilm_scoring_bundle, **options) as scorer:
+            ours = scorer.score(EDGE_CANDIDATES, EDGE_REFERENCES)
+        assert_same_scores(ours, peer.score(EDGE_CANDIDATES, EDGE_REFERENCES, batch_size=1))
+
+
+@pytest.fixture(scope="module")
+def of_all_layers(minilm_all_layers_bundle):
+    with BERTScorer(minilm_all_layers_bundle, all_layers=True) as scorer:
+        yield scorer
+
+
+def assert_same_layers(ours, theirs):
+    theirs = np.stack([array.numpy() for array in theirs])  # (3, layers, pairs)
+    defined = np.isfinite(theirs)
+    assert defined.mean() > 0.9
+    assert np.abs(np.stack(ours) - theirs)[defined].max() <= 1e-5
+
+
+def test_every_layer_is_scored(of_all_layers, minilm, peer_of):
+    peer = peer_of(minilm, 6, all_layers=True)
+    scores = of_all_layers.score(SOME_CANDIDATES, SOME_REFERENCES)
+    assert scores.F.shape == (7, 20)
+    assert_same_layers(scores, peer.score(SOME_CANDIDATES, SOME_REFERENCES, batch_size=1))
+
+
+def test_every_layer_is_rescaled_by_its_own_baseline(of_all_layers, minilm, peer_of, baseline_path):
+    peer = peer_of(minilm, 6, all_layers=True, lang="en", rescale_with_baseline=True, baseline_path=str(baseline_path))
+    with of_all_layers.with_rescaling(baseline_path=baseline_path) as scorer:
+        ours = scorer.score(SOME_CANDIDATES[4:], SOME_REFERENCES[4:])
+    assert_same_layers(ours, peer.score(SOME_CANDIDATES[4:], SOME_REFERENCES[4:], batch_size=1))
+
+
+def test_several_references_are_the_best_of_the_pairs_in_every_layer(of_all_layers):
+    """bert-score takes the maximum along the wrong axis here, so the oracle is one reference at a time."""
+    for candidate, references in SEVERAL_REFERENCES:
+        scores = of_all_layers.score([candidate], [references])
+        singly = np.stack([np.stack(of_all_layers.score([candidate], [reference])) for reference in references])
+        assert np.abs(np.stack(scores) - singly.max(axis=0)).max() <= 1e-5
+        assert (scores.best_reference[:, 0] == singly[:, 2, :, 0].argmax(axis=0)).all()
+
+
+def bert_scores_baseline(peer, texts, seed):
+    """Draw pairs as `get_rescale_baseline.py` does, and return the means of P, R and F, (layers, 3).
+
+    One pair a batch: in a larger one padding wins where all similarities of a token are negative.
+    """
+    lines = [line.strip() for line in texts]
+    lines = [line for line in lines if len(line.split(" ")) < 32]
+    np.random.seed(seed)
+    first, second = np.random.choice(range(len(lines)), size=(2, len(lines) // 2), replace=False)
+    scores = peer.score([lines[i] for i in first], [lines[i] for i in second], batch_size=1)
+    return np.stack([array.numpy().mean(axis=-1) for array in scores], axis=1)
+
+
+def test_every_layer_has_bert_scores_baseline(of_all_layers, minilm, peer_of):
+    texts = [text for pair in ORDINARY_PAIRS for text in pair] * 2
+    texts += ["a text that has far too many words " * 5, "  one in white space  "]
+    measured = compute_baseline(of_all_layers, texts, seed=12345)
+    ours = np.array([(layer.mean.precision, layer.mean.recall, layer.mean.f1) for layer in measured.layers])
+    assert measured.num_pairs > 20
+    theirs = bert_scores_baseline(peer_of(minilm, 6, all_layers=True), texts, 12345)
+    assert np.abs(ours - theirs).max() <= 1e-5
 
 
 @pytest.mark.parametrize("sentences", [["the cat"], ["", ""], ["the weather is cold"] * 3])

@@ -5,9 +5,11 @@ special tokens, or too long. Texts are left out if bert-score gets their emptine
 empty text, and if special tokens have a weight it sets P and R to 0, but leaves F.
 """
 
+import re
+
 import numpy as np
 import pytest
-from transformers import AutoModel
+from transformers import AutoModel, AutoTokenizer
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
@@ -23,7 +25,7 @@ from tests.support.parity import (
     assert_same_scores,
     idf_of,
 )
-from tests.support.tiny_models import FAST, TINY_MODELS, each_family
+from tests.support.tiny_models import EVERY_INPUT, FAST, TINY_MODELS, each_family
 
 pytestmark = KNOWN_WARNINGS
 
@@ -36,7 +38,7 @@ REDUCED_TOLERANCE = 2e-4
 """In fp16 and int8 a graph rounds otherwise in a batch of another shape; by up to 1e-4 in int8, 7e-5 in fp16."""
 
 
-@pytest.fixture(scope="module", params=each_family(TINY_MODELS))
+@pytest.fixture(scope="module", params=each_family(TINY_MODELS, quick=EVERY_INPUT))
 def model(request):
     return saved(request.param)
 
@@ -93,6 +95,18 @@ def peer(model, num_layers, peer_of, monkeypatch):
 def test_the_tokenizer_is_the_original(bundle, record_property):
     record_property("tokenizer_differences", open_bundle(bundle).manifest.tokenizer_differences)
     assert open_bundle(bundle).manifest.tokenizer_differences == 0
+
+
+def test_lone_surrogates_are_dropped_where_the_original_does_and_else_replacement_characters(bundle, model):
+    from bert_score.utils import sent_encode
+
+    original = AutoTokenizer.from_pretrained(model, use_fast=model.name in FAST)
+    tokenizer = load_tokenizer(open_bundle(bundle))
+    for text in ("a \ud800 cat", "\udfffthe", "do\udc80g ran\ud83d."):
+        is_dropped = model.name.removesuffix("-cased") in ("bert", "xlm", "xlm-languages", "convbert", "electra")
+        expected = sent_encode(original, text if is_dropped else re.sub("[\ud800-\udfff]", "\ufffd", text))
+        [ids], _ = tokenizer([text])
+        assert ids.tolist() == expected
 
 
 @pytest.mark.parametrize("idf", [False, True])
@@ -171,3 +185,16 @@ def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(bundle):
         assert [np.concatenate(values).tolist() for values in zip(*some, strict=True)] == [
             *map(np.ndarray.tolist, together)
         ]
+
+
+@pytest.mark.parametrize("name", ["t5", pytest.param("mbart", marks=pytest.mark.full)])
+def test_each_layer_of_a_model_with_a_final_norm_is_that_of_bert_score_cut_there(name, peer_of):
+    """bert-score itself, with all layers, applies the norm to the last one alone."""
+    small, texts = saved(name), [list(side) for side in zip(*ORDINARY_PAIRS[:8], strict=True)]
+    bundle = exported("all-layers", small, all_layers=True)
+    assert open_bundle(bundle).manifest.final_norm
+    with BERTScorer(bundle, all_layers=True) as scorer:
+        scores = np.stack(scorer.score(*texts))  # (3, layers, pairs)
+    for num_layers in range(1, 4):
+        theirs = peer_of(small, num_layers).score(*texts, batch_size=1)
+        assert np.abs(scores[:, num_layers] - np.stack(theirs)).max() <= 1e-5

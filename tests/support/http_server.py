@@ -6,8 +6,10 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import httpx
+import uvicorn.server
 
 from bertscore_onnx import count_documents
 from bertscore_onnx.server.app import create_app
@@ -16,11 +18,13 @@ from bertscore_onnx.server.run import listen, make_server
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 
-
 CPU = {"device": "cpu"}
 JSON, NDJSON = ({"Content-Type": f"application/{kind}"} for kind in ("json", "x-ndjson"))
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
 LINE = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
+
+# uvicorn looks every 0.1 seconds whether to stop, and then waits as long; tests stop many servers.
+uvicorn.server.asyncio = SimpleNamespace(**{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(seconds / 20)})
 
 
 def counted(sentences):

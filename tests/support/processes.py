@@ -1,7 +1,9 @@
-"""Work in forked processes."""
+"""Work in forked processes, and code in a Python of its own."""
 
 import multiprocessing
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -32,3 +34,10 @@ def in_forked_child(work):
     if isinstance(result, Exception):
         raise result
     return result
+
+
+def run_python(code, *arguments, **variables):
+    """Run code in a Python of its own, with some environment variables set; return the process that has ended."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code, *map(str, arguments)]  # of forks
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)

@@ -6,7 +6,7 @@ here, on the sample texts, as real ones need the Hub.
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -445,10 +445,13 @@ EVERY_CUT = {
 }
 """One model for each way to cut and to export; the others differ from these in data."""
 
+EVERY_INPUT = {"bert", "convbert", "modernbert", "t5", "xlnet"}
+"""One model for each way that texts become the input of a graph: special tokens, their places, and padding."""
 
-def each_family(names: Iterable[str]) -> list[Any]:
-    """Return the names as parameters of a test; those outside `EVERY_CUT` are left to `make test-full`."""
-    return [name if name in EVERY_CUT else pytest.param(name, marks=pytest.mark.full) for name in names]
+
+def each_family(names: Iterable[str], quick: Set[str] = EVERY_CUT) -> list[Any]:
+    """Return the names as parameters of a test; those that are not among the quick are left to `make test-full`."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.full) for name in names]
 
 
 def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False) -> Path:
@@ -473,8 +476,8 @@ def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False) 
     return folder
 
 
-def save_tiny_bert(folder: Path) -> None:
-    """Save a random BERT of three layers whose vocabulary is `WORDS`."""
+def save_tiny_bert(folder: Path, num_layers: int = 3) -> None:
+    """Save a random BERT whose vocabulary is `WORDS`."""
     folder.mkdir()
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *".,!?", "##s", "##ing"]
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
@@ -483,7 +486,7 @@ def save_tiny_bert(folder: Path) -> None:
     config = BertConfig(
         vocab_size=len(vocabulary),
         hidden_size=32,
-        num_hidden_layers=3,
+        num_hidden_layers=num_layers,
         num_attention_heads=4,
         intermediate_size=64,
         max_position_embeddings=32,

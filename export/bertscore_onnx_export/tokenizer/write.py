@@ -1,10 +1,12 @@
 """Converts a tokenizer of transformers into `tokenizer.json` and a spec that give the same ids."""
 
+import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerBase
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
@@ -48,7 +50,8 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
             (folder / SENTENCEPIECE_FILE).write_bytes(converted.sentencepiece_model)
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    tokenizer.save(str(folder / TOKENIZER_FILE))
+    content = _as_in_memory(tokenizer) if original.is_fast else tokenizer.to_str(pretty=True)
+    (folder / TOKENIZER_FILE).write_text(content, encoding="utf-8")
     max_length = _max_length(original, max_positions)
     empty_ids = original_ids(original, "", max_length)
     written = TextTokenizer(folder, spec=spec, max_length=max_length, empty_ids=empty_ids)
@@ -65,6 +68,20 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
         zero_weight_ids=sorted({original.cls_token_id, original.sep_token_id} - {None}),
         differences=len(different_texts(original, written, max_length, EDGE_CASE_TEXTS)),
     )
+
+
+def _as_in_memory(tokenizer: Tokenizer) -> str:
+    """Return a tokenizer as JSON that cuts added tokens out of a text as the one in memory does.
+
+    If they were added before the normaliser was set (BigBird), that one cuts them out first, whatever it writes of them.
+    """
+    content = tokenizer.to_str(pretty=True)
+    read, parts = Tokenizer.from_str(content), json.loads(content)
+    probes = {token["content"]: f"a   {token['content']} a" for token in parts["added_tokens"]}
+    wrong = {token for token, probe in probes.items() if read.encode(probe).ids != tokenizer.encode(probe).ids}
+    for token in parts["added_tokens"]:
+        token["normalized"] ^= token["content"] in wrong
+    return json.dumps(parts, ensure_ascii=False, indent=2) if wrong else content
 
 
 def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:

@@ -81,12 +81,6 @@ def test_a_language_means_its_default_model(installed, lang, name, num_layers):
 
 
 @pytest.mark.slow  # it imports PyTorch
-def test_a_path_of_the_fast_tokenizer_is_opened_as_it_is(fast_bundle):
-    assert resolve_bundle(str(fast_bundle)).manifest.tokenizer_mode == "fast"
-    assert resolve_bundle(str(fast_bundle), tokenizer_mode="fast").path == fast_bundle
-
-
-@pytest.mark.slow  # it imports PyTorch
 @pytest.mark.parametrize(("has", "asked"), [("slow", "fast"), ("fast", "slow")])
 def test_a_bundle_of_the_other_tokenizer_is_refused(tiny_bundle, fast_bundle, has, asked):
     bundle = fast_bundle if has == "fast" else tiny_bundle

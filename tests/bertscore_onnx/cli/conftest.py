@@ -1,18 +1,31 @@
 """Runs the command line, in this process or in one of its own."""
 
+import io
 import json
 import os
 import pty
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import typer.testing
 from typer.testing import CliRunner
 
 from bertscore_onnx.bundle.store import Variant, bundle_folder
 from bertscore_onnx.cli import app
+
+typer.testing._get_command = cache(typer.testing._get_command)  # it takes as long as a command that is refused
+
+
+class Pipe(io.BytesIO):
+    """Bytes that can be read only once, as from a pipe."""
+
+    def seekable(self):
+        return False
 
 
 @pytest.fixture
@@ -23,6 +36,12 @@ def run():
         return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
 
     return run
+
+
+@pytest.fixture
+def stdin_is_a_pipe(monkeypatch):
+    """Let the standard input of commands in this process be a pipe, which is bytes to this."""
+    monkeypatch.setattr("typer.testing.make_input_stream", lambda content, charset: Pipe(content))
 
 
 @pytest.fixture
@@ -47,6 +66,18 @@ def refused(run):
         return " ".join(result.stderr.split())
 
     return refused
+
+
+@pytest.fixture
+def score_on(monkeypatch):
+    """Let `score` find that its standard streams are a terminal, or that they are none."""
+
+    def score_on(terminal):
+        stream = io.StringIO()
+        stream.isatty = lambda: terminal
+        monkeypatch.setattr("bertscore_onnx.cli.score.sys", SimpleNamespace(stdout=stream, stderr=stream))
+
+    return score_on
 
 
 @pytest.fixture
@@ -79,13 +110,13 @@ def run_until_first_line():
 
 @pytest.fixture
 def run_on_terminal():
-    """Run a command whose standard error, and by default standard output, is a terminal; return what that shows."""
+    """Run a command whose standard streams are a terminal; return what that shows."""
 
-    def run(*arguments, stdout=None, **environment):
+    def run(*arguments, **environment):
         master, slave = pty.openpty()
         command = [sys.executable, "-m", "bertscore_onnx", *map(str, arguments)]
         settings = {name: value for name, value in _environment().items() if name != "NO_COLOR"} | environment
-        process = subprocess.Popen(command, stdin=slave, stdout=stdout or slave, stderr=slave, env=settings)
+        process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=settings)
         os.close(slave)
         shown = b"".join(iter(lambda: _read_terminal(master), b""))
         os.close(master)

@@ -57,6 +57,27 @@ def test_idf_counts_of_a_file_are_those_of_the_inputs(batch, write, tmp_path, ti
     assert counted == by_file
 
 
+def test_verify_finds_a_damaged_part_which_the_next_run_names_and_scores_again(batch, run, tmp_path):
+    folder = tmp_path / "scores"
+    batch()
+    result = run("batch", "--verify", folder)
+    assert (result.exit_code, result.stdout) == (0, f"{folder}: complete, and all files are as the job wrote them\n")
+    part = folder / "part-00000-00000.parquet"
+    content = bytearray(part.read_bytes())
+    content[len(content) // 3] ^= 1
+    part.write_bytes(content)
+    result = run("batch", "--verify", folder)
+    assert (result.exit_code, result.stdout) == (1, f"{part} has changed since the job wrote it\n")
+    assert f"Warning: {part} has changed" in batch().stderr
+    assert run("batch", "--verify", folder).exit_code == 0
+
+
+def test_verify_of_another_folder_is_an_error_of_one_line(run, tmp_path):
+    result = run("batch", "--verify", tmp_path)
+    assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (1, "", 1)
+    assert "_manifest.json" in result.stderr
+
+
 def test_an_error_is_one_line_in_the_words_of_the_command(batch):
     result = batch("--candidate-column", "mt")
     assert result.exit_code == 1
@@ -71,23 +92,3 @@ def test_an_error_is_one_line_in_the_words_of_the_command(batch):
 def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
     result = batch(*options)
     assert (result.exit_code, message in result.stderr) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("package", "extra", "options"),
-    [
-        ("pyarrow", "parquet,cpu", []),
-        ("ray", "ray,cpu", ["--engine", "ray"]),
-        ("pyspark", "spark,cpu", ["--engine", "spark"]),
-    ],
-)
-def test_a_missing_package_is_named_with_what_to_install(
-    run_process, write, tmp_path, tiny_bundle, package, extra, options
-):
-    path = write("pairs.csv", TABLE)
-    arguments = ["batch", "-m", tiny_bundle, "-i", path, "-o", tmp_path / "scores", *options]
-    result = run_process(*arguments, blocked=(package,))
-    assert result.returncode == 1
-    assert f"needs {package}, which is not installed" in result.stderr.decode()
-    assert f"pip install 'bertscore-onnx[{extra}]'" in result.stderr.decode()
-    assert not (tmp_path / "scores").exists()

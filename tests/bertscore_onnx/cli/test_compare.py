@@ -151,13 +151,3 @@ def test_one_system_is_no_comparison(refused, files):
 )
 def test_wrong_options_are_refused(refused, files, options, status, message):
     assert message in refused("compare", *files, *options, status=status)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("package", ["sacrebleu", "tabulate", "jinja2"])
-def test_a_package_that_is_missing_is_named_before_a_model_is_looked_for(run_process, files, tmp_path, package):
-    arguments = ["-m", tmp_path / "absent", "--metric", "bertscore", "bleu", "--html", tmp_path / "report.html"]
-    result = run_process("compare", *files, *arguments, blocked=[package])
-    assert result.returncode == 1
-    assert f"needs {package}, which is not installed".encode() in result.stderr
-    assert b"bertscore-onnx[evaluation]" in result.stderr

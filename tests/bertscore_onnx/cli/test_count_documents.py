@@ -88,12 +88,6 @@ def test_wrong_usage_is_refused(refused, tiny_bundle, tmp_path, arguments, statu
     assert not file.exists()
 
 
-def test_neither_the_model_nor_onnx_runtime_is_needed(run_process, tiny_bundle, files, tmp_path):
-    arguments = ["-m", tiny_bundle, *files[2:], "-o", tmp_path / "counts.json"]
-    done = run_process("count-documents", *arguments, blocked=("onnxruntime", "pyarrow"))
-    assert (done.returncode, DocumentCounts.load(tmp_path / "counts.json").num_documents) == (0, 5)
-
-
 def test_scores_by_counts_are_those_by_idf_also_of_pipes(run, files, tiny_bundle, counts_file):
     arguments = ["score", "-m", tiny_bundle, *files, "-s", "-q"]
     by_counts = run(*arguments, "--idf-counts", counts_file)

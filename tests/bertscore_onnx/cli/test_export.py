@@ -112,40 +112,6 @@ def test_errors_start_a_line_and_name_the_option(run, tiny_model, home, options,
     assert f"\nError: {message.format(tiny_model)}" in "\n" + result.stderr
 
 
-@pytest.mark.parametrize(
-    ("package", "modules"),
-    [
-        *((name, (name,)) for name in ("torch", "transformers", "optimum", "onnx")),
-        ("transformers", ("transformers.utils.logging", "transformers.utils")),
-    ],
-)
-def test_a_missing_package_is_answered_with_the_extra(run_process, package, modules):
-    result = run_process("export", "--model", "roberta-large", blocked=modules)
-    assert (result.returncode, result.stdout) == (1, b"")
-    stderr = result.stderr.decode()
-    assert stderr.startswith(f"Error: Exporting needs {package}, which is not installed, or not completely.")
-    assert "`pip install 'bertscore-onnx[export,cpu]'`" in stderr
-    assert "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`" in stderr
-    assert stderr.count("\n") == 1
-
-
-def test_another_transformers_is_answered_with_an_environment_of_its_own(run_process, tmp_path, monkeypatch):
-    installed = tmp_path / "transformers-5.1.0.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: transformers\nVersion: 5.1.0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    result = run_process("export", "--model", "roberta-large")
-    assert (result.returncode, result.stdout) == (1, b"")
-    stderr = result.stderr.decode()
-    assert stderr.startswith("Error: Exporting needs transformers 4, and 5.1.0 is installed.")
-    assert "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`" in stderr
-
-
-def test_other_missing_modules_are_not_taken_for_the_extra(run_process):
-    result = run_process("export", "--model", "roberta-large", blocked=("bertscore_onnx_export.pipeline",))
-    assert b"ModuleNotFoundError: import of bertscore_onnx_export.pipeline halted" in result.stderr
-
-
 def test_stages_are_printed_as_they_begin_and_none_without_any(capsys):
     with Stages(2):
         pass

@@ -8,17 +8,11 @@ import pytest
 
 from bertscore_onnx.cli.inputs import InputFile, choose_inputs, open_pairs, read_side_by_side
 from bertscore_onnx.errors import InputError
+from tests.bertscore_onnx.cli.conftest import Pipe
 
 
 def texts(*paths):
     return [InputFile(str(path)) for path in paths]
-
-
-class Pipe(io.BytesIO):
-    """Bytes that can be read only once."""
-
-    def seekable(self):
-        return False
 
 
 @pytest.fixture

@@ -111,8 +111,9 @@ class TestInAProcessOfItsOwn:
     def inspect(self, run_process):
         """Check a bundle within limits, so that no bundle takes long; return the status and both outputs."""
 
-        def inspect(bundle, *options, memory=2_000_000_000):
-            setup = f"import bertscore_onnx.cli.inspect as i; i.CPU_SECONDS = 3; i.MEMORY_BYTES = {memory}; "
+        def inspect(bundle, *options, seconds=3, memory=2_000_000_000):
+            limits = f"i.CPU_SECONDS, i.MEMORY_BYTES = {seconds}, {memory}"
+            setup = f"import bertscore_onnx.cli.inspect as i; {limits}; "
             done = run_process("inspect", bundle, "--isolate", *options, setup=setup)
             return done.returncode, done.stdout.decode(), done.stderr.decode()
 
@@ -173,9 +174,9 @@ class TestInAProcessOfItsOwn:
         return with_graph(start, node("Loop", ["times", "", "start"], ["number"], body=body), initializers=[times])
 
     def test_a_loop_without_end_is_ended(self, inspect, endless):
-        status, stdout, stderr = inspect(endless, "--json")
+        status, stdout, stderr = inspect(endless, "--json", seconds=2)
         assert (status, stdout) == (1, "")
-        assert "was killed by SIGXCPU: it used more than 3 s of CPU time. Do not use this bundle." in stderr
+        assert "was killed by SIGXCPU: it used more than 2 s of CPU time. Do not use this bundle." in stderr
 
     @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGINT])
     def test_it_ends_with_its_parent(self, endless, ending):

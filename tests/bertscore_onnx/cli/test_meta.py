@@ -250,33 +250,3 @@ def test_scores_of_one_name_texts_without_segments_and_a_missing_source_are_refu
     whole = table([("a", "A", "1", "x", "y")], header="lang_pair system human candidate reference")
     assert "each row is a whole system" in refused("meta", whole, "--metric", "bleu")
     assert "There is no folder or file" in refused("meta", tmp_path / "nothing", "--score", "BLEU")
-
-
-SYSTEMS = "lang_pair,system,segment,human,m\ncs-en,A,1,90,1\ncs-en,B,1,60,2\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("package", "arguments"),
-    [
-        ("tabulate", ["--task", "darr", "--score", "m"]),
-        ("sacrebleu", ["--task", "darr", "--metric", "bleu", "--json"]),
-        ("scipy", ["--task", "hybrid", "--score", "m", "--json"]),
-        ("scipy", ["--score", "m", "--json"]),
-    ],
-)
-def test_a_missing_package_is_named(run_process, tmp_path, package, arguments):
-    result = run_process("meta", write(tmp_path, "table.csv", SYSTEMS), *arguments, blocked=(package,))
-    assert (result.returncode, result.stdout) == (1, b"")
-    assert result.stderr.startswith(f"Error: This task needs {package}, which is not installed.".encode())
-    assert b"`pip install 'bertscore-onnx[evaluation]'`" in result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["darr", "auc"])
-def test_scores_that_are_there_need_no_package(run_process, tmp_path, task):
-    labelled = SYSTEMS.replace("lang_pair", "label,lang_pair").replace("cs-en,A", "1,cs-en,A")
-    table = write(tmp_path, "table.csv", labelled.replace("cs-en,B", "0,cs-en,B"))
-    arguments = ("--task", task, "--score", "m", "--json")
-    result = run_process("meta", table, *arguments, blocked=("tabulate", "sacrebleu", "scipy"))
-    assert (result.returncode, result.stderr) == (0, b"")

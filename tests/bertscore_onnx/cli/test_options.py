@@ -5,6 +5,7 @@ import shlex
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
 from bertscore_onnx.cli.options import EXAMPLES, complete_model, given_settings
@@ -123,11 +124,10 @@ def test_names_of_bundles_and_of_the_catalogue_are_completed_and_no_paths(instal
         ("sc", "score"),
     ],
 )
-def test_a_shell_gets_completions(run_process, home, monkeypatch, words, expected):
-    monkeypatch.setenv("_BERTSCORE_ONNX_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", f"bertscore-onnx {words}")
-    monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
-    assert run_process(setup="sys.argv[0] = 'bertscore-onnx'; ").stdout.decode().split() == [expected]
+def test_a_shell_gets_completions(home, words, expected):
+    line = {"COMP_WORDS": f"bertscore-onnx {words}", "COMP_CWORD": str(len(words.split()))}
+    environment = {"_BERTSCORE_ONNX_COMPLETE": "complete_bash", **line}
+    assert CliRunner().invoke(app, prog_name="bertscore-onnx", env=environment).stdout.split() == [expected]
 
 
 def test_the_script_can_be_shown(run):

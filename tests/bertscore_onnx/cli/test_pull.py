@@ -32,13 +32,6 @@ def test_an_error_is_one_line(run, hub):
     assert result.stderr.count("\n") == 1
 
 
-def test_without_the_extra_the_command_is_named(run_process, home):
-    result = run_process("pull", "org/tiny", blocked=("huggingface_hub",))
-    assert result.returncode == 1
-    assert b"pip install 'bertscore-onnx[hub]'" in result.stderr
-    assert b"Traceback" not in result.stderr
-
-
 def test_other_commands_take_names_on_the_hub(run, hub, commit, write):
     texts = write("texts.txt", "the cat sat\n")
     result = run("score", "-m", "hf://org/tiny", "-c", texts, "-r", texts, "--device", "cpu")

@@ -16,10 +16,3 @@ def test_takes_a_model_by_its_name(run, hub, installed_bundle, monkeypatch):
     hub.token = "right"  # noqa: S105 (of the test's hub)
     monkeypatch.setenv("HF_TOKEN", "right")
     assert run("push", "tiny-bert", "org/tiny").exit_code == 0
-
-
-def test_an_error_is_one_line(run, hub, tiny_bundle):
-    result = run("push", tiny_bundle, "org/tiny")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: hf://org/tiny refused the request (401)")
-    assert result.stderr.count("\n") == 1

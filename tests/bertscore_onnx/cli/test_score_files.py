@@ -145,19 +145,16 @@ def test_texts_stand_beside_their_scores_over_many_chunks(run, write, tiny_bundl
         assert [json.loads(line)["candidate"] for line in scored] == texts
 
 
-def test_a_file_that_cannot_be_written_is_named_before_scoring(refused, columns, tmp_path):
-    path = tmp_path / "absent" / "out.tsv"
-    stderr = refused("score", "-m", "no-such-model", *columns("pairs.tsv"), "-o", path)
-    assert stderr.startswith(f"Error: Cannot write '{path}' (No such file or directory)")
-
-
-def test_a_file_is_kept_where_nothing_is_scored(refused, columns, tmp_path, home):
-    kept, absent = tmp_path / "out.tsv", tmp_path / "new.tsv"
+def test_a_file_is_opened_before_scoring_and_kept_where_nothing_is_scored(refused, columns, tmp_path, home):
+    kept = tmp_path / "kept.tsv"
     kept.write_text("of yesterday")
-    for path in (kept, absent):
-        refused("score", "-m", "no-such-model", *columns("pairs.tsv"), "-o", path)
+    arguments = ["score", "-m", "no-such-model", *columns("pairs.tsv"), "-o"]
+    absent = tmp_path / "absent" / "out.tsv"
+    assert refused(*arguments, absent).startswith(f"Error: Cannot write '{absent}' (No such file or directory)")
+    for path in (kept, tmp_path / "new.tsv"):
+        assert "'no-such-model'" in refused(*arguments, path)
     assert kept.read_text() == "of yesterday"
-    assert not absent.exists()
+    assert not (tmp_path / "new.tsv").exists()
 
 
 def test_neither_a_bundle_nor_a_file_that_is_read_is_written_over(refused, columns, tiny_bundle, tmp_path):

@@ -1,9 +1,7 @@
 """`bertscore-onnx score`: what is printed when, and what is left when it ends early."""
 
-import io
 import re
 import signal
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,11 +58,12 @@ def test_a_signal_leaves_the_lines_of_what_was_scored_and_no_means(
     assert (process.returncode, first) == (status, printed[:12])
 
 
-def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run_process, references, tiny_bundle, printed):
+@pytest.mark.usefixtures("stdin_is_a_pipe")
+def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run, references, tiny_bundle, printed):
     damaged = lines(TEXTS[:7]).encode() + b"Z\xfcrich\n"
-    result = run_process("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=damaged)
-    assert (result.returncode, result.stdout) == (1, b"".join(printed[:8]))
-    assert result.stderr.startswith(b"Error: Standard input is not UTF-8: line 8 has the byte 0xFC at offset ")
+    result = run("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=damaged)
+    assert (result.exit_code, result.stdout_bytes) == (1, b"".join(printed[:8]))
+    assert result.stderr.startswith("Error: Standard input is not UTF-8: line 8 has the byte 0xFC at offset ")
 
 
 def test_unequal_files_are_refused_before_the_model_is_looked_for(refused, references, write):
@@ -90,17 +89,18 @@ def test_chunks_change_nothing(run_json, files, write, tiny_bundle):
     assert (result["signature"], result["pairs"]) == (signature, len(TEXTS))
 
 
+@pytest.mark.usefixtures("stdin_is_a_pipe")
 @pytest.mark.parametrize("piped", ["-c", "-r", None])
-def test_idf_weights_and_signature_are_those_of_all_references(run_process, files, write, tiny_bundle, piped):
+def test_idf_weights_and_signature_are_those_of_all_references(run, files, write, tiny_bundle, piped):
     others = ("-r", write("others.txt", lines(TEXTS[::-1])))
     arguments = ["-" if at and files[at - 1] == piped else argument for at, argument in enumerate(files)]
     stdin = files[files.index(piped) + 1].read_bytes() if piped else b""
-    result = run_process("score", "-m", tiny_bundle, *arguments, *others, "--idf", "-s", stdin=stdin)
+    result = run("score", "-m", tiny_bundle, *arguments, *others, "--idf", "-s", stdin=stdin)
     with BERTScorer(tiny_bundle, device="cpu", idf=True) as scorer:
         scores, signature = scorer.score(TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True)
-    _, *segments = result.stdout.decode().splitlines()
+    _, *segments = result.stdout.splitlines()
     assert segments == ["{:.6f}\t{:.6f}\t{:.6f}".format(*values) for values in zip(*scores, strict=True)]
-    assert result.stderr.decode().startswith(signature)
+    assert result.stderr.startswith(signature)
     assert "|idf:references|" in signature
 
 
@@ -135,7 +135,7 @@ def test_a_bundle_of_all_layers_is_scored_on_request_only(refused, files, all_la
     ],
 )
 def test_no_bar_comes_unasked_among_scores_on_a_terminal(
-    run, files, tiny_bundle, monkeypatch, options, terminal, verbose
+    run, score_on, files, tiny_bundle, monkeypatch, options, terminal, verbose
 ):
     asked = []
     original = BERTScorer.stream
@@ -144,9 +144,7 @@ def test_no_bar_comes_unasked_among_scores_on_a_terminal(
         asked.append(verbose)
         return original(self, pairs)
 
-    stdout = io.StringIO()
-    stdout.isatty = lambda: terminal
-    monkeypatch.setattr("bertscore_onnx.cli.score.sys", SimpleNamespace(stdout=stdout, stderr=stdout))
+    score_on(terminal)
     monkeypatch.setattr(BERTScorer, "stream", stream)
     assert run("score", "-m", tiny_bundle, *files, *options).exit_code == 0
     assert asked == [verbose]

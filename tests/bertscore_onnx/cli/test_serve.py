@@ -16,15 +16,6 @@ def loggers_as_before(monkeypatch):
                 monkeypatch.setattr(logger, attribute, value)
 
 
-def test_the_extra_is_asked_for_where_it_is_missing_and_only_to_serve(run_process):
-    done = run_process("serve", "--model", "nothing", blocked=("starlette",))
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.startswith(b"Error: Serving needs starlette, which is not installed.")
-    assert b"`pip install 'bertscore-onnx[server,cpu]'`" in done.stderr
-    done = run_process("serve", "--help", blocked=("starlette", "uvicorn", "prometheus_client"))
-    assert (done.returncode, b"--api-key-file" in done.stdout) == (0, True)
-
-
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])  # noqa: S104 -- it is refused
 def test_others_are_not_let_in_without_keys(refused, host):
     assert "--api-key-file" in refused("serve", "--model", "nothing", "--host", host, status=2)

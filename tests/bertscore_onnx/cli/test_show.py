@@ -81,14 +81,6 @@ def test_references_are_needed(refused):
     assert "--ref" in refused("show", "-m", "x", "-c", "a", status=2)
 
 
-def test_without_matplotlib_a_drawing_names_the_extra_and_a_page_works(run_process, tiny_bundle, tmp_path):
-    done = run_process("show", "-m", "/no/such/bundle", *PAIR, "-o", tmp_path / "a.svg", blocked=("matplotlib",))
-    assert done.returncode == 1
-    assert b"bertscore-onnx[plot]" in done.stderr
-    done = run_process("show", "-m", tiny_bundle, *PAIR, "-o", tmp_path / "a.html", blocked=("matplotlib", "torch"))
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
 def test_the_name_of_a_file_is_a_text_with_a_note(run, tiny_bundle, write):
     file = write("a.txt", "the cat\n")
     result = run("show", "-m", tiny_bundle, "-c", file, "-r", "the cat")
@@ -104,7 +96,7 @@ def test_options_of_bert_score_show_are_known(run, tiny_bundle, tmp_path):
     assert "|rescale:file-" in (tmp_path / "a.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "utf-16"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("utf-16", marks=pytest.mark.full)])
 def test_any_encoding_of_standard_output_will_do(run_process, tiny_bundle, monkeypatch, encoding):
     monkeypatch.setenv("PYTHONIOENCODING", encoding)
     done = run_process("show", "-m", tiny_bundle, "-c", "東京 😀", "-r", "اليوم é", "東")
@@ -114,7 +106,8 @@ def test_any_encoding_of_standard_output_will_do(run_process, tiny_bundle, monke
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("settings", "is_coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+    ("settings", "is_coloured"),
+    [({}, True), *(pytest.param(one, False, marks=pytest.mark.full) for one in ({"NO_COLOR": "1"}, {"TERM": "dumb"}))],
 )
 def test_a_terminal_gets_colours_unless_it_wants_none(run_on_terminal, tiny_bundle, settings, is_coloured):
     shown = run_on_terminal("show", "-m", tiny_bundle, *PAIR, COLUMNS="70", **settings)

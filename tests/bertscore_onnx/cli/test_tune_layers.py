@@ -149,7 +149,7 @@ def test_too_few_judgements_for_a_test_are_reported(tune, write):
     assert lines[-2].endswith("There are too few judgements to test the others.")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @needs_wmt16
 def test_wmt16_with_minilm_gives_the_known_correlations_and_layer_4(run_json, minilm_all_layers_bundle):
     content = run_json("tune-layers", "--model", minilm_all_layers_bundle, "--judgements", WMT16)

@@ -150,6 +150,7 @@ def test_what_needs_a_pytorch_model_is_refused_with_advice(stand_in, name):
         exec(f"from bert_score.utils import {name}")  # noqa: S102 -- as a program would
 
 
+@pytest.mark.slow  # it imports matplotlib
 def test_plot_example_saves_a_drawing(stand_in, minilm_bundle, tmp_path, monkeypatch, baseline_path_of_minilm):
     monkeypatch.setenv("MPLBACKEND", "agg")
     stand_in.plot_example("It is cold.", "It is freezing today.", str(minilm_bundle), fname=str(tmp_path / "a.png"))

@@ -1,12 +1,10 @@
-import subprocess
-import sys
 import threading
 
 import pytest
 
 from bertscore_onnx.concurrency.exit_gate import ExitGate
 from bertscore_onnx.errors import ClosedError
-from tests.support.processes import forks, in_forked_child
+from tests.support.processes import forks, in_forked_child, run_python
 
 SCORING_THREADS = """
 import sys, threading
@@ -35,9 +33,8 @@ begun.wait()
 """
 
 
-def run(*arguments: object) -> tuple[int, list[str], str]:
-    command = [sys.executable, "-c", SCORING_THREADS, *map(str, arguments)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+def run(*arguments):
+    ended = run_python(SCORING_THREADS, *arguments)
     return ended.returncode, ended.stdout.split(), ended.stderr
 
 

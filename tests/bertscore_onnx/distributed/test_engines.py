@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bertscore_onnx.distributed.job import score_files
+from bertscore_onnx.distributed.job import score_files, verify_files
 from bertscore_onnx.errors import InputError
 from tests.bertscore_onnx.distributed.conftest import QUIET_RAY, processes_of
 
@@ -61,6 +61,36 @@ def test_a_job_that_was_begun_here_is_completed_there(score, write_pairs, conten
         (tmp_path / "there" / part).unlink()
     assert score(pairs, "there", engine=engine).parts_before == 4
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+@pytest.mark.parametrize("engine", ENGINES, indirect=True)
+def test_an_input_that_changes_meanwhile_ends_the_job_which_goes_on_with_what_holds(
+    score, write_pairs, contents, tmp_path, engine
+):
+    pairs, there = write_pairs("a.parquet", 20_000), tmp_path / "there"
+    score(pairs, "here", part_rows=500)
+    here, original = contents(tmp_path / "here"), pairs.read_bytes()
+    other = write_pairs("other.parquet", 20_000, candidate=["it"] * 20_000)
+
+    def change():
+        while not any(there.glob("part-*")):
+            time.sleep(0.001)
+        other.replace(pairs)
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    with pytest.raises(InputError, match=r"a.parquet has changed since the job began"):
+        score(pairs, "there", part_rows=500, engine=engine)
+    changer.join()
+    parts = {name: content for name, content in contents(there).items() if name.startswith("part")}
+    assert parts.items() <= here.items()
+    damaged = bytearray(parts[min(parts)])
+    damaged[len(damaged) // 3] ^= 1
+    (there / min(parts)).write_bytes(damaged)
+    pairs.write_bytes(original)
+    assert 0 < score(pairs, "there", part_rows=500, engine=engine).parts_before < 40
+    assert {name: content for name, content in contents(there).items() if name[0] != "."} == here
+    assert verify_files(there) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES[:1], indirect=True)

@@ -1,6 +1,7 @@
 """`score_files()`: the scores of whole files, whatever their format, and what stops a job."""
 
 import gzip
+import hashlib
 import json
 import math
 import shutil
@@ -70,7 +71,11 @@ def test_the_result_and_the_manifest_have_the_parts_the_means_and_the_signature(
     assert [(one["file"], one["bytes"]) for one in manifest["inputs"]] == [
         (str(path), path.stat().st_size) for path in inputs
     ]
-    assert manifest["parts"] == [{"file": name, "rows": rows, "failures": 0} for name, rows in sizes]
+    digests = [hashlib.sha256(part.read_bytes()).hexdigest() for part in parts]
+    assert manifest["parts"] == [
+        {"file": name, "rows": rows, "failures": 0, "sha256": digest}
+        for (name, rows), digest in zip(sizes, digests, strict=True)
+    ]
 
 
 def test_parts_may_span_row_groups_and_keep_the_named_columns(scored, write_pairs):

@@ -1,15 +1,20 @@
 """A job that is started again completes its parts and refuses other settings and inputs."""
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bertscore_onnx.distributed.job import score_files
+from bertscore_onnx.distributed.job import score_files, verify_files
 from bertscore_onnx.errors import InputError
 
 
@@ -207,3 +212,188 @@ def test_a_file_that_cannot_be_written_leaves_the_complete_parts_alone(score, wr
         "part-00000-00001.parquet",
     ]
     assert score(path).parts_before == 2
+
+
+# The bytes of a job's folder change after it was complete.
+
+
+def flip_bit(file, bit):
+    content = bytearray(file.read_bytes())
+    content[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(content)
+
+
+@pytest.fixture
+def check_flips(score, write_pairs, contents, tmp_path, caplog):
+    """Flip single bits of all files of a complete job, one by one; each is found, and healed by the next run."""
+
+    def check(number, **options):
+        path = write_pairs("pairs.parquet", 9)
+        options = {"part_rows": 5, "nthreads": 1, **options}
+        score(path, **options)
+        folder, generator = tmp_path / "scores", np.random.default_rng(number)
+        whole = contents(folder)
+        assert verify_files(folder) == []
+        names = sorted(whole)
+        for turn in range(number):
+            name = names[turn % len(names)]
+            flip_bit(folder / name, int(generator.integers(8 * len(whole[name]))))
+            assert verify_files(folder) == [f"{folder / name} has changed since the job wrote it"]
+            caplog.clear()
+            score(path, **options)
+            assert [name in record.getMessage() for record in caplog.records] == [True]
+            assert contents(folder) == whole
+
+    return check
+
+
+def test_a_flipped_bit_is_found_and_healed(check_flips):
+    check_flips(16, idf=True)
+
+
+@pytest.mark.full
+def test_many_flipped_bits_are_found_and_healed(check_flips):
+    check_flips(400, idf=True)
+
+
+def test_a_flipped_bit_in_a_part_of_an_interrupted_job_is_healed(score, write_pairs, contents, tmp_path):
+    path, generator = write_pairs("pairs.parquet", 20, candidate=["it"] * 15 + [None] * 5), np.random.default_rng(1)
+    with pytest.raises(InputError, match="row 16"):
+        score(path)
+    whole, part = contents(tmp_path / "scores"), tmp_path / "scores" / "part-00000-00000.parquet"
+    assert "not complete" in verify_files(tmp_path / "scores")[0]
+    for bit in generator.integers(8 * len(whole[part.name]), size=10):
+        flip_bit(part, int(bit))
+        with pytest.raises(InputError, match="row 16"):
+            score(path)
+        assert contents(tmp_path / "scores") == whole
+
+
+def test_verifying_changes_nothing_and_finds_what_is_missing_or_foreign(score, write_pairs, contents, tmp_path):
+    path, folder = write_pairs("pairs.parquet", 50), tmp_path / "scores"
+    with pytest.raises(InputError, match="no folder"):
+        verify_files(folder)
+    score(path)
+    before = stamps(folder), folder.stat().st_mtime_ns
+    assert verify_files(folder) == []
+    assert (stamps(folder), folder.stat().st_mtime_ns) == before
+    (folder / "part-00000-00001.parquet").rename(folder / "part-00000-00009.parquet")
+    (folder / "part-00000-00002.parquet").write_bytes(b"")
+    whole = contents(folder)
+    assert [fault.removeprefix(f"{folder}/part-00000-0000") for fault in verify_files(folder)] == [
+        "1.parquet is missing",
+        "2.parquet has changed since the job wrote it",
+        "9.parquet is not of this job",
+    ]
+    assert contents(folder) == whole
+    (folder / "_manifest.json").unlink()
+    with pytest.raises(InputError, match=r"no _manifest.json"):
+        verify_files(folder)
+
+
+def test_a_job_of_an_earlier_version_is_refused(score, write_pairs, contents, tmp_path):
+    path, manifest = write_pairs("pairs.parquet", 50), tmp_path / "scores" / "_manifest.json"
+    score(path)
+    lines = manifest.read_text().replace("job 2", "job 1").splitlines()
+    manifest.write_text("\n".join([*lines[:-3], "]", "}\n"]))
+    whole = contents(tmp_path / "scores")
+    for run in (lambda: score(path), lambda: verify_files(tmp_path / "scores")):
+        with pytest.raises(InputError, match="earlier version"):
+            run()
+    assert contents(tmp_path / "scores") == whole
+
+
+def with_metadata(part, metadata):
+    table = pq.read_table(part)
+    with pq.ParquetWriter(part, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"bertscore_onnx.part": metadata})
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    ["", "{", "[]", '"a"', "\udcff", "{}", '{"seal":""}', '{"seal":"' + "0" * 64 + '","rows":"x"}', '{"seal":"' * 99],
+)
+def test_parts_with_odd_metadata_are_scored_again(score, write_pairs, contents, tmp_path, metadata):
+    path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
+    score(path)
+    whole = contents(folder)
+    with_metadata(folder / "part-00000-00001.parquet", metadata.encode(errors="surrogateescape"))
+    assert score(path).parts_before == 1
+    assert contents(folder) == whole
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(path.parent):  # a path may have 107 bytes
+        server.bind(path.name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes and devices in folders")
+@pytest.mark.parametrize("name", ["_manifest.json", "_document_counts.json", "part-00000-00001.parquet"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda path: os.mkfifo(path), id="pipe"),
+        pytest.param(lambda path: path.symlink_to("/dev/zero"), id="device"),
+        pytest.param(lambda path: path.symlink_to("nowhere"), id="nowhere"),
+        pytest.param(lambda path: path.mkdir(), id="folder"),
+        pytest.param(make_socket, id="socket"),
+    ],
+)
+def test_what_is_no_file_in_the_place_of_one_is_refused(score, write_pairs, tmp_path, name, make):
+    path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
+    score(path)
+    (folder / name).unlink(missing_ok=True)
+    make(folder / name)
+    with pytest.raises(InputError, match=f"{name} is not a file"):
+        score(path)
+    if name.startswith("part"):
+        assert verify_files(folder) == [f"{folder / name} is not a file"]
+    else:
+        with pytest.raises(InputError, match=f"{name} is not a file"):
+            verify_files(folder)
+
+
+@pytest.mark.parametrize("idf", [False, True])
+def test_a_complete_job_needs_no_right_to_write(score, write_pairs, tmp_path, idf):
+    path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
+    result = score(path, idf=idf)
+    for file in (*folder.iterdir(), folder):
+        file.chmod(0o555)
+    before = folder.stat().st_mtime_ns, (folder / "_manifest.json").stat().st_mtime_ns
+    try:
+        again = score(path, idf=idf)
+        assert verify_files(folder) == []
+    finally:
+        folder.chmod(0o755)
+    assert (again.parts_before, again.f1) == (2, result.f1)
+    assert (folder.stat().st_mtime_ns, (folder / "_manifest.json").stat().st_mtime_ns) == before  # holds for root too
+
+
+def test_files_are_on_the_disk_before_they_have_their_names(score, write_pairs, tmp_path, monkeypatch):
+    synced, named = set(), []
+    fsync, replace = os.fsync, os.replace
+
+    def sync(descriptor):
+        synced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    def rename(file, name):
+        assert os.stat(file).st_ino in synced
+        synced.discard((tmp_path / "scores").stat().st_ino)
+        named.append(Path(name).name)
+        replace(file, name)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "replace", rename)
+    score(write_pairs("pairs.parquet", 20))
+    assert named == ["_manifest.json", "part-00000-00000.parquet", "part-00000-00001.parquet", "_manifest.json"]
+    assert (tmp_path / "scores").stat().st_ino in synced
+
+
+def test_readers_of_parts_can_check_their_pages(score, write_pairs, tmp_path):
+    score(write_pairs("pairs.parquet", 20))
+    part = tmp_path / "scores" / "part-00000-00001.parquet"
+    flip_bit(part, 8 * pq.read_metadata(part).row_group(0).column(3).data_page_offset + 8 * 60)
+    with pytest.raises((OSError, pa.ArrowException), match=r"(?i)crc|checksum"):
+        pq.read_table(part, page_checksum_verification=True)

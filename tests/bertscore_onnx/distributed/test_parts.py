@@ -1,9 +1,11 @@
-"""Which parts are sent to another process together."""
+"""Which parts are sent to another process together, and which scorer these processes need."""
 
 import pytest
 
-from bertscore_onnx.distributed.parts import MAX_TASK_PARTS, MAX_TASK_ROWS, cut_parts, cut_tasks
+from bertscore_onnx.distributed.batches import ScoreBatch
+from bertscore_onnx.distributed.parts import MAX_TASK_PARTS, MAX_TASK_ROWS, Part, cut_parts, cut_tasks, score
 from bertscore_onnx.distributed.rows import InputTable
+from bertscore_onnx.errors import InputError
 
 
 @pytest.fixture
@@ -12,7 +14,7 @@ def tasks():
 
     def tasks(*numbers, num_workers, part_rows=100, kind="parquet"):
         tables = [
-            InputTable(f"{number}", f"/{number}", kind, 1, rows, "candidate", "reference", None, "")
+            InputTable(f"{number}", f"/{number}", kind, None, rows, "candidate", "reference", None)
             for number, rows in enumerate(numbers)
         ]
         parts = cut_parts(tables, part_rows)
@@ -40,3 +42,11 @@ def test_all_parts_of_a_text_file_are_of_one_task(tasks):
 
 def test_nothing_to_do_is_no_task(tasks):
     assert tasks(num_workers=4) == []
+
+
+def test_a_process_with_another_scorer_than_the_job_scores_nothing(tiny_bundle, tmp_path, scorer):
+    score_batch, part = ScoreBatch(tiny_bundle, device="cpu"), Part("part-00000-00000.parquet", None, 0, 1)
+    described = scorer.hash, "CUDAExecutionProvider"
+    with pytest.raises(InputError, match=r"CPUExecutionProvider, and that of the job is .*CUDAExecutionProvider"):
+        next(score(score_batch, described, None, str(tmp_path), "job", [part], print))
+    assert not list(tmp_path.iterdir())

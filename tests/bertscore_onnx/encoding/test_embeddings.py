@@ -104,12 +104,6 @@ def test_what_is_encoded_already_stays_as_it_is(scorer):
     assert isinstance(handle, EncodedTexts)
 
 
-def test_texts_that_are_cut_are_warned_of_once(scorer):
-    with pytest.warns(UserWarning, match="2 texts are longer than 32 tokens") as caught:
-        scorer.encode(["cat " * 50, "dog " * 50, "cat " * 50])
-    assert [warning.filename for warning in caught] == [__file__]
-
-
 def test_it_outlives_the_scorer(tiny_bundle):
     with BERTScorer(tiny_bundle) as scorer:
         handle = scorer.encode(REFERENCES)

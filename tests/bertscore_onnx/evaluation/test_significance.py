@@ -11,7 +11,6 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.significance import (
-    PairedTestResult,
     SegmentMeans,
     SummedStatistics,
     approximate_randomization,
@@ -58,19 +57,6 @@ def test_the_bootstrap_is_that_of_a_plain_loop(scores, seed):
 
 
 @pytest.mark.parametrize("seed", [12345, 7])
-def test_the_resamples_are_those_of_scipy(scores, seed):
-    rng = np.random.default_rng(seed)
-    system = scores[2].astype(np.float64)
-    oracle = stats.bootstrap((system,), np.mean, n_resamples=1000, method="percentile", rng=rng)
-    mean, half_width = confidence_interval(oracle.bootstrap_distribution)
-
-    result = paired_bootstrap(scores, seed=seed)
-
-    assert result.mean[2] == pytest.approx(float(mean), abs=1e-12)
-    assert result.half_width[2] == pytest.approx(float(half_width), abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", [12345, 7])
 def test_approximate_randomization_is_that_of_a_plain_loop(scores, seed):
     base, system = scores[0].astype(np.float64), scores[1].astype(np.float64)
     exceeding = 0
@@ -82,18 +68,6 @@ def test_approximate_randomization_is_that_of_a_plain_loop(scores, seed):
 
     assert result.p[0] == (exceeding + 1) / 10_001
     assert 0.002 < result.p[0] < 0.9
-
-
-def test_approximate_randomization_comes_near_the_exact_permutation_test(scores):
-    base, system = scores[:2, :10].astype(np.float64)
-    exact = stats.permutation_test(
-        (system, base), lambda a, b: (a - b).mean(), permutation_type="samples", n_resamples=np.inf
-    )
-    ties = 2 / 2**10  # nothing swapped, and everything; scipy counts them
-
-    result = approximate_randomization([base, system], num_swaps=40_000)
-
-    assert result.p[0] == pytest.approx(exact.pvalue - ties, abs=4 * np.sqrt(0.25 / 40_000))
 
 
 def test_swaps_that_give_the_same_difference_are_not_counted():
@@ -138,7 +112,7 @@ def test_an_error_rate_is_won_by_the_lower(scores, test):
     assert high.wins[0] > 0.5 > low.wins[0]
 
 
-def p_under_the_null(test, **options) -> np.ndarray:
+def p_under_the_null(test, **options):
     rng = np.random.default_rng(3)
     return np.array([test(rng.normal(size=(2, 200)), **options).p[0] for _ in range(400)])
 
@@ -151,7 +125,7 @@ def test_p_is_uniform_under_the_null():
     assert stats.kstest(swapped, "uniform").pvalue > 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_p_of_the_bootstrap_that_is_not_centred_is_too_small_under_the_null():
     p = p_under_the_null(paired_bootstrap)
     assert p.max() < 0.5
@@ -166,7 +140,7 @@ def test_memory_does_not_grow_with_the_number_of_resamples(test, options):
     scores = np.random.default_rng(0).random((10, 100_000))
     tracemalloc.start()
     try:
-        result: PairedTestResult = test(scores, num_resamples=300, **options)
+        result = test(scores, num_resamples=300, **options)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -13,7 +13,6 @@ from bertscore_onnx.errors import (
     MissingExtraError,
 )
 from bertscore_onnx.hub import pull
-from bertscore_onnx.hub.download import ATTEMPTS
 from tests.bertscore_onnx.hub.conftest import VARIANT
 
 
@@ -53,19 +52,6 @@ def test_a_file_without_an_end_is_given_up(url, hub, home, bundles_in, monkeypat
         pull(url)
     assert bundles_in() == []
     assert sum(file.stat().st_size for file in home.rglob("*") if file.is_file()) < 100_000
-
-
-def test_a_download_that_broke_off_goes_on(url, hub, tiny_bundle, place, bundles_in):
-    cut = (tiny_bundle / "model.onnx").stat().st_size // 2
-    hub.cuts = [cut, *[0] * ATTEMPTS]
-    with pytest.raises(HubUnreachableError, match=r"broke off|cannot be reached"):
-        pull(url)
-    assert bundles_in() == []
-    hub.cuts.clear()
-    hub.requests.clear()
-    assert pull(url) == place
-    assert bundles_in() == [place]
-    assert any("bytes=" in request for request in hub.requests)
 
 
 @pytest.mark.parametrize("status", [403, 404, 500])

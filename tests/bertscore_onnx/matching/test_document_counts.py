@@ -42,14 +42,8 @@ def test_a_token_counts_once_for_each_document():
 @given(st.lists(st.tuples(st.integers(0, 6), DOCUMENTS)))
 def test_parts_add_up_to_the_whole(documents):
     parts = [counted(*(ids for place, ids in documents if place == part)) for part in range(7)]
-    assert sum(parts) == counted(*(ids for _, ids in documents))
-
-
-@given(st.tuples(*[st.lists(DOCUMENTS, max_size=4)] * 3))
-def test_the_order_of_merging_is_no_matter(corpora):
-    one, two, three = (counted(*documents) for documents in corpora)
-    assert (one + two) + three == one + (two + three) == three + one + two
-    assert hash(one + two) == hash(two + one)
+    assert sum(parts) == sum(parts[::-1]) == sum(parts[:3]) + sum(parts[3:]) == counted(*(ids for _, ids in documents))
+    assert hash(sum(parts)) == hash(sum(parts[::-1]))
 
 
 @pytest.mark.parametrize("seed", range(3))

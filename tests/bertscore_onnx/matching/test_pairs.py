@@ -199,9 +199,3 @@ def test_nothing_scores_as_nothing(scorer, candidates, references):
 def test_a_list_of_references_for_each_candidate_is_refused(scorer):
     with pytest.raises(InputTypeError, match=r"refs\[0\] is list"):
         scorer.pairwise(CANDIDATES, [["a cat", "the cat"]])
-
-
-def test_texts_that_are_cut_are_warned_of_once(scorer):
-    with pytest.warns(UserWarning, match="1 text is longer than 32 tokens") as caught:
-        scorer.pairwise(["cat " * 50], ["cat " * 50, "a cat"])
-    assert [warning.filename for warning in caught] == [__file__]

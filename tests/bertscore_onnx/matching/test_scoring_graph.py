@@ -24,6 +24,7 @@ from bertscore_onnx.matching.weights import idf_of_counts, idf_of_mapping, unifo
 from bertscore_onnx.scores import join_scores
 from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
+from tests.support.bundles import exported
 from tests.support.processes import forks, in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
@@ -125,10 +126,8 @@ def test_texts_without_weight_score_0_and_are_counted(scoring_bundle):
         assert scores.F[0, 0] == 0 < scores.F[0, 1]
 
 
-def test_every_layer_is_scored(tiny_model, tmp_path):
-    from bertscore_onnx_export.pipeline import export_model
-
-    bundle = export_model(str(tiny_model), all_layers=True, scoring_graph=True, output=tmp_path / "bundle")
+def test_every_layer_is_scored(tiny_model):
+    bundle = exported("all-layers-scoring", tiny_model, all_layers=True, scoring_graph=True)
     found = scored(by_pairs(bundle), CANDIDATES, REFERENCES, idf=True)
     assert found[0].shape == (3, 4, 3)
     assert_same(found, scored(by_texts(bundle), CANDIDATES, REFERENCES, idf=True))

@@ -136,18 +136,6 @@ def test_a_chunk_is_full_by_candidates_or_tokens(chunk_sizes, pairs, limits, exp
     assert [*chunk_sizes(slices(*pairs), **limits)] == expected
 
 
-@pytest.mark.parametrize(("number", "expected"), [(0, []), (1, [1]), (3, [3]), (4, [3, 1])])
-def test_a_failure_comes_after_the_pairs_before_it(chunk_sizes, number, expected):
-    def failing():
-        yield from slices(*[("a cat", "a dog")] * number)
-        raise OSError("no more")
-
-    sizes = chunk_sizes(failing(), max_candidates=3)
-    assert [next(sizes) for _ in expected] == expected
-    with pytest.raises(OSError, match="no more"):
-        next(sizes)
-
-
 REFERENCES = [
     f"{subject} {verb} {place}"
     for subject in ("the cat", "a dog", "it", "the red house", "a tree")
@@ -209,9 +197,15 @@ print(own, all_threads - own)
 """
 
 
-@pytest.mark.parametrize("bundle", ["tiny_bundle", "fast_bundle"])
+@pytest.mark.slow  # it starts processes
 @pytest.mark.parametrize(
-    ("openmp", "nthreads", "shared_out"), [("1", None, False), ("", 1, False), ("1", 2, True)], ids=str
+    ("bundle", "openmp", "nthreads", "shared_out"),
+    [
+        ("tiny_bundle", "1", None, False),
+        ("tiny_bundle", "", 1, False),
+        ("tiny_bundle", "1", 2, True),
+        ("fast_bundle", "", 1, False),
+    ],
 )
 def test_with_one_thread_only_that_of_the_caller_computes(request, bundle, openmp, nthreads, shared_out):
     program = [sys.executable, "-c", COMPUTING_THREADS, str(request.getfixturevalue(bundle)), str(nthreads or 0)]

@@ -100,7 +100,7 @@ def test_a_message_repeats_little_of_the_body(client):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reason"),
     [
         (b'{"pairs": tru}', "JSON is malformed: invalid character (byte 11)."),
         (b'{"pairs": [{"candidate": "\xff"}]}', "The byte at offset 26 is not UTF-8."),
@@ -109,9 +109,9 @@ def test_a_message_repeats_little_of_the_body(client):
         (b'{"pairs": ["\\uD83D, half a pair"]}', "JSON is malformed: unexpected end of hex escape (byte 18)."),
     ],
 )
-def test_a_message_names_the_place_that_is_not_json(client, content, told):
+def test_a_message_names_the_place_that_is_not_json(client, content, reason):
     response = client.post("/v1/score", content=content, headers=JSON)
-    assert error_of(response) == {"code": "malformed_json", "message": f"The body is not JSON. {told}"}
+    assert error_of(response) == {"code": "malformed_json", "message": f"The body is not JSON. {reason}"}
 
 
 @pytest.mark.parametrize("number", [b"9" * 5000, b"1e999"])

@@ -30,7 +30,7 @@ def test_a_connection_that_waits_for_its_answer_is_not_closed(quick_client, fake
     batcher = fake_batcher()
     with connected(quick_client, head(length=len(BODY)) + BODY) as one:
         wait_until(lambda: batcher.calls)
-        one.settimeout(1)
+        one.settimeout(0.6)
         with pytest.raises(TimeoutError):
             one.recv(100)
         batcher.released.set()
@@ -54,7 +54,8 @@ def test_a_body_in_tiny_chunks_is_read(client):
     assert answer_of(client, sent).startswith(b"HTTP/1.1 200 ")
 
 
-def test_an_upload_that_was_refused_is_ended(client):
+def test_an_upload_that_was_refused_is_ended(client, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.server.run.LINGER_SECONDS", 0.1)
     with connected(client, head("text/plain", length=10**6)) as one:
         one.settimeout(8)  # less than an idle connection may last
         assert received(one).startswith(b"HTTP/1.1 415 ")

@@ -16,8 +16,9 @@ def fake():
 
 
 @pytest.fixture
-def make_batcher(fake):
-    """Return a function that makes a batcher of the fake scorer."""
+def make_batcher(fake, monkeypatch):
+    """Return a function that makes a batcher of the fake scorer, which restarts after short pauses."""
+    monkeypatch.setattr("bertscore_onnx.serving.worker.FIRST_PAUSE", 0.05)
     made = []
 
     def make(scorer=fake, **options):

@@ -4,8 +4,6 @@ import math
 import pickle
 import re
 import signal
-import subprocess
-import sys
 import threading
 from concurrent.futures import wait
 
@@ -17,6 +15,7 @@ from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.serving import BatcherStats, MicroBatcher
 from tests.support.fake_scorer import GUARD, FakeScorer
 from tests.support.http_server import wait_until
+from tests.support.processes import run_python
 
 
 def test_each_request_gets_its_own_scores(make_batcher, fake, held):
@@ -394,11 +393,6 @@ def test_a_batcher_is_not_pickled(make_batcher):
         pickle.dumps(make_batcher())
 
 
-def run_code(code, folder):
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=GUARD * 3)
-
-
 FORK = """
 import os
 import threading
@@ -424,8 +418,9 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
 
 
-def test_a_forked_process_gets_an_error(pytestconfig):
-    done = run_code(FORK, pytestconfig.rootpath)
+@pytest.mark.slow  # it starts a process
+def test_a_forked_process_gets_an_error():
+    done = run_python(FORK)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Make scorer and batcher after the fork") == 3
     assert "ready: False" in done.stdout
@@ -441,6 +436,7 @@ scorer.entered.wait(10)
 """
 
 
-def test_a_process_ends_with_a_run_in_progress(pytestconfig):
-    done = run_code(LEFT_OPEN, pytestconfig.rootpath)
+@pytest.mark.slow  # it starts a process
+def test_a_process_ends_with_a_run_in_progress():
+    done = run_python(LEFT_OPEN)
     assert (done.returncode, done.stderr) == (0, "")

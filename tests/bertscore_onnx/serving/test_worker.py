@@ -182,7 +182,7 @@ def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fak
 
 def test_a_stalled_worker_is_replaced_and_its_scorer_kept(make_batcher, fake, held):
     batcher = make_batcher(max_stall=0.05, make_scorer=FakeScorer)
-    stalled = held(batcher, deadline=1.0)
+    stalled = held(batcher, deadline=0.5)
     wait_until(lambda: batcher.stats().restarts == 1 and batcher.ready)
     assert batcher.submit(["a"], ["x"]).result(GUARD).P.tolist() == [1]
     assert fake.calls[-1] == ["a"]

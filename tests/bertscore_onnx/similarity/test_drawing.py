@@ -2,7 +2,6 @@
 
 import os
 import re
-from pathlib import Path
 
 import pytest
 
@@ -75,7 +74,7 @@ def test_characters_that_no_font_has_are_warned_of(tmp_path):
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize(("name", "written"), [("a", "a.png"), ("b.png", "b.png"), ("c.PDF", "c.PDF")])
+@pytest.mark.parametrize(("name", "written"), [("a", "a.png"), ("c.PDF", "c.PDF")])
 def test_the_suffix_is_the_format(tmp_path, name, written):
     plot_matches(FOUND, tmp_path / name)
     assert [file.name for file in tmp_path.iterdir()] == [written]
@@ -125,6 +124,6 @@ def test_a_drawing_of_nothing_or_of_all_layers_is_refused(tiny_bundle, all_layer
         scorer.plot_example("a cat", "a dog")
 
 
-def _joined(file: Path) -> str:
+def _joined(file):
     """Return an SVG without the line ends around its texts."""
     return re.sub(r"\s*\n\s*", "", file.read_text(encoding="utf-8"))

@@ -4,8 +4,6 @@ import gc
 import importlib.util
 import math
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -77,13 +75,13 @@ CASES = [
 
 
 @pytest.fixture
-def tokenizer_of(tmp_path: Path) -> Callable[[str, str], TextTokenizer]:
+def tokenizer_of(tmp_path):
     from bertscore_onnx_export.model.source import Source  # imports PyTorch
     from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
 
     from tests.support.tiny_models import KINDS
 
-    def make(kind: str, mode: str) -> TextTokenizer:
+    def make(kind, mode):
         (tmp_path / "made").mkdir()
         KINDS[kind](tmp_path / "made").save_pretrained(tmp_path / "saved")
         facts = write_tokenizer(load_tokenizer(Source(str(tmp_path / "saved")), mode), None, tmp_path)
@@ -93,7 +91,7 @@ def tokenizer_of(tmp_path: Path) -> Callable[[str, str], TextTokenizer]:
 
 
 @pytest.fixture(autouse=True)
-def no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection():
     """A collection looks at all objects of the tests' process, which takes far longer than a text."""
     gc.collect()
     gc.disable()
@@ -101,24 +99,24 @@ def no_garbage_collection() -> Iterator[None]:
     gc.enable()
 
 
-def text_of(repeated: str, size: int) -> str:
+def text_of(repeated, size):
     return f"a{repeated * (size // len(repeated.encode()))}a"
 
 
-def seconds(tokenizer: TextTokenizer, text: str) -> float:
+def seconds(tokenizer, text):
     start = time.process_time()
     tokenizer([text])
     return max(time.process_time() - start, LEAST)
 
 
-def is_linear(tokenizer: TextTokenizer, repeated: str) -> bool:
+def is_linear(tokenizer, repeated):
     size = SIZES[0]
     while seconds(tokenizer, text_of(repeated, size)) < MEASURABLE and size < SIZES[1]:
         size *= 2
     return any(is_linear_at(tokenizer, repeated, size << doubling) for doubling in range(DOUBLINGS))
 
 
-def is_linear_at(tokenizer: TextTokenizer, repeated: str, size: int) -> bool:
+def is_linear_at(tokenizer, repeated, size):
     text, doubled = text_of(repeated, size), text_of(repeated, 2 * size)
     once = twice = math.inf
     for _ in range(ROUNDS):
@@ -129,8 +127,6 @@ def is_linear_at(tokenizer: TextTokenizer, repeated: str, size: int) -> bool:
 
 
 @pytest.mark.parametrize(("kind", "mode"), CASES)
-def test_the_time_of_tokenising_grows_with_the_text(
-    tokenizer_of: Callable[[str, str], TextTokenizer], kind: str, mode: str
-) -> None:
+def test_the_time_of_tokenising_grows_with_the_text(tokenizer_of, kind, mode):
     tokenizer = tokenizer_of(kind, mode)
     assert [name for name, repeated in INPUTS.items() if not is_linear(tokenizer, repeated)] == []

@@ -1,6 +1,4 @@
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -29,7 +27,7 @@ SPEC = TokenizerSpec(
 )
 
 
-def tokenizer(folder: Path, **changes: Any) -> TextTokenizer:
+def tokenizer(folder, **changes):
     model = vars(sentencepiece_model_pb2)["ModelProto"]()
     model.pieces.add(piece="<unk>", score=0.0, type=2)
     for piece, score in PIECES:
@@ -40,7 +38,7 @@ def tokenizer(folder: Path, **changes: Any) -> TextTokenizer:
     return TextTokenizer(folder, spec=spec, max_length=None, empty_ids=[0])
 
 
-def ids(encode: TextTokenizer, *texts: str) -> list[list[int]]:
+def ids(encode, *texts):
     return [found.tolist() for found in encode(texts)[0]]
 
 
@@ -54,20 +52,18 @@ def ids(encode: TextTokenizer, *texts: str) -> list[list[int]]:
     ],
     ids=["pieces", "ids of the model", "a comma leaves its number", "punctuation marks stand alone"],
 )
-def test_texts_are_encoded_by_the_model(
-    tmp_path: Path, changes: dict[str, Any], texts: list[str], expected: list[list[int]]
-) -> None:
+def test_texts_are_encoded_by_the_model(tmp_path, changes, texts, expected):
     assert ids(tokenizer(tmp_path, **changes), *texts) == expected
 
 
 @pytest.mark.parametrize("changes", [{}, {"split_number_comma": True}, {"split_punctuation": True}])
-def test_the_number_of_texts_does_not_change_their_ids(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_the_number_of_texts_does_not_change_their_ids(tmp_path, changes):
     encode = tokenizer(tmp_path, **changes)
     texts = ["ab", "", "a1,b,", "x!" * 40, "1,1,", "é"] * 4
     assert ids(encode, *texts) == [one for text in texts for one in ids(encode, text)]
 
 
-def test_threads_may_share_a_tokenizer(tmp_path: Path) -> None:
+def test_threads_may_share_a_tokenizer(tmp_path):
     encode = tokenizer(tmp_path, split_number_comma=True)
     texts = ["ab1, x" * length for length in range(50)]
     expected = ids(encode, *texts)
@@ -75,7 +71,7 @@ def test_threads_may_share_a_tokenizer(tmp_path: Path) -> None:
         assert list(threads.map(lambda _: ids(encode, *texts), range(40))) == [expected] * 40
 
 
-def test_a_tokenizer_works_in_a_forked_child(tmp_path: Path) -> None:
+def test_a_tokenizer_works_in_a_forked_child(tmp_path):
     encode = tokenizer(tmp_path)
     texts = ["ab x"] * 20
     expected = ids(encode, *texts)
@@ -83,14 +79,14 @@ def test_a_tokenizer_works_in_a_forked_child(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no model", b"\x0a\xff\xff\xff\xff\x0f"])
-def test_a_missing_file_or_one_that_is_no_model_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_a_missing_file_or_one_that_is_no_model_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "spiece.model").write_bytes(content)
     with pytest.raises(TokenizerError, match=r"spiece\.model is not a tokenizer.*Export the model again"):
         TextTokenizer(tmp_path, spec=SPEC, max_length=None, empty_ids=[0])
 
 
-def test_the_description_names_the_version(tmp_path: Path) -> None:
+def test_the_description_names_the_version(tmp_path):
     assert tokenizer(tmp_path).description == f"slow+sentencepiece-{sentencepiece.__version__}"
 
 
@@ -98,6 +94,6 @@ def test_the_description_names_the_version(tmp_path: Path) -> None:
     "id_runs",
     [[(0, 0), (12, 100)], [(0, 0), (10**9, 1)], [(1, 0)], [(0, 0), (5, 9), (3, 20)], [(0, 0), (5, 1), (3, 2)]],
 )
-def test_a_model_of_another_vocabulary_is_refused(tmp_path: Path, id_runs: list[tuple[int, int]]) -> None:
+def test_a_model_of_another_vocabulary_is_refused(tmp_path, id_runs):
     with pytest.raises(TokenizerError, match=r"11 pieces.* has ids for runs that begin at"):
         tokenizer(tmp_path, id_runs=id_runs)

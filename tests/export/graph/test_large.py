@@ -7,7 +7,6 @@ import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.large
 MAX_MEMORY = 8e9
 
 
-def run(*arguments: object) -> str:
+def run(*arguments):
     """Run the command line in a process of its own; print its time and its peak memory."""
     begun = time.perf_counter()
     command = [sys.executable, "-m", "bertscore_onnx", *map(str, arguments)]
@@ -30,12 +29,12 @@ def run(*arguments: object) -> str:
     return output
 
 
-def peak_memory() -> int:
+def peak_memory():
     """Return the memory, in bytes, of the largest process that this one has run."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
-def test_a_model_past_2_gb_is_exported_verified_and_scored(tmp_path: Path) -> None:
+def test_a_model_past_2_gb_is_exported_verified_and_scored(tmp_path):
     model = tmp_path / "large"
     (model / "training").mkdir(parents=True)
     tokenizer = KINDS["bert"](model / "training")

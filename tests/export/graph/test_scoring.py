@@ -34,21 +34,6 @@ def assert_zero_beside_an_ordinary_pair(scores, expected):
     assert np.abs(scores[:, 1] - expected).max() <= 1e-6
 
 
-def test_a_pair_scores_as_by_the_scorer(scoring_bundle, graph):
-    bundle = open_bundle(scoring_bundle)
-    ids = {text: bundle_ids(bundle, text) for text in [*CANDIDATES, *REFERENCES]}
-    found = graph.run([ids[text] for text in CANDIDATES], [ids[text] for text in REFERENCES])
-    with BERTScorer(scoring_bundle) as scorer:
-        assert np.abs(found - np.stack(scorer.score(CANDIDATES, REFERENCES))).max() <= 1e-6
-
-
-def bundle_ids(bundle, text):
-    """Return the ids of a text by `tokenizer.json` alone."""
-    from tokenizers import Tokenizer
-
-    return Tokenizer.from_file(str(bundle.tokenizer_path)).encode(text.strip()).ids
-
-
 @pytest.mark.parametrize("empty", [[CLS, SEP], [], [SEP], [CLS, SEP, SEP]])
 def test_an_empty_text_scores_0(graph, expected, empty):
     assert_zero_beside_an_ordinary_pair(graph.run([empty, CANDIDATE], [REFERENCE] * 2), expected)
@@ -148,15 +133,6 @@ def test_both_graphs_take_their_weights_from_one_file(fast_bundle, scoring_bundl
     assert weights.stat().st_mode == (scoring_bundle / "model.onnx").stat().st_mode
 
 
-def test_a_bundle_may_be_replaced_by_one_with_a_scoring_graph_and_back(tiny_model, tmp_path):
-    options = {"num_layers": 1, "output": tmp_path / "bundle", "force": True}
-    for scoring_graph in (True, False, True):
-        bundle = export_model(str(tiny_model), scoring_graph=scoring_graph, **options)
-        manifest = open_bundle(bundle, verify=True).manifest
-        assert manifest.has_scoring_graph == scoring_graph
-        assert {file.name for file in bundle.iterdir()} == {*manifest.files, "bertscore.json", "README.md"}
-
-
 def test_nan_in_the_weights_scores_0(scoring_bundle, tmp_path):
     model = onnx.load(scoring_bundle / "scoring.onnx")
     for tensor in model.graph.initializer:
@@ -171,6 +147,7 @@ def test_nan_in_the_weights_scores_0(scoring_bundle, tmp_path):
     )
 
 
+@pytest.mark.full  # of one layer in `tests/parity/test_tiny_families.py`
 def test_a_loop_over_texts_stands_the_same(tmp_path):
     """ConvBERT's padding would change the vectors of the tokens beside it."""
     from tests.support.tiny_models import save_model_and_tokenizer

@@ -1,7 +1,6 @@
 """Graphs with weights in a separate file, batches without padding, and reasons to stop an export."""
 
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,10 +13,6 @@ from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from safetensors.torch import load_file, save_file
 
-from bertscore_onnx import __version__
-from bertscore_onnx.bundle.bundle import Bundle
-from bertscore_onnx.bundle.manifest import FORMAT_VERSION, Manifest
-from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
 from tests.support.tiny_models import LAYERS, SETTINGS, save_tiny_model
 
@@ -33,7 +28,7 @@ MASK = (IDS > 0).astype(np.int64)
         *(pytest.param(name, marks=pytest.mark.full) for name in ("deberta-v3", "longformer", "t5", "xlnet")),
     ],
 )
-def test_streamed_weights_give_the_same_vectors(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streamed_weights_give_the_same_vectors(name, tmp_path, monkeypatch):
     save_tiny_model(*SETTINGS[name], tmp_path / name)
     usual, streamed = (tmp_path / kind for kind in ("usual", "streamed"))
     export(tmp_path / name, LAYERS - 1, usual)
@@ -44,7 +39,7 @@ def test_streamed_weights_give_the_same_vectors(name: str, tmp_path: Path, monke
     np.testing.assert_allclose(vectors(streamed)[MASK > 0], vectors(usual)[MASK > 0], rtol=0, atol=1e-6)
 
 
-def test_weights_that_layers_share_are_streamed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_layers_share_are_streamed_once(tmp_path, monkeypatch):
     monkeypatch.setattr(write, "LARGE", 0)
     save_tiny_model(*SETTINGS["albert"], tmp_path / "albert")
     for num_layers in (1, LAYERS):
@@ -54,18 +49,7 @@ def test_weights_that_layers_share_are_streamed_once(tmp_path: Path, monkeypatch
     assert len(shallow.initializer) == len(deep.initializer)
 
 
-def test_a_family_that_does_not_take_padding_is_encoded_without(tmp_path: Path) -> None:
-    save_tiny_model(*SETTINGS["convbert"], tmp_path / "convbert")
-    export(tmp_path / "convbert", 2, tmp_path / "graph")
-    encoder = Encoder(Bundle(tmp_path / "graph", manifest(padding=False)), device="cpu")
-    texts = [np.arange(20, 20 + length) for length in (3, 9, 3, 5)]
-    together = encoder.encode(texts)
-    for number, text in enumerate(texts):
-        alone = encoder.encode([text]).vectors_of(0, 0)
-        np.testing.assert_allclose(together.vectors_of(0, number), alone, rtol=0, atol=1e-6)
-
-
-def test_padding_would_change_its_vectors(tmp_path: Path) -> None:
+def test_padding_would_change_its_vectors(tmp_path):
     save_tiny_model(*SETTINGS["convbert"], tmp_path / "convbert")
     export(tmp_path / "convbert", 2, tmp_path / "graph")
     session = onnxruntime.InferenceSession(tmp_path / "graph" / "model.onnx")
@@ -73,12 +57,12 @@ def test_padding_would_change_its_vectors(tmp_path: Path) -> None:
     assert np.abs(alone[0] - vectors(tmp_path / "graph")[1, :3]).max() > 0.1
 
 
-def test_the_embeddings_alone_take_no_mask(tmp_path: Path) -> None:
+def test_the_embeddings_alone_take_no_mask(tmp_path):
     save_tiny_model(*SETTINGS["bert"], tmp_path / "bert")
     assert export(tmp_path / "bert", 0, tmp_path / "graph") == ["input_ids"]
 
 
-def test_a_full_disk_stops_the_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_stops_the_export(tmp_path, monkeypatch):
     save_tiny_model(*SETTINGS["bert"], tmp_path / "bert")
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=10_000_000))
     with pytest.raises(ExportError, match=r"has 0\.0 GB left; this export needs 0\.1 GB"):
@@ -86,19 +70,19 @@ def test_a_full_disk_stops_the_export(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("num_layers", [-1, LAYERS + 1])
-def test_layers_that_the_model_has_not_are_refused(num_layers: int, tmp_path: Path) -> None:
+def test_layers_that_the_model_has_not_are_refused(num_layers, tmp_path):
     save_tiny_model(*SETTINGS["t5"], tmp_path / "t5")
     with pytest.raises(UnknownLayerError, match=f"t5 has {LAYERS} layers; .* not {num_layers}"):
         export(tmp_path / "t5", num_layers, tmp_path / "graph")
 
 
-def test_a_model_that_fails_when_it_is_traced_is_not_supported(tmp_path: Path) -> None:
+def test_a_model_that_fails_when_it_is_traced_is_not_supported(tmp_path):
     save_tiny_model(*SETTINGS["deberta-v3"], tmp_path / "deberta")
     with pytest.raises(UnsupportedFamilyError, match="'deberta-v2' cannot be exported at 0 layers: UnboundLocalError"):
         export(tmp_path / "deberta", 0, tmp_path / "graph")
 
 
-def test_missing_weights_are_named(tmp_path: Path) -> None:
+def test_missing_weights_are_named(tmp_path):
     save_tiny_model(*SETTINGS["bert"], tmp_path / "bert")
     weights = load_file(tmp_path / "bert" / "model.safetensors")
     del weights["encoder.layer.0.output.dense.bias"], weights["encoder.layer.2.output.dense.bias"]
@@ -107,43 +91,13 @@ def test_missing_weights_are_named(tmp_path: Path) -> None:
         export(tmp_path / "bert", 1, tmp_path / "graph")
 
 
-def export(model: Path, num_layers: int, folder: Path) -> list[str]:
+def export(model, num_layers, folder):
     folder.mkdir(exist_ok=True)
     source = Source(str(model))
     config = load_config(source)
     return write.write_graph(load_cut(source, config, family_of(config), num_layers), folder)
 
 
-def vectors(folder: Path) -> np.ndarray:
+def vectors(folder):
     session = onnxruntime.InferenceSession(folder / "model.onnx")
-    output: np.ndarray = session.run(None, {"input_ids": IDS, "attention_mask": MASK})[0]
-    return output
-
-
-def manifest(*, padding: bool) -> Manifest:
-    return Manifest(
-        format_version=FORMAT_VERSION,
-        model_id="convbert",
-        revision=None,
-        family="convbert",
-        num_layers=2,
-        all_layers=False,
-        precision="fp32",
-        inputs=write.INPUTS,
-        output=write.OUTPUT,
-        hidden_size=32,
-        vocab_size=120,
-        max_length=48,
-        pad_id=0,
-        zero_weight_ids=[],
-        empty_ids=[1, 2],
-        tokenizer_mode="slow",
-        tokenizer_spec=None,
-        tokenizer_differences=0,
-        baselines={},
-        exported_with={"bertscore-onnx": __version__},
-        files={},
-        golden=[],
-        golden_difference=0.0,
-        padding=padding,
-    )
+    return session.run(None, {"input_ids": IDS, "attention_mask": MASK})[0]

@@ -1,19 +1,14 @@
 """Every architecture, cut and exported: its graph against bert-score's own vectors, on tiny random models."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import onnxruntime
 import pytest
 import torch
 from bert_score.utils import bert_encode, get_model
 from bertscore_onnx_export.graph.write import write_graph
-from bertscore_onnx_export.model.families import FAMILIES, Family, family_of
+from bertscore_onnx_export.model.families import FAMILIES, family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
-from numpy.typing import NDArray
 from transformers import AutoConfig, AutoModel
 
 from bertscore_onnx.bundle import catalogue
@@ -47,15 +42,13 @@ CUTS = [
 UNBOUNDED = {"mt5", "t5", "xlnet", "prophetnet", "xlm-prophetnet", "deberta", "deberta-v2", "modernbert"}
 BOUNDED = [name for name, (model_type, _) in SETTINGS.items() if model_type not in UNBOUNDED]
 
-Models = Callable[[str], Path]
-
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+def models(tmp_path_factory):
     """Gives the folder of a tiny model; bert-score wants the name of a T5 in its path."""
     root = tmp_path_factory.mktemp("models")
 
-    def folder(name: str) -> Path:
+    def folder(name):
         if not (root / name).exists():
             save_tiny_model(*SETTINGS[name], root / name)
         return root / name
@@ -64,7 +57,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
 
 
 @pytest.mark.parametrize(("name", "num_layers"), CUTS)
-def test_graph_gives_the_vectors_of_bert_score(name: str, num_layers: int, models: Models, tmp_path: Path) -> None:
+def test_graph_gives_the_vectors_of_bert_score(name, num_layers, models, tmp_path):
     graph, family, longest = export(models(name), num_layers, tmp_path)
     reference = reference_model(models(name), num_layers)
     for real_lengths in ([1], [7], [9, 4], [longest, longest // 2]):  # short first: then bert-score's BigBird is full
@@ -77,7 +70,7 @@ def test_graph_gives_the_vectors_of_bert_score(name: str, num_layers: int, model
 
 
 @pytest.mark.parametrize("name", each_family(BOUNDED))
-def test_a_text_longer_than_the_longest_fails(name: str, models: Models) -> None:
+def test_a_text_longer_than_the_longest_fails(name, models):
     longest = family_and_length(models(name))[1]
     ids, mask = token_ids([longest + 1], 0)
     with pytest.raises((IndexError, RuntimeError)):
@@ -85,7 +78,7 @@ def test_a_text_longer_than_the_longest_fails(name: str, models: Models) -> None
 
 
 @pytest.mark.parametrize("name", each_family(SETTINGS))
-def test_tiny_models_show_layers_and_positions(name: str, models: Models) -> None:
+def test_tiny_models_show_layers_and_positions(name, models):
     ids, mask = token_ids([9], 0)
     shallow, deep = (bert_encode(reference_model(models(name), layers), ids, mask) for layers in (1, LAYERS - 1))
     turned = bert_encode(reference_model(models(name), 1), ids.flip(1), mask).flip(1)
@@ -93,16 +86,16 @@ def test_tiny_models_show_layers_and_positions(name: str, models: Models) -> Non
     assert np.abs(unit(shallow) - unit(turned)).max() > 0.05
 
 
-def test_every_model_of_the_catalogue_has_a_family() -> None:
+def test_every_model_of_the_catalogue_has_a_family():
     named = [name for family in FAMILIES.values() for name in (family.name, *family.also)]
     assert {entry.family for entry in catalogue.entries().values()} <= {*named}
     assert len(named) == len({*named})
 
 
-def test_the_catalogue_has_a_length_for_the_families_that_have_a_bound() -> None:
+def test_the_catalogue_has_a_length_for_the_families_that_have_a_bound():
     """A bundle of the others has a maximum only if its tokenizer states one, which the catalogue does not know."""
 
-    def is_bounded(name: str) -> bool:
+    def is_bounded(name):
         [family] = [family for family in FAMILIES.values() if name in (family.name, *family.also)]
         model_type, settings = SETTINGS[family.name]
         return family.max_tokens(AutoConfig.for_model(model_type, **settings)) is not None
@@ -112,7 +105,7 @@ def test_the_catalogue_has_a_length_for_the_families_that_have_a_bound() -> None
     assert wrong == []
 
 
-def export(model: Path, num_layers: int, folder: Path) -> tuple[Any, Family, int]:
+def export(model, num_layers, folder):
     """Export a cut model; return its session, its row and the length of its longest text."""
     family, longest = family_and_length(model)
     source = Source(str(model))
@@ -120,13 +113,13 @@ def export(model: Path, num_layers: int, folder: Path) -> tuple[Any, Family, int
     return onnxruntime.InferenceSession(folder / "model.onnx"), family, longest
 
 
-def family_and_length(model: Path) -> tuple[Family, int]:
+def family_and_length(model):
     config = load_config(Source(str(model)))
     family = family_of(config)
     return family, family.max_tokens(config) or UNBOUNDED_LENGTH
 
 
-def reference_model(model: Path, num_layers: int) -> Any:
+def reference_model(model, num_layers):
     """Cut as bert-score does, after loading."""
     if model.name not in BERT_SCORE_FAILS:
         return get_model(str(model), num_layers)
@@ -135,7 +128,7 @@ def reference_model(model: Path, num_layers: int) -> Any:
     return whole
 
 
-def token_ids(real_lengths: list[int], pad_id: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+def token_ids(real_lengths, pad_id):
     """Return random ids and their mask, (batch, tokens) each."""
     generator = torch.Generator().manual_seed(1)
     shape = (len(real_lengths), max(real_lengths))
@@ -144,12 +137,10 @@ def token_ids(real_lengths: list[int], pad_id: int | None) -> tuple[torch.Tensor
     return torch.where(mask, ids, pad_id or 0), mask.long()
 
 
-def run(graph: Any, ids: torch.Tensor, mask: torch.Tensor) -> NDArray[np.float32]:
+def run(graph, ids, mask):
     values = {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
-    output: NDArray[np.float32] = graph.run(None, {node.name: values[node.name] for node in graph.get_inputs()})[0]
-    return output
+    return graph.run(None, {node.name: values[node.name] for node in graph.get_inputs()})[0]
 
 
-def unit(vectors: torch.Tensor) -> NDArray[np.float32]:
-    array: NDArray[np.float32] = (vectors / vectors.norm(dim=-1, keepdim=True)).numpy()
-    return array
+def unit(vectors):
+    return (vectors / vectors.norm(dim=-1, keepdim=True)).numpy()

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 from bertscore_onnx_export.model.load import load_config
@@ -20,14 +18,14 @@ from transformers import BertConfig as Own, BertModel as OwnModel, BertTokenizer
 
 
 @pytest.fixture
-def model(tiny_model: Path, tmp_path: Path) -> Path:
+def model(tiny_model, tmp_path):
     """A model with a module of its own, which leaves a mark when it is imported."""
     folder = shutil.copytree(tiny_model, tmp_path / "model")
     (folder / "own.py").write_text(CODE.format(mark=str(tmp_path / "ran")))
     return folder
 
 
-def change(file: Path, **settings: Any) -> None:
+def change(file, **settings):
     file.write_text(json.dumps(json.loads(file.read_text()) | settings))
 
 
@@ -44,9 +42,7 @@ def change(file: Path, **settings: Any) -> None:
         ("tokenizer_config.json", {"tokenizer_class": "Own", "auto_map": ["own.OwnTokenizer", None]}),
     ],
 )
-def test_a_model_with_code_of_its_own_is_refused(
-    model: Path, tmp_path: Path, file: str, settings: dict[str, Any]
-) -> None:
+def test_a_model_with_code_of_its_own_is_refused(model, tmp_path, file, settings):
     change(model / file, **settings)
     output = tmp_path / "out" / "bundle"
     result = CliRunner().invoke(app, ["export", "-m", str(model), "-l", "1", "--output", str(output)], input="y\n" * 9)
@@ -59,6 +55,6 @@ def test_a_model_with_code_of_its_own_is_refused(
 
 
 @pytest.mark.parametrize("attention", ["someone/kernel", "flash_attention_2"])
-def test_attention_that_would_be_code_of_the_hub_is_not_chosen(model: Path, attention: str) -> None:
+def test_attention_that_would_be_code_of_the_hub_is_not_chosen(model, attention):
     change(model / "config.json", _attn_implementation=attention)
     assert load_config(Source(str(model)))._attn_implementation is None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bertscore_onnx.evaluation.report import report_html
 from tests.support.comparisons import comparison_of, metric_result, random_comparison
 from tests.support.token_similarity import stated_similarity
 
@@ -45,7 +46,7 @@ def matches():
 CASES = {
     "two": lambda: random_comparison(2, metrics=["bertscore"]),
     "three": lambda: random_comparison(3),
-    "twenty": lambda: random_comparison(20, 400, ["bertscore", "bleu", "chrf", "ter"], all_pairs=True),
+    "twenty": lambda: random_comparison(20, 100, ["bertscore", "bleu", "chrf", "ter"], all_pairs=True),
     "swaps": lambda: random_comparison(3, test="ar"),
     "matches": matches,
     "evil": evil,
@@ -57,6 +58,11 @@ CASES = {
 @pytest.fixture(scope="session", params=CASES)
 def any_comparison(request):
     return CASES[request.param]()
+
+
+@pytest.fixture(scope="session")
+def any_page(any_comparison):
+    return report_html(any_comparison)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,125 @@
+"""What commands print where the package of an extra is missing, and which do without it."""
+
+import re
+import sys
+
+import pytest
+
+from bertscore_onnx import DocumentCounts
+
+TABLE = (
+    "label,lang_pair,system,segment,human,m,candidate,reference\n"
+    "1,cs-en,A,1,90,1,the cat sat,a cat sat\n"
+    "0,cs-en,B,1,60,2,a house,the red house\n"
+)
+SYSTEMS = ["-c", "{table}", "{other}", "-r", "{table}"]
+PAIR = ["-c", "the cat sat", "-r", "a dog sat on it"]
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Let packages, and those of their modules that are imported already, be missing."""
+
+    def without(*packages):
+        loaded = [name for name in sys.modules if name.partition(".")[0] in packages]
+        for name in (*packages, *loaded):
+            monkeypatch.setitem(sys.modules, name, None)
+
+    return without
+
+
+@pytest.fixture
+def filled(write, tiny_bundle, tmp_path):
+    """Return a function that puts files and the bundle into the arguments of a command."""
+    names = {"table": write("table.csv", TABLE), "other": write("other.csv", TABLE)}
+    names |= {"bundle": tiny_bundle, "out": tmp_path / "out"}
+    return lambda arguments: [argument.format(**names) for argument in arguments]
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "arguments"),
+    [
+        ("pyarrow", "parquet,cpu", ["batch", "-m", "{bundle}", "-i", "{table}", "-o", "{out}"]),
+        ("ray", "ray,cpu", ["batch", "-m", "{bundle}", "-i", "{table}", "-o", "{out}", "--engine", "ray"]),
+        ("pyspark", "spark,cpu", ["batch", "-m", "{bundle}", "-i", "{table}", "-o", "{out}", "--engine", "spark"]),
+        *(
+            (
+                package,
+                "evaluation",
+                ["compare", *SYSTEMS, "-m", "absent", "--metric", "bertscore", "bleu", "--html", "{out}"],
+            )
+            for package in ("sacrebleu", "tabulate", "jinja2")
+        ),
+        ("tabulate", "evaluation", ["meta", "{table}", "--task", "darr", "--score", "m"]),
+        ("sacrebleu", "evaluation", ["meta", "{table}", "--task", "darr", "--metric", "bleu", "--json"]),
+        ("scipy", "evaluation", ["meta", "{table}", "--task", "hybrid", "--score", "m", "--json"]),
+        ("scipy", "evaluation", ["meta", "{table}", "--score", "m", "--json"]),
+        ("huggingface_hub", "hub", ["pull", "org/tiny"]),
+        ("matplotlib", "plot", ["show", "-m", "/no/such/bundle", *PAIR, "-o", "{out}.svg"]),
+        *((name, "export,cpu", ["export", "--model", "x"]) for name in ("torch", "transformers", "optimum", "onnx")),
+    ],
+)
+def test_a_missing_package_is_named_with_what_to_install(
+    refused, without, filled, home, tmp_path, package, extra, arguments
+):
+    without(package)
+    stderr = refused(*filled(arguments))
+    assert re.match(rf"Error: .* needs {package}, which is not installed", stderr)
+    assert f"`pip install 'bertscore-onnx[{extra}]'`" in stderr
+    assert not [*tmp_path.glob("out*")]
+
+
+@pytest.mark.parametrize(
+    ("packages", "arguments"),
+    [
+        *(
+            (("tabulate", "sacrebleu", "scipy"), ["meta", "{table}", "--task", task, "--score", "m", "--json"])
+            for task in ("darr", "auc")
+        ),
+        (("matplotlib", "torch"), ["show", "-m", "{bundle}", *PAIR, "-o", "{out}.html"]),
+        (("onnxruntime", "pyarrow"), ["count-documents", "-m", "{bundle}", "-r", "{table}", "-o", "{out}", "-q"]),
+    ],
+)
+def test_what_needs_no_package_works_without_it(run, without, filled, tmp_path, packages, arguments):
+    without(*packages)
+    result = run(*filled(arguments))
+    assert (result.exit_code, result.stderr) == (0, "")
+    if arguments[0] == "count-documents":
+        assert DocumentCounts.load(tmp_path / "out").num_documents == 2
+
+
+@pytest.mark.full  # it imports PyTorch in a process of its own
+def test_a_package_that_is_not_installed_completely_is_missing_too(run_process):
+    blocked = ("transformers.utils.logging", "transformers.utils")
+    result = run_process("export", "--model", "roberta-large", blocked=blocked)
+    assert (result.returncode, result.stdout) == (1, b"")
+    stderr = result.stderr.decode()
+    assert stderr.startswith("Error: Exporting needs transformers, which is not installed, or not completely.")
+    assert "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`" in stderr
+    assert stderr.count("\n") == 1
+
+
+def test_another_transformers_is_answered_with_an_environment_of_its_own(refused, tmp_path, monkeypatch):
+    installed = tmp_path / "transformers-5.1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: transformers\nVersion: 5.1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    stderr = refused("export", "--model", "roberta-large")
+    assert stderr.startswith("Error: Exporting needs transformers 4, and 5.1.0 is installed.")
+    assert "`uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL`" in stderr
+
+
+def test_other_missing_modules_are_not_taken_for_the_extra(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bertscore_onnx_export.pipeline", None)
+    result = run("export", "--model", "roberta-large")
+    assert isinstance(result.exception, ModuleNotFoundError)
+    assert "import of bertscore_onnx_export.pipeline halted" in str(result.exception)
+
+
+def test_serving_asks_for_its_extra_and_its_help_does_not(run_process):
+    done = run_process("serve", "--model", "nothing", blocked=("starlette",))
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(b"Error: Serving needs starlette, which is not installed.")
+    assert b"`pip install 'bertscore-onnx[server,cpu]'`" in done.stderr
+    done = run_process("serve", "--help", blocked=("starlette", "uvicorn", "prometheus_client"))
+    assert (done.returncode, b"--api-key-file" in done.stdout) == (0, True)
