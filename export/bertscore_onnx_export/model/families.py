@@ -107,10 +107,10 @@ class _ConvolutionByProducts(nn.Module):
 
 
 def use_products(model: PreTrainedModel, num_layers: int) -> None:
-    """Replace the convolutions over tokens of a model."""
+    """Replace the convolutions over tokens of a model, but for those of single channels, which sum little."""
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
-            if isinstance(layer, nn.Conv1d):
+            if isinstance(layer, nn.Conv1d) and layer.groups < layer.in_channels:
                 setattr(parent, name, _ConvolutionByProducts(layer))
 
 
@@ -176,7 +176,7 @@ FAMILIES: Mapping[str, Family] = {
     "blenderbot": Family("blenderbot", final_norm="layer_norm"),
     "blenderbot-small": Family("blenderbot-small"),
     "camembert": Family("camembert", after_padding, _NO_POOLER),
-    "convbert": Family("convbert", padding=False),  # its convolutions reach into the padding
+    "convbert": Family("convbert", adapt=use_products, padding=False),  # its convolutions reach into the padding
     "deberta": Family("deberta", _absolute_only),
     "deberta-v2": Family("deberta-v2", _absolute_only, adapt=use_products),
     "distilbert": Family("distilbert"),
