@@ -86,7 +86,8 @@ bench-gpu:
 
 # Measure every family against bert-score again, and write the support matrix.
 docs: $(INSTALLED)
-	$(RUN) -m pytest --junitxml=build/parity.xml -m "" tests/parity/test_tiny_families.py
+	$(RUN) -m pytest --junitxml=build/parity.xml -m "" tests/parity/test_tiny_families.py \
+		tests/export/graph/test_batch_invariance.py
 	$(RUN) scripts/document_models.py build/parity.xml
 
 # Build the documentation in build/site, and check it: no warning, every public name, every link.

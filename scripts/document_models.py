@@ -2,8 +2,8 @@
 
     python scripts/document_models.py [RESULTS]
 
-RESULTS is the file that `pytest --junitxml=RESULTS tests/parity/test_tiny_families.py` writes. The largest difference
-of each family in it is copied into `models/bertscore_onnx_models/parity.csv`. Without RESULTS those figures are kept,
+RESULTS is the file that `pytest --junitxml=RESULTS` writes of the tests that `make docs` runs. The largest differences
+of each family in it are copied into `models/bertscore_onnx_models/parity.csv`. Without RESULTS those figures are kept,
 and only `docs/models.md` is written.
 """
 
@@ -39,6 +39,9 @@ REFERENCES = {"modernbert": "bert-score 0.3.13 with its fast tokenizer", "squeez
 """The families that are not compared with plain bert-score. It fails to cut SqueezeBERT's models, so its scorer gets
 models cut by transformers; ModernBERT has no slow tokenizer."""
 
+CASE = r"\[([^\]]+?)(?:-(?:True|False|(?:fp32|fp16|int8)(?:-[0-9]+)?))?\]$"
+"""The end of a test's name: a model, and what else the test depends on."""
+
 HEADER = """# Models
 
 Written by `make docs` from the catalogue and from the results of the parity tests; do not edit.
@@ -49,8 +52,11 @@ those of bert-score 0.3.13, run live with a batch size of 1, with and without id
 P, R or F. *Tokenizer* counts the edge-case texts of the export that get other ids than from the original tokenizer; see
 [tokenizers.md](tokenizers.md). The original is the slow tokenizer, except for ModernBERT, which has only a fast one:
 export it with `--tokenizer-mode fast`. *fp16* and *int8* give the largest difference between F in that precision, on a
-CPU, and F in fp32, for the same pairs; a dash means that such a bundle cannot be made. Random weights show that the
-computation is right, but not the loss with real weights: [export.md](export.md) has figures for MiniLM.
+CPU, and F in fp32, for the same pairs; a dash means that such a bundle cannot be made. *Batch* is the largest
+difference between any P, R or F of a pair scored alone and of the same pair scored among 159 others, in batches of 7 in
+another order, and with three threads in one run, in any of the three precisions, on a CPU; here the random models are
+wide enough for ONNX Runtime to sum in several blocks. A dash means that it has not been measured. Random weights show
+that the computation is right, but not the loss with real weights: [export.md](export.md) has figures for MiniLM.
 
 *Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the model's
 tokenizer states a lower maximum, as that of t5-small does (512), a bundle has that one, and `bertscore-onnx inspect`
@@ -62,8 +68,8 @@ shapes before it is accepted.
 
 ## Families
 
-| family | models | compared with | largest difference | tokenizer | fp16 | int8 |
-|---|---|---|---|---|---|---|
+| family | models | compared with | largest difference | tokenizer | fp16 | int8 | batch |
+|---|---|---|---|---|---|---|---|
 """
 
 
@@ -78,19 +84,22 @@ def write_parity(results: Path) -> None:
     """Write the largest figure of each family in the test results to `parity.csv`."""
     largest: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for case in ElementTree.parse(results).iter("testcase"):  # noqa: S314 -- our own file
-        match = re.search(r"\[([^\]]+?)(?:-(?:True|False|fp16|int8))?\]$", case.get("name", ""))
+        match = re.search(CASE, case.get("name", ""))
         for figure in case.iter("property"):
             family = VARIANTS.get(match[1], match[1]) if match else ""
             name = figure.get("name", "")
             largest[family][name] = max(largest[family][name], float(figure.get("value", "nan")))
     with PARITY.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["family", "reference", "largest_difference", "tokenizer_differences", *PRECISIONS])
+        rows.writerow(
+            ["family", "reference", "largest_difference", "tokenizer_differences", *PRECISIONS, "batch_difference"]
+        )
         for family, figures in sorted(largest.items()):
             reference = REFERENCES.get(family, "bert-score 0.3.13")
             difference, ids = figures["largest_difference"], figures["tokenizer_differences"]
             costs = [f"{figures[precision]:.1e}" if precision in figures else "" for precision in PRECISIONS]
-            rows.writerow([family, reference, f"{difference:.1e}", f"{ids:.0f}", *costs])
+            batch = f"{figures['batch_difference']:.1e}" if "batch_difference" in figures else ""
+            rows.writerow([family, reference, f"{difference:.1e}", f"{ids:.0f}", *costs, batch])
 
 
 def document() -> str:
@@ -100,9 +109,10 @@ def document() -> str:
     for family, parity in catalogue.parity().items():
         count = sum(entry.family == family for entry in entries)
         costs = " | ".join(f"{parity.costs[name]:.1e}" if name in parity.costs else "-" for name in PRECISIONS)
+        batch = "-" if parity.batch_difference is None else f"{parity.batch_difference:.2g}"
         lines.append(
             f"| {family} | {count or '-'} | {parity.reference} | {parity.largest_difference:.1e} | "
-            f"{parity.tokenizer_differences} | {costs} |\n"
+            f"{parity.tokenizer_differences} | {costs} | {batch} |\n"
         )
     lines.append("\n## Models of the catalogue\n\n| model | family | layer | max length | size | baselines |\n")
     lines.append("|---|---|---|---|---|---|\n")

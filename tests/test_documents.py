@@ -27,3 +27,4 @@ def test_every_family_of_the_catalogue_has_been_measured():
 
 def test_every_measured_difference_is_within_the_promise():
     assert max(parity.largest_difference for parity in catalogue.parity().values()) <= 1e-5
+    assert {parity.batch_difference for parity in catalogue.parity().values()} <= {0, None}

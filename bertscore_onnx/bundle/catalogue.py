@@ -110,6 +110,10 @@ class Parity:
     costs: Mapping[str, float]
     """Precision to the largest difference of F from fp32; bundles of an absent precision cannot be made."""
 
+    batch_difference: float | None
+    """The largest difference of any score in any precision that the other pairs, the batch or the threads make; None if
+    it has not been measured."""
+
 
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
@@ -192,6 +196,7 @@ def parity() -> Mapping[str, Parity]:
                     float(row["largest_difference"]),
                     int(row["tokenizer_differences"]),
                     {precision: float(row[precision]) for precision in ("fp16", "int8") if row[precision]},
+                    float(row["batch_difference"]) if row["batch_difference"] else None,
                 )
                 for row in csv.DictReader(lines)
             }

@@ -75,7 +75,7 @@ def export_model(
         if not family.is_tested:
             _warn_of_untested(family)
         if all_layers:
-            stack_hidden_states(model)
+            stack_hidden_states(model, family)
         report("Writing the graph")
         inputs = write_graph(model, folder, all_layers=all_layers)
         padding = takes_padding(model, family)
@@ -120,6 +120,7 @@ def export_model(
             golden=score_golden_pairs(model, original, facts),
             golden_difference=0.0,
             slow_differences=slow_differences or msgspec.UNSET,
+            final_norm=True if all_layers and family.final_norm else msgspec.UNSET,
         )
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:

@@ -6,25 +6,17 @@ empty text, and if special tokens have a weight it sets P and R to 0, but leaves
 """
 
 import re
-import shutil
 
-import msgspec
 import numpy as np
 import pytest
-from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
-from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
-from bertscore_onnx_export.model.load import load_config
-from bertscore_onnx_export.model.source import Source
 from transformers import AutoModel, AutoTokenizer
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
-from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.scoring.tokenization import load_tokenizer
-from tests.support.bundles import exported, saved
+from tests.support.bundles import exported, lower, saved
 from tests.support.parity import (
     EDGE_CASE_PAIRS,
     KNOWN_WARNINGS,
@@ -37,8 +29,8 @@ from tests.support.tiny_models import EVERY_INPUT, FAST, TINY_MODELS, each_famil
 
 pytestmark = KNOWN_WARNINGS
 
-WITHOUT_PRODUCTS = {"bort", "squeezebert"}
-"""Models that do not multiply with a matrix: embeddings alone, and convolutions."""
+WITHOUT_PRODUCTS = {"bort"}
+"""Models that do not multiply with a matrix: embeddings alone."""
 
 PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS[:10]]
 
@@ -158,20 +150,11 @@ def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_scores_in_reduced_precision(model, bundle, token_ids, precision, tmp_path, record_property):
     manifest = read_manifest(bundle)
-    lowered = shutil.copytree(bundle, tmp_path / "lowered")
     if precision == "int8" and model.name in WITHOUT_PRODUCTS:
         with pytest.raises(UnsupportedFamilyError, match="Nothing in the graph can be computed in int8"):
-            quantize_to_int8(lowered)
+            lower(bundle, model, precision, tmp_path / "lowered")
         return
-    if precision == "int8":
-        quantize_to_int8(lowered)
-    else:
-        fuse(lowered, load_config(Source(str(model))))
-        convert_to_fp16(lowered)
-    vocabulary = Vocabulary(manifest.vocab_size, manifest.pad_id, manifest.special_ids, manifest.zero_weight_ids)
-    write_scoring_graph(lowered, vocabulary, padding=manifest.padding, layers=None)
-    files = {name: file_digest(lowered / name) for name in manifest.files}
-    write_manifest(lowered, msgspec.structs.replace(manifest, precision=precision, files=files))
+    lowered = lower(bundle, model, precision, tmp_path / "lowered")
     scores = []
     for folder in (bundle, lowered):
         with BERTScorer(folder) as scorer:
@@ -202,3 +185,16 @@ def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(bundle):
         assert [np.concatenate(values).tolist() for values in zip(*some, strict=True)] == [
             *map(np.ndarray.tolist, together)
         ]
+
+
+@pytest.mark.parametrize("name", ["t5", pytest.param("mbart", marks=pytest.mark.full)])
+def test_each_layer_of_a_model_with_a_final_norm_is_that_of_bert_score_cut_there(name, peer_of):
+    """bert-score itself, with all layers, applies the norm to the last one alone."""
+    small, texts = saved(name), [list(side) for side in zip(*ORDINARY_PAIRS[:8], strict=True)]
+    bundle = exported("all-layers", small, all_layers=True)
+    assert open_bundle(bundle).manifest.final_norm
+    with BERTScorer(bundle, all_layers=True) as scorer:
+        scores = np.stack(scorer.score(*texts))  # (3, layers, pairs)
+    for num_layers in range(1, 4):
+        theirs = peer_of(small, num_layers).score(*texts, batch_size=1)
+        assert np.abs(scores[:, num_layers] - np.stack(theirs)).max() <= 1e-5

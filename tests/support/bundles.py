@@ -60,15 +60,15 @@ def kept(name: str, write: Callable[[Path], object], *, key: str = "") -> Path:
     return folder
 
 
-def saved(name: str) -> Path:
+def saved(name: str, *, is_wide: bool = False) -> Path:
     """Return the kept folder of a tiny model, with its tokenizer, by its name in `tests.support.tiny_models`."""
 
     def save(folder: Path) -> None:
         from tests.support.tiny_models import save_model_and_tokenizer  # imports PyTorch
 
-        save_model_and_tokenizer(name, folder)
+        save_model_and_tokenizer(name, folder, is_wide=is_wide)
 
-    return kept(name, save)
+    return kept(name, save, key="wide" if is_wide else "")
 
 
 def exported(name: str, model: Path, /, **options: Any) -> Path:
@@ -80,6 +80,33 @@ def exported(name: str, model: Path, /, **options: Any) -> Path:
         export_model(str(model), output=folder, **options)
 
     return kept(name, export, key=f"{model.name} {sorted(options.items())}")
+
+
+def lower(bundle: Path, model: Path, precision: str, folder: Path) -> Path:
+    """Write a bundle in fp32 to a folder again, in this precision, and return the folder."""
+    import msgspec  # with the export, which imports PyTorch
+    from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
+    from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
+    from bertscore_onnx_export.model.load import load_config
+    from bertscore_onnx_export.model.source import Source
+
+    from bertscore_onnx.bundle.bundle import read_manifest
+    from bertscore_onnx.bundle.manifest import write_manifest
+    from bertscore_onnx.bundle.store import file_digest
+
+    manifest = read_manifest(bundle)
+    shutil.copytree(bundle, folder)
+    if precision == "int8":
+        quantize_to_int8(folder)
+    else:
+        fuse(folder, load_config(Source(str(model))))
+        convert_to_fp16(folder)
+    if manifest.has_scoring_graph:
+        vocabulary = Vocabulary(manifest.vocab_size, manifest.pad_id, manifest.special_ids, manifest.zero_weight_ids)
+        write_scoring_graph(folder, vocabulary, padding=manifest.padding, layers=None)
+    files = {name: file_digest(folder / name) for name in manifest.files}
+    write_manifest(folder, msgspec.structs.replace(manifest, precision=precision, files=files))
+    return folder
 
 
 def drop_changed() -> list[str]:

@@ -413,6 +413,16 @@ _KIND_OF = {
 }
 """Model to the kind of its tokenizer, if that has another name."""
 
+_WIDE = {
+    **dict.fromkeys(("hidden_size", "d_model", "dim", "emb_dim"), 192),
+    **dict.fromkeys(("intermediate_size", "d_ff", "d_inner", "hidden_dim", "encoder_ffn_dim"), 768),
+    **dict.fromkeys(("num_attention_heads", "num_heads", "n_heads", "n_head"), 6),
+    **dict.fromkeys(("encoder_attention_heads", "num_encoder_attention_heads"), 6),
+    **dict.fromkeys(("d_kv", "attention_head_size"), 32),
+    **dict.fromkeys(("max_position_embeddings", "max_encoder_position_embeddings"), 160),
+}
+"""Sizes at which ONNX Runtime sums products in several blocks, as in real models."""
+
 FAST = {"modernbert": fast_byte_bpe}
 """Models without a slow tokenizer, to the function that makes the fast one."""
 
@@ -444,13 +454,17 @@ def each_family(names: Iterable[str], quick: Set[str] = EVERY_CUT) -> list[Any]:
     return [name if name in quick else pytest.param(name, marks=pytest.mark.full) for name in names]
 
 
-def save_model_and_tokenizer(name: str, folder: Path) -> Path:
+def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False) -> Path:
     """Save a model and its tokenizer in a folder; both know the same ids and the same maximum length."""
     (folder / "training").mkdir(parents=True)
     make_tokenizer = FAST[name] if name in FAST else KINDS[_KIND_OF.get(name, name)]
     tokenizer = make_tokenizer(folder / "training")
     model_type, settings = SETTINGS[_SETTINGS_OF.get(name, name)]
     settings = {**settings, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    if is_wide:
+        if settings.get("embedding_size") == settings.get("hidden_size"):
+            settings["embedding_size"] = _WIDE["hidden_size"]
+        settings |= {key: size for key, size in _WIDE.items() if key in settings}
     if "block_size" in settings:
         settings["block_size"] = 64  # longer than the texts: bert-score goes block-sparse until a short batch comes
     if "pad_index" in settings:

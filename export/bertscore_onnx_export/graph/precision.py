@@ -50,6 +50,10 @@ _EXACT = {"CumSum", "Cos", "Log", "Range", "Sin"}
 """Operators on positions. They and all that leads to them stay in fp32: fp16 skips integers past 2,048, and the angles
 of far positions are off by a radian long before."""
 
+_SOFTMAX = "Softmax"
+"""An operator that stays in fp32 where it is not part of a fused attention. The CPU has no kernel for it in fp16, and
+the operators that would replace it sum in an order that depends on the padding."""
+
 _SHAPE_ONLY = {"Shape", "Size"}
 _FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 
@@ -137,7 +141,7 @@ def _value_types(model: ModelProto) -> dict[str, int]:
 
 
 def _values_to_keep(graph: GraphProto) -> set[str]:
-    """Return the values that stay in fp32: the norms at the end, and positions with all that leads to them."""
+    """Return the values that stay in fp32: softmax, the norms at the end, and positions with all that leads to them."""
     kept: set[str] = set()
     for node in reversed(graph.node):
         to_integer = node.op_type == "Cast" and node.attribute[0].i in {TensorProto.INT32, TensorProto.INT64}
@@ -145,7 +149,7 @@ def _values_to_keep(graph: GraphProto) -> set[str]:
             kept.update(node.output)
             if node.op_type not in _SHAPE_ONLY:
                 kept.update(node.input)
-    return kept | {OUTPUT, *NORMS}
+    return kept | {OUTPUT, *NORMS} | {node.output[0] for node in graph.node if node.op_type == _SOFTMAX}
 
 
 def _attributes_to_fp16(node: NodeProto) -> None:

@@ -1,5 +1,7 @@
 """Writes the ONNX graph: token ids and mask in, unit token vectors out."""
 
+import math
+import re
 import shutil
 import warnings
 from collections import defaultdict
@@ -19,6 +21,7 @@ from transformers import PreTrainedModel
 
 from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
+from bertscore_onnx_export.graph.nodes import Nodes
 from bertscore_onnx_export.model.load import count_layers
 from bertscore_onnx_export.model.source import first_line
 
@@ -70,6 +73,7 @@ def write_graph(model: PreTrainedModel, folder: Path, *, all_layers: bool = Fals
             f"layers: {type(error).__name__}, {first_line(error)}"
         ) from error
     layers = [count_layers(model.config) + 1] if all_layers else []
+    _use_products(graph)
     _normalise_output(graph, [*layers, "batch", "tokens", model.config.hidden_size])
     onnx.save(graph, path)
     onnx.checker.check_model(path)  # by its path, since a model in memory may have at most 2 GB
@@ -99,6 +103,40 @@ def _normalise_output(model: Any, shape: list[int | str]) -> None:
     )
     del graph.output[:]
     graph.output.append(helper.make_tensor_value_info(OUTPUT, onnx.TensorProto.FLOAT, shape))
+
+
+def _use_products(model: ModelProto) -> None:
+    """Replace Einsum nodes that multiply with a weight, as XLNet's do, by products with a matrix.
+
+    ONNX Runtime packs constant matrices, and then sums in the same order for any number of tokens and threads.
+    """
+    weights = {tensor.name: [*tensor.dims] for tensor in model.graph.initializer}
+    nodes: list[NodeProto] = []
+    for node in model.graph.node:
+        product = None
+        if node.op_type == "Einsum" and len(node.input) == 2 and node.input[1] in weights:
+            product = _product(node, weights[node.input[1]])
+        nodes += [node] if product is None else product.nodes
+        model.graph.initializer.extend([] if product is None else product.constants)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def _product(node: NodeProto, sizes: list[int]) -> Nodes | None:
+    """Return the product that replaces an Einsum node, such as "ibh,hnd->ibnd"; None for another kind of equation."""
+    left, right, result = re.split(r",|->", node.attribute[0].s.decode().replace(" ", ""))
+    summed = "".join(axis for axis in left if axis in right)
+    kept, added = left.removesuffix(summed), "".join(axis for axis in right if axis not in summed)
+    if not (summed and kept + summed == left and kept + added == result):
+        return None
+    op = Nodes(f"{node.output[0]}_")
+    weight = op.Transpose(node.input[1], perm=[right.index(axis) for axis in summed + added])
+    rows = math.prod(sizes[right.index(axis)] for axis in summed)
+    matrix = op.Reshape(weight, [rows, -1])
+    vectors = op.Reshape(node.input[0], [*[0] * len(kept), rows])
+    products = op.MatMul(vectors, matrix)
+    op.Reshape(products, [*[0] * len(kept), *(sizes[right.index(axis)] for axis in added)], name=node.output[0])
+    return op
 
 
 class _TokenEncoderConfig(TextEncoderOnnxConfig):  # type: ignore[misc] # optimum is untyped

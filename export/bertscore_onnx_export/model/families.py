@@ -61,6 +61,9 @@ class Family:
     adapt: Callable[[PreTrainedModel, int], None] = lambda model, num_layers: None
     """Turns a loaded model into an equivalent one that can be exported, with this number of layers."""
 
+    final_norm: str = ""
+    """The name of the module after the last layer, which an export of all layers applies to each of them."""
+
     padding: bool = True
     """Whether padding leaves the vectors of the real tokens unchanged."""
 
@@ -74,6 +77,41 @@ class Family:
 def _drop_blocks(model: Any, num_layers: int) -> None:
     """Drop layers of T5, whose class reads a weight of the first one, and so cannot be built without any."""
     model.encoder.block = model.encoder.block[:num_layers]
+
+
+class _ConvolutionByProducts(nn.Module):
+    """A convolution over tokens, as products with constant matrices.
+
+    ONNX Runtime's own convolution sums in an order that depends on the number of tokens, and so on the padding.
+    """
+
+    def __init__(self, original: nn.Conv1d) -> None:
+        super().__init__()
+        self.width, self.reach = original.kernel_size[0], int(original.padding[0])
+        self.products = nn.ModuleList()
+        biases = torch.zeros(original.out_channels) if original.bias is None else original.bias.detach()
+        weights = original.weight.detach().chunk(original.groups)  # (out / groups, in / groups, width) each
+        for weight, bias in zip(weights, biases.chunk(original.groups), strict=True):
+            product = nn.Linear(weight[0].numel(), len(weight))
+            product.weight.data = weight.transpose(1, 2).flatten(1).contiguous()
+            product.bias.data = bias.clone()
+            self.products.append(product)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Convolve vectors, (batch, channels, tokens)."""
+        tokens = vectors.shape[2]
+        groups = nn.functional.pad(vectors, (self.reach, self.reach)).transpose(1, 2).chunk(len(self.products), dim=-1)
+        windows = [torch.cat([group[:, start : start + tokens] for start in range(self.width)], -1) for group in groups]
+        convolved = [product(window) for product, window in zip(self.products, windows, strict=True)]
+        return torch.cat(convolved, -1).transpose(1, 2)
+
+
+def use_products(model: PreTrainedModel, num_layers: int) -> None:
+    """Replace the convolutions over tokens of a model, but for those of single channels, which sum little."""
+    for parent in list(model.modules()):
+        for name, layer in list(parent.named_children()):
+            if isinstance(layer, nn.Conv1d) and layer.groups < layer.in_channels:
+                setattr(parent, name, _ConvolutionByProducts(layer))
 
 
 class _BandAttention(nn.Module):
@@ -119,7 +157,15 @@ def _pad_nothing(*, pad_token_id: int, **inputs: Tensor | None) -> tuple[int | T
 
 
 _NO_POOLER = {"add_pooling_layer": False}
-_T5 = Family("t5", _unbounded, loader=AutoModelForTextEncoding, least_layers=1, adapt=_drop_blocks, also=("byt5",))
+_T5 = Family(
+    "t5",
+    _unbounded,
+    loader=AutoModelForTextEncoding,
+    least_layers=1,
+    adapt=_drop_blocks,
+    final_norm="encoder.final_layer_norm",
+    also=("byt5",),
+)
 
 FAMILIES: Mapping[str, Family] = {
     "albert": Family("albert", model_arguments=_NO_POOLER),
@@ -127,28 +173,29 @@ FAMILIES: Mapping[str, Family] = {
     "bert": Family("bert", model_arguments=_NO_POOLER, also=("bort",)),
     # Past 704 tokens bert-score starts block-sparse, then goes full with the first short batch, for good.
     "big_bird": Family("bigbird", model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}),
-    "blenderbot": Family("blenderbot"),
+    "blenderbot": Family("blenderbot", final_norm="layer_norm"),
     "blenderbot-small": Family("blenderbot-small"),
     "camembert": Family("camembert", after_padding, _NO_POOLER),
-    "convbert": Family("convbert", padding=False),  # its convolutions reach into the padding
+    "convbert": Family("convbert", adapt=use_products, padding=False),  # its convolutions reach into the padding
     "deberta": Family("deberta", _absolute_only),
-    "deberta-v2": Family("deberta-v2", _absolute_only),
+    "deberta-v2": Family("deberta-v2", _absolute_only, adapt=use_products),
     "distilbert": Family("distilbert"),
     "electra": Family("electra"),
     "led": Family("led", _of_encoder, adapt=use_band_attention),
     "longformer": Family("longformer", after_padding, _NO_POOLER, adapt=use_band_attention),
-    "mbart": Family("mbart", also=("mbart50",)),
+    "mbart": Family("mbart", final_norm="layer_norm", also=("mbart50",)),
     "modernbert": Family(
         "modernbert",
         model_arguments={"attn_implementation": "sdpa"},  # otherwise it uses flash attention, if that is installed
         settings={"reference_compile": False},
+        final_norm="final_norm",
     ),
     "mpnet": Family("mpnet", after_padding, _NO_POOLER),
     "mt5": replace(_T5, name="mt5", also=()),
-    "pegasus": Family("pegasus"),
+    "pegasus": Family("pegasus", final_norm="layer_norm"),
     "prophetnet": Family("prophetnet", _unbounded),  # tokens past its positions share the last one
     "roberta": Family("roberta", after_padding, _NO_POOLER, also=("bertweet",)),
-    "squeezebert": Family("squeezebert"),
+    "squeezebert": Family("squeezebert", adapt=use_products),
     "t5": _T5,
     "umt5": replace(_T5, name="umt5", also=(), is_tested=False),  # bert-score wrongly loads it as a T5
     "xlm": Family("xlm"),

@@ -80,17 +80,19 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
     return model.eval()
 
 
-def stack_hidden_states(model: PreTrainedModel) -> None:
+def stack_hidden_states(model: PreTrainedModel, family: Family) -> None:
     """Make a model return all its hidden states, (layers, batch, tokens, hidden), instead of the last.
 
-    As in bert-score with `all_layers` (`utils.py:bert_encode`), modules after the last layer, such as T5's final norm,
-    are applied to the last hidden state alone.
+    Each layer is what a model cut there returns: a final norm, such as T5's, is applied to all. bert-score with
+    `all_layers` (`utils.py:bert_encode`) applies it to the last alone, or in ModernBERT to none.
     """
     forward = model.forward
+    norm = model.get_submodule(family.final_norm)  # the model itself if there is none
 
     def stacked(input_ids: torch.Tensor, attention_mask: torch.Tensor) -> BaseModelOutput:
-        states = forward(input_ids, attention_mask=attention_mask, output_hidden_states=True).hidden_states
-        return BaseModelOutput(last_hidden_state=torch.stack(states))
+        output = forward(input_ids, attention_mask=attention_mask, output_hidden_states=True)
+        states = [norm(state) if family.final_norm else state for state in output.hidden_states[:-1]]
+        return BaseModelOutput(last_hidden_state=torch.stack([*states, output.last_hidden_state]))
 
     model.forward = stacked
 
