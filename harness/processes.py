@@ -1,4 +1,4 @@
-"""Processes that import this checkout: their environment, their memory, and work with a time limit in one of them."""
+"""Processes that import this checkout: environment, memory, and work with a time limit or in a thread."""
 
 import contextlib
 import os
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,25 @@ def peak_memory() -> float:
     import resource  # macOS counts in bytes, and starts again at `exec`
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+class Background(Closeable):
+    """A thread that calls a function again and again, with a pause before each call, until it is closed."""
+
+    def __init__(self, work: Callable[[], object], pause: float = 0.0) -> None:
+        """Start the thread."""
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, args=(work, pause))
+        self._thread.start()
+
+    def _repeat(self, work: Callable[[], object], pause: float) -> None:
+        while not self._is_over.wait(pause):
+            work()
+
+    def close(self) -> None:
+        """Wait for the end of the last call."""
+        self._is_over.set()
+        self._thread.join()
 
 
 class ChildError(Exception):
