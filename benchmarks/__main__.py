@@ -23,7 +23,6 @@ CASES: dict[str, Callable[[Settings], Case]] = {
     "j": cases.compared_systems,
     "k": many_rows,
     "l": cases.host_ceiling,
-    "growth": cases.growth,
 }
 PRODUCT_SIZES = [512, 1024, 2048]
 

@@ -1,18 +1,17 @@
 """The cases: each returns its results; their goals are those of docs/performance.md."""
 
 import random
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import contest
 from benchmarks.contest import PEER, REST, Contest, Contestant
 from benchmarks.flops import model_flops
 from benchmarks.settings import Settings
@@ -22,9 +21,9 @@ from bertscore_onnx.evaluation.metric_tests import perm_both
 from bertscore_onnx.evaluation.metrics import corpus_metric
 from bertscore_onnx.evaluation.significance import paired_bootstrap
 from harness.models import Model
-from harness.processes import Child, ChildError, environment
-from harness.results import Case, Curve, Goal, Timing, figure, percentile, ratio
-from harness.texts import altered, of_lengths, repeated
+from harness.processes import ChildError, environment
+from harness.results import Case, Goal, Timing, figure, percentile, ratio
+from harness.texts import altered, of_lengths
 
 OURS = "ours"
 OPENVINO, INT8, BF16, FP16 = "ours-openvino", "ours-int8", "bert-score-bf16", "bert-score-fp16"
@@ -46,13 +45,6 @@ BLEU, PEER_BLEU = "BLEU and its bootstrap, ours", "BLEU and its bootstrap, sacre
 
 HOST_PAIRS, HOST_TOKENS = 4000, 50
 ALL_THREADS, ONE_THREAD = "all-threads", "one-thread"
-
-LENGTHS = (8, 16, 32, 64, 128, 256, 512)
-TOKENS_PER_SIDE = 16_384
-COUNTS = (10, 30, 100, 300, 1000, 3000)
-REFERENCES = (1, 2, 4, 8)
-CANDIDATES = 300
-
 
 Pairs = tuple[list[str], list[str]]
 Comparison = tuple[str, str, float | None]  # one contestant, another that it is compared with, and the goal
@@ -199,34 +191,28 @@ def start(settings: Settings) -> Case:
     """Start a process and wait for its first score."""
     model = settings.models.minilm
     case = Case("e", "MiniLM, from the start of a process to its first score")
-    scripts = {
-        OURS: FIRST_SCORE.format(package="bertscore_onnx", arguments="sys.argv[1]"),
-        PEER: FIRST_SCORE.format(package="bert_score", arguments="sys.argv[1], num_layers=int(sys.argv[2])"),
+    ours = FIRST_SCORE.format(package="bertscore_onnx", arguments="sys.argv[1]")
+    theirs = FIRST_SCORE.format(package="bert_score", arguments="sys.argv[1], num_layers=int(sys.argv[2])")
+    calls = {
+        OURS: partial(_await_score, ours, str(model.bundle())),
+        PEER: partial(_await_score, theirs, str(model.folder), str(model.num_layers)),
     }
-    arguments = {OURS: [str(model.bundle())], PEER: [str(model.folder), str(model.num_layers)]}
-    seconds: dict[str, list[float]] = {name: [] for name in scripts}
-    for number in range(settings.rounds + 1):
-        for name, script in scripts.items():
-            taken = _seconds_to_first_line([script, *arguments[name]])
-            if number:  # the first time fills the caches of the disk
-                seconds[name].append(taken)
+    seconds = _time_in_turn(calls, settings.rounds)
     case.timings = [Timing(name, taken) for name, taken in seconds.items()]
     case.figures = [ratio("ours, against bert-score 0.3.13", seconds[OURS], seconds[PEER])]
     return case
 
 
-def _seconds_to_first_line(command: list[str]) -> float:
-    time.sleep(REST)
-    begin = time.perf_counter()
+def _await_score(script: str, *arguments: str) -> None:
+    """Start a process and wait for its first line."""
     with subprocess.Popen(
-        [sys.executable, "-c", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
+        [sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
-        taken = time.perf_counter() - begin
-        if not line:
-            raise SystemExit(f"This failed; run it to see why: python -c '{command[0]}' {' '.join(command[1:])}")
-    return taken
+        process.kill()
+    if not line:
+        raise SystemExit(f"This failed; run it to see why: python -c '{script}' {' '.join(arguments)}")
 
 
 def streaming(settings: Settings) -> Case:
@@ -251,12 +237,10 @@ def systems(settings: Settings) -> Case:
     """Score ten systems against one set of references, encoded once or each time."""
     candidates, references = settings.first_pairs(500)
     case = Case("g", f"MiniLM, {SYSTEMS} systems of {len(references)} texts against one set of references")
-    labels = {
-        "references encoded once": {"encode_once": True},
-        "references encoded for each system": {"encode_once": False},
-    }
-    contest = _score_two_ways(case, settings, "systems", labels, outputs(candidates, SYSTEMS), references)
-    contest.compare(*labels, 1.7, "encoded once, against each time")
+    once, each = "references encoded once", "references encoded for each system"
+    ways = {once: {"encode_once": True}, each: {"encode_once": False}}
+    contest = _score_two_ways(case, settings, "systems", ways, outputs(candidates, SYSTEMS), references)
+    contest.compare(once, each, 1.7, "encoded once, against each time")
     return case
 
 
@@ -373,51 +357,3 @@ def host_ceiling(settings: Settings) -> Case:
     contest.compare(ALL_THREADS, ONE_THREAD, 3 if cpus >= 4 else None, f"{cpus} threads, against one")
     contest.add_stages()
     return case
-
-
-def growth(settings: Settings) -> Case:
-    """Measure pairs per second along three properties of the texts."""
-    model = settings.models.minilm
-    case = Case("growth", "MiniLM, how the cost grows")
-    with Child() as worker:
-        worker.do(contest.load, OURS, str(model.bundle()), {"device": "cpu"})
-
-        def rate(candidates: Sequence[str], references: Sequence[Any]) -> float:
-            """Return the candidates per second, the median over the rounds."""
-            worker.do(contest.prepare, "together", {"candidates": candidates, "references": references})
-            worker.do(contest.run)
-            seconds: list[float] = []
-            for _ in range(settings.rounds):
-                time.sleep(REST)
-                seconds += worker.do(contest.run)
-            return len(candidates) / statistics.median(seconds)
-
-        case.curves = [
-            Curve("tokens of a text", [(float(length), rate(*_texts_of(length, settings))) for length in LENGTHS]),
-            Curve("pairs", [(float(count), rate(*_repeated_pairs(count, settings))) for count in _counts(settings)]),
-            Curve(
-                "references of a candidate",
-                [(float(count), count * rate(*_groups_of(count, settings))) for count in REFERENCES],
-            ),
-        ]
-    return case
-
-
-def _texts_of(length: int, settings: Settings) -> list[list[str]]:
-    lengths = [length] * settings.limit(TOKENS_PER_SIDE // length)
-    return [of_lengths(texts, lengths, settings.models.minilm.token_counts) for texts in settings.all_pairs]
-
-
-def _counts(settings: Settings) -> list[int]:
-    return sorted({settings.limit(count) for count in COUNTS})
-
-
-def _repeated_pairs(count: int, settings: Settings) -> list[list[str]]:
-    return [repeated(texts, count) for texts in settings.all_pairs]
-
-
-def _groups_of(count: int, settings: Settings) -> tuple[list[str], list[list[str]]]:
-    """Return candidates with this many references each, no reference twice."""
-    candidates, _ = settings.first_pairs(CANDIDATES)
-    references = settings.all_pairs[1]
-    return candidates, [repeated(references, count, count * number) for number in range(len(candidates))]

@@ -97,8 +97,8 @@ class Contest:
         """Add to the case how many times faster one contestant is than another, if neither failed."""
         if {ours, theirs} <= self.results.keys():
             name = name or f"{self.contestants[ours].label}, against {self.contestants[theirs].label}"
-            seconds = (self.results[one].seconds for one in (ours, theirs))
-            self.case.figures.append(ratio(name, *seconds, None if goal is None else Goal(goal)))
+            our, their = self.results[ours].seconds, self.results[theirs].seconds
+            self.case.figures.append(ratio(name, our, their, None if goal is None else Goal(goal)))
 
     def add_stages(self, flops: float | None = None, goal: float | None = None) -> None:
         """Add to the case the stages of the profiled contestant, and if `flops` are given the rate of the model.

@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import h11
 import pytest
@@ -20,10 +21,10 @@ from harness.processes import Child, ChildError
 from harness.results import BEGIN, END, read_report
 from reliability import __main__ as command
 from reliability import adversary, damage, faults, jobs, load
+from reliability.__main__ import CASES, run_cases
 from reliability.adversary import Attack
 from reliability.fuzzing import exchanges
 from reliability.report import DOCUMENT, at_least, at_most, none_of
-from reliability.run import CASES, run_cases
 from reliability.scorers import late_spread
 from reliability.server import HEALTH_SECONDS, Server, Watch
 from reliability.settings import Settings, Sizes
@@ -89,16 +90,17 @@ def break_down(settings):
 def test_bounds_that_count_decide_the_run_and_the_exit_status(
     monkeypatch, settings, tmp_path, capsys, case, options, is_held, shown
 ):
-    monkeypatch.setattr("reliability.run.CASES", {"0": ("a case", case), "1": ("a case", hold)})
+    monkeypatch.setattr(command, "CASES", {"0": ("a case", case), "1": ("a case", hold)})
     assert run_cases(["0", "1"], settings, {"form": "tiny"}, tmp_path, **options) is is_held
     assert shown in capsys.readouterr().out
     report = read_report(tmp_path / "reliability.json")
     assert all(figure.met for figure in report.cases[1].figures)
     assert "Settings: form: tiny." in (tmp_path / "reliability.md").read_text(encoding="utf-8")
-    monkeypatch.setattr(command, "CASES", ["0"])
     monkeypatch.setattr(command, "run_cases", lambda *arguments, **options: is_held)
+    model = SimpleNamespace(bundle=lambda: settings.tiny)
+    monkeypatch.setattr(command, "Models", lambda *arguments: SimpleNamespace(tiny=model, minilm=model))
     with contextlib.nullcontext() if is_held else pytest.raises(SystemExit, match="1"):
-        command.main(["--case", "0", "--tiny", str(settings.tiny), "--minilm", str(settings.tiny)])
+        command.main(["--case", "0"])
 
 
 def test_the_document_has_its_marks_and_every_case():
