@@ -125,17 +125,17 @@ class Contest:
         contestant = self.contestants[name]
         path = str(contestant.path())
         worker = workers[name] = Child(str(contestant.python), hides_stderr=True)
-        worker.do(load, contestant.engine, path, dict(contestant.options))
-        worker.do(prepare, self.workload, {**self.work, **contestant.work})
+        work = {**self.work, **contestant.work}
+        worker.do(load, contestant.engine, path, dict(contestant.options), self.workload, work)
         if self.warm_up:
             worker.do(run)
 
     def _run_once(self, name: str, workers: dict[str, Child], results: Results) -> None:
         time.sleep(REST)
-        results.rounds.append(workers[name].do(run))
+        seconds, results.scores = workers[name].do(run)
+        results.rounds.append(seconds)
 
     def _finish(self, name: str, workers: dict[str, Child], results: Results) -> None:
-        results.scores = workers[name].do(scores)
         results.peak_memory = workers[name].do(peak_memory)
         if name == self.profiled:
             seconds, results.stages = workers[name].do(profile)
@@ -146,34 +146,20 @@ class Contest:
 
 # --- in the process of a contestant ---
 
-_contestant = SimpleNamespace(scorer=None, work=None, scores=[])  # of this process
+_contestant = SimpleNamespace(work=None)  # of this process
 
 
-def load(engine: str, path: str, options: dict[str, Any]) -> None:
-    """Load an engine."""
-    from benchmarks.engines import ENGINES
+def load(engine: str, path: str, options: dict[str, Any], workload: str, work: dict[str, Any]) -> None:
+    """Load an engine, and set the work to do."""
+    from benchmarks.engines import ENGINES, WORKLOADS
 
-    _contestant.scorer = ENGINES[engine](path, **options)
-
-
-def prepare(workload: str, arguments: dict[str, Any]) -> None:
-    """Set the work to do."""
-    from benchmarks.engines import WORKLOADS
-
-    _contestant.work = partial(WORKLOADS[workload], _contestant.scorer, **arguments)
+    _contestant.work = partial(WORKLOADS[workload], ENGINES[engine](path, **options), **work)
 
 
-def run() -> list[float]:
-    """Do the work once; return the seconds of each call."""
-    seconds: list[float]
-    seconds, _contestant.scores = _contestant.work()
-    return seconds
-
-
-def scores() -> list[float]:
-    """Return the F of each pair of the last run."""
-    values: list[float] = _contestant.scores
-    return values
+def run() -> tuple[list[float], list[float]]:
+    """Do the work once; return the seconds of each call, and the F of each pair."""
+    outcome: tuple[list[float], list[float]] = _contestant.work()
+    return outcome
 
 
 def profile() -> tuple[float, dict[str, float]]:

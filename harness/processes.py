@@ -10,13 +10,14 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from bertscore_onnx.concurrency.closeable import Closeable
 
 ROOT = Path(__file__).parents[1]
+WARM_UP_SECONDS = 120.0
 
 Work = Callable[..., Any]
 
@@ -86,6 +87,28 @@ def call_in_child(work: Work, *arguments: Any, limit: float) -> Any:
     """Call a function in a process of its own, so that its imports stay out of the memory of this one."""
     with Child() as child:
         return child.do(work, *arguments, limit=limit)
+
+
+def calls_in_children(
+    work: Work, arguments: Iterable[tuple[Any, ...]], limit: float, warm_up: Callable[[], object] = int
+) -> Iterator[Any]:
+    """Yield the result of each call, or the `ChildError` of a crash or a hang, after which a new process goes on.
+
+    A new process first calls `warm_up`, so that the limit does not include imports.
+    """
+    child: Child | None = None
+    for each in arguments:
+        if child is None:
+            child = Child()
+            child.do(warm_up, limit=WARM_UP_SECONDS)
+        try:
+            yield child.do(work, *each, limit=limit)
+        except ChildError as error:
+            child.close()
+            child = None
+            yield error
+    if child:
+        child.close()
 
 
 class Child(Closeable):

@@ -31,7 +31,7 @@ from bertscore_onnx.errors import (
     UnsafePathError,
 )
 from bertscore_onnx.text.spec import TOKENIZER_FILE
-from harness.processes import Child, ChildError
+from harness.processes import ChildError, calls_in_children
 from harness.results import Figure
 from reliability.report import none_of
 from reliability.settings import Settings
@@ -52,21 +52,14 @@ def measure(settings: Settings) -> list[Figure]:
     damages += [(ACCEPTED, "none", lambda bundle: None), (ACCEPTED, "links to all files", _link_all_out)]
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
-        child = Child()
-        for number, (expected, name, inflict) in enumerate(damages):
-            bundle = shutil.copytree(settings.tiny, Path(folder) / str(number) / "bundle")
+        bundles = [shutil.copytree(settings.tiny, Path(folder, str(at), "bundle")) for at in range(len(damages))]
+        for bundle, (_, _, inflict) in zip(bundles, damages, strict=True):
             inflict(bundle)
-            try:
-                found = child.do(outcome, bundle, limit=OPENING_SECONDS)
-            except ChildError as error:
-                found = BROKE
-                print(error, file=sys.stderr)
-                child.close()
-                child = Child()
+        outcomes = calls_in_children(outcome, zip(bundles), OPENING_SECONDS)
+        for (expected, name, _), found in zip(damages, outcomes, strict=True):
             if found != expected:
                 print(f"{name}: {found}", file=sys.stderr)
-                wrong.append((expected, found))
-        child.close()
+                wrong.append((expected, BROKE if isinstance(found, ChildError) else found))
     found_wrong = [found for expected, found in wrong if expected != ACCEPTED]
     return [
         none_of(f"of {len(damages) - 2} damaged bundles, accepted", found_wrong.count(ACCEPTED)),

@@ -16,7 +16,7 @@ from bertscore_onnx import BERTScorer
 from harness.processes import resident_mb
 from harness.results import Figure
 from reliability.adversary import LARGEST
-from reliability.mutated import mutated_text, mutated_tree
+from reliability.mutated import mutate_tree, mutated_text
 from reliability.report import at_most, none_of
 from reliability.server import Server, Watch
 from reliability.settings import Settings
@@ -131,7 +131,8 @@ def _written(tree: dict[str, object], draw: Draw) -> bytes:
         tree[draw.choice(_SETTINGS)] = draw.choice(_VALUES)
     body = _as_json(tree, draw)
     if draw.random() < 0.15:
-        changed = _as_json(mutated_tree(tree, draw), draw)
+        mutate_tree(tree, draw)
+        changed = _as_json(tree, draw)
         body = changed if len(changed) < LARGEST else body  # case 11 sends larger ones
     if draw.random() < 0.1 and len(body) < 10_000:
         body = b"{" + b",".join([body[1:-1] or b'"a":0'] * draw.choice([2, 2, 10])) + b"}"
