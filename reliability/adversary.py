@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain
+from threading import Lock
 
 from msgspec import structs
 
@@ -244,6 +245,7 @@ def odd_exchanges() -> list[Exchange]:
 
 # --- the case ---
 
+AT_A_TIME = 3  # attacks, each on a server of its own
 FEW = 4  # connections, if each request costs much
 DRAIN = 5  # seconds for requests in progress at SIGTERM
 LAST_SECONDS = 6  # after those, until the server has ended
@@ -300,13 +302,13 @@ ATTACKS = {
 def measure(settings: Settings) -> list[Figure]:
     """Attack a server of its own each time; return for each bound the worst figure of all attacks, with its attack.
 
-    The attacks that mostly wait run beside the others, which need the processor one after the other.
+    A few attacks run at a time, but only one that needs much of the processor is measured at a time.
     """
     worst: dict[str, tuple[Figure, str]] = {}
-    queues = [[name for name, attack in ATTACKS.items() if attack.waits is waits] for waits in (True, False)]
-    with ThreadPoolExecutor(len(queues)) as pool:
-        attacked = pool.map(lambda names: [(_figures_of(settings, ATTACKS[name]), name) for name in names], queues)
-        for figures, name in chain.from_iterable(attacked):
+    names = sorted(ATTACKS, key=lambda name: not ATTACKS[name].waits)
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        attacked = pool.map(partial(_figures_of, settings, Lock()), [ATTACKS[name] for name in names])
+        for name, figures in zip(names, attacked, strict=True):
             print(f"{name}: {', '.join(f'{one.name}: {one.median:.4g}' for one in figures)}", file=sys.stderr)
             for one in figures:
                 if one.name not in worst or one.median > worst[one.name][0].median:
@@ -316,7 +318,7 @@ def measure(settings: Settings) -> list[Figure]:
     ]
 
 
-def _figures_of(settings: Settings, attack: Attack) -> list[Figure]:
+def _figures_of(settings: Settings, alone: Lock, attack: Attack) -> list[Figure]:
     """Attack a new server twice: to the end, and until SIGTERM comes in the middle."""
     seconds = max(settings.sizes.attack_seconds, attack.seconds)
     options = ("--drain", str(DRAIN), *attack.options)
@@ -324,7 +326,7 @@ def _figures_of(settings: Settings, attack: Attack) -> list[Figure]:
         _until_scored(server)  # fills the server's caches
         lines = server.log().count("\n")
         with Attacker(attack.traffic, server.port, seconds) as attacker:
-            with Watch(server) as watch:
+            with nullcontext() if attack.waits else alone, Watch(server) as watch:
                 attacker.begin()
                 if attack.holds_slots:
                     time.sleep(_TAKING_SECONDS)

@@ -24,7 +24,7 @@ from reliability.traffic import CLOSED, JSON, MATCH, NDJSON, SCORE, Attacker, En
 
 GROWTH_MB = 32.0  # of the scorer's process
 STRINGS_PER_CALL = 200
-READ_TIMEOUT = "2"  # seconds that the server waits for the rest of a body
+READ_TIMEOUT = "1"  # seconds that the server waits for the rest of a body
 
 Draw = random.Random
 

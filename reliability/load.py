@@ -134,19 +134,7 @@ def _body_of(pairs: int) -> bytes:
 
 def _throughput(port: int, body: bytes, seconds: float) -> float:
     """Return the requests answered per second to a few clients that send one after the other."""
-    until = time.perf_counter() + seconds
-
-    def count_answers() -> int:
-        answered = 0
-        with Client(port) as client:
-            while time.perf_counter() < until:
-                answered += client.post(body) == 200
-        return answered
-
-    begun = time.perf_counter()
-    with ThreadPoolExecutor(CALM_CLIENTS) as clients:
-        answered = sum(future.result() for future in [clients.submit(count_answers) for _ in range(CALM_CLIENTS)])
-    return answered / (time.perf_counter() - begun)
+    return asyncio.run(repeated_requests(lambda: [request_of(body)], CALM_CLIENTS)(port, seconds))[200] / seconds
 
 
 def _overload(server: Server, body: bytes, rate: float, seconds: float) -> Overload:

@@ -243,7 +243,9 @@ def _shorten_sequences(node: Any) -> None:
 
 def mutate_tree(tree: Any, draw: Draw) -> None:
     """Change one node below the root of a tree; each level is as likely as any other."""
-    parent, key, node = None, None, tree
+    parent: Any = None
+    key: Any = None
+    node = tree
     while isinstance(node, dict | list) and node and (parent is None or draw.random() < 0.75):
         parent = node
         key = draw.choice(list(node)) if isinstance(node, dict) else draw.randrange(len(node))
