@@ -302,7 +302,7 @@ ATTACKS = {
 def measure(settings: Settings) -> list[Figure]:
     """Attack a server of its own each time; return for each bound the worst figure of all attacks, with its attack.
 
-    A few attacks run at a time, but only one that needs much of the processor is measured at a time.
+    A few attacks run at a time, but only one of those that need much of the processor.
     """
     worst: dict[str, tuple[Figure, str]] = {}
     names = sorted(ATTACKS, key=lambda name: not ATTACKS[name].waits)
@@ -325,8 +325,9 @@ def _figures_of(settings: Settings, alone: Lock, attack: Attack) -> list[Figure]
     with Server(settings.minilm, *options, open_files=attack.open_files) as server:
         _until_scored(server)  # fills the server's caches
         lines = server.log().count("\n")
-        with Attacker(attack.traffic, server.port, seconds) as attacker:
-            with nullcontext() if attack.waits else alone, Watch(server) as watch:
+        waiting = nullcontext() if attack.waits else alone
+        with Attacker(attack.traffic, server.port, seconds) as attacker, waiting:
+            with Watch(server) as watch:
                 attacker.begin()
                 if attack.holds_slots:
                     time.sleep(_TAKING_SECONDS)

@@ -1,6 +1,7 @@
 """Case 9: strings of all kinds go through a scorer, and requests of a grammar to a server; nothing breaks."""
 
 import asyncio
+import copy
 import json
 import random
 import sys
@@ -24,7 +25,7 @@ from reliability.traffic import CLOSED, JSON, MATCH, NDJSON, SCORE, Attacker, En
 
 GROWTH_MB = 32.0  # of the scorer's process
 STRINGS_PER_CALL = 200
-READ_TIMEOUT = "1"  # seconds that the server waits for the rest of a body
+READ_TIMEOUT = "2"  # seconds that the server waits for the rest of a body
 
 Draw = random.Random
 
@@ -128,7 +129,7 @@ def _pair(draw: Draw) -> dict[str, object]:
 def _written(tree: dict[str, object], draw: Draw) -> bytes:
     """Return a tree as JSON, with more members, changed or with a member twice in a part of all cases."""
     while draw.random() < 0.2:
-        tree[draw.choice(_SETTINGS)] = draw.choice(_VALUES)
+        tree[draw.choice(_SETTINGS)] = copy.deepcopy(draw.choice(_VALUES))  # for it may be changed next
     body = _as_json(tree, draw)
     if draw.random() < 0.15:
         mutate_tree(tree, draw)
