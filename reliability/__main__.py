@@ -10,7 +10,7 @@ from harness.models import Models
 from harness.processes import ROOT, Child, ChildError
 from harness.results import Case, Figure, Report, machine_facts, write_report
 from harness.texts import synthetic_pairs
-from reliability import adversary, damage, faults, fuzzing, jobs, load, mutated, scorers
+from reliability import adversary, damage, faults, fuzzing, hostile, jobs, load, mutated, scorers
 from reliability.report import as_markdown, cases_as_markdown, is_held, none_of
 from reliability.settings import LONG, SHORT, Settings
 
@@ -31,6 +31,9 @@ CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
     "12": ("starvation", load.measure_starvation),
     "13": ("mutated bundles", mutated.measure),
     "14": ("jobs", jobs.measure),
+    "15": ("rewritten inputs", jobs.measure_rewritten),
+    "16": ("flipped bits", jobs.measure_flipped),
+    "17": ("hostile files", hostile.measure),
 }
 
 
