@@ -64,15 +64,15 @@ INPUTS = [
     Input("lines.txt", f"score {_SCORING} -c @ -r =same.txt"),
     Input("lines.txt", "compare -q -c =same.txt @ -r =same.txt --metric chrf --resamples 10"),
     Input("lines.txt", "count-documents -m MODEL -q -r @ -o =out/counts.json"),
-    Input("counts.json", f"score {_SCORING} -c =same.txt -r =same.txt --idf-counts @", waits=False),
+    Input("counts.json", f"score {_SCORING} -c =same.txt -r =same.txt --idf-counts @"),
     *[
         one
         for kind in _TABLES
         for one in (
-            Input(f"table.{kind}", f"score {_SCORING} -c @", waits=kind != "parquet"),
-            Input(f"table.{kind}", "count-documents -m MODEL -q -r @ -o =out/counts.json", waits=kind != "parquet"),
-            Input(f"table.{kind}", "meta @ --score quality --perm-both 10 -q", waits=kind != "parquet"),
-            Input(f"table.{kind}", f"tune-layers {_SCORING} --judgements @ --resamples 10", waits=kind != "parquet"),
+            Input(f"table.{kind}", f"score {_SCORING} -c @"),
+            Input(f"table.{kind}", "count-documents -m MODEL -q -r @ -o =out/counts.json"),
+            Input(f"table.{kind}", "meta @ --score quality --perm-both 10 -q"),
+            Input(f"table.{kind}", f"tune-layers {_SCORING} --judgements @ --resamples 10"),
             Input(f"table.{kind}", f"batch {_SCORING} --input @ --output =out/scores", waits=False),
         )
     ],

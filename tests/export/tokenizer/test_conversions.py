@@ -43,7 +43,19 @@ def marks(kind):
 
 
 slow_kinds = [pytest.param(kind, marks=marks(kind)) for kind in KINDS]
-fast_kinds = ["albert", "bert", "bigbird", "camembert", "deberta", "mbart", "mpnet", "pegasus", "roberta", "t5", "xlnet"]
+fast_kinds = [
+    "albert",
+    "bert",
+    "bigbird",
+    "camembert",
+    "deberta",
+    "mbart",
+    "mpnet",
+    "pegasus",
+    "roberta",
+    "t5",
+    "xlnet",
+]
 fast_kinds += [pytest.param(kind, marks=pytest.mark.full) for kind in ("bart", "xlm-roberta")]
 
 
