@@ -15,12 +15,13 @@ from types import SimpleNamespace
 import h11
 import pytest
 
+from bertscore_onnx.distributed import job, rows
 from bertscore_onnx.errors import DigestError
 from bertscore_onnx.serving import MicroBatcher
 from harness.processes import Child, ChildError
 from harness.results import BEGIN, END, read_report
 from reliability import __main__ as command
-from reliability import adversary, damage, faults, jobs, load
+from reliability import adversary, damage, faults, hostile, jobs, load
 from reliability.__main__ import CASES, run_cases
 from reliability.adversary import Attack
 from reliability.fuzzing import exchanges
@@ -40,7 +41,16 @@ from reliability.traffic import (
     statuses_in,
 )
 
-TINY = Sizes(case_seconds=60, requests=20, clients=4, faults=6, attack_seconds=0.3)
+TINY = Sizes(
+    case_seconds=60,
+    requests=20,
+    clients=4,
+    faults=6,
+    attack_seconds=0.3,
+    rewritten_inputs=2,
+    flipped_bits=3,
+    mutated_files=0,
+)
 
 
 @pytest.fixture
@@ -137,7 +147,7 @@ def test_a_leak_spreads_the_second_half_and_a_start_does_not():
     assert late_spread([0, 10, 20, 30, 40, 50]) == 20
 
 
-def crash(bundle):
+def crash(*case):
     os.abort()
 
 
@@ -239,3 +249,65 @@ def test_parts_that_are_written_again_or_lost_are_counted(tmp_path):
     (tmp_path / "part-0.parquet").unlink()
     os.utime(tmp_path / "part-1.parquet", (0, 0))
     assert jobs._changed(before, tmp_path) == 2
+
+
+@pytest.mark.slow
+def test_a_job_that_does_not_compare_its_inputs_breaks_the_bounds_of_rewritten_inputs(settings, monkeypatch):
+    def read_block(file, number):
+        file._file.seek(number * rows.BLOCK)
+        return file._file.read(rows.BLOCK)
+
+    monkeypatch.setattr(rows._CheckedFile, "_read_block", read_block)
+    monkeypatch.setattr(job, "check_unchanged", lambda table: None)
+    monkeypatch.setattr(jobs, "_WAYS", jobs._WAYS[:1])
+    assert met(jobs.measure_rewritten(settings))[:2] == [False, False]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*every token of a side weighs 0")
+def test_faults_that_are_not_found_or_not_repaired_break_the_bounds_of_flipped_bits(settings, monkeypatch):
+    runs = []
+
+    def score_once(*arguments, **options):
+        if not runs:
+            runs.append(job.score_files(*arguments, **options))
+
+    monkeypatch.setattr(jobs, "score_files", score_once)
+    assert met(jobs.measure_flipped(settings)) == [True, True, False]
+    monkeypatch.undo()
+    monkeypatch.setattr(jobs, "verify_files", lambda folder: [])
+    assert met(jobs.measure_flipped(settings)) == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("status", "errors", "raised", "must_fail", "outcome"),
+    [
+        (0, "", None, False, hostile.ENDED),
+        (0, "", None, True, hostile.BROKE),
+        (1, "Warning: odd\nError: It is a folder.\n", SystemExit(1), True, hostile.FAILED),
+        (2, "Usage: score\nTry score -h\n\nError: It is a folder.\n", SystemExit(2), True, hostile.FAILED),
+        (1, "", ValueError("odd"), False, hostile.BROKE),
+        (1, "Error: one\nError: two\n", SystemExit(1), True, hostile.BROKE),
+        (1, f"Error: {'x' * 3000}\n", SystemExit(1), True, hostile.BROKE),
+        (1, "Error: There is not enough memory.\n", SystemExit(1), True, hostile.FULL),
+    ],
+)
+def test_a_command_that_does_not_end_with_one_clear_line_is_seen(status, errors, raised, must_fail, outcome):
+    assert hostile.outcome_of(status, errors, raised, must_fail=must_fail)[0] == outcome
+
+
+def hang(*case):
+    time.sleep(60)
+
+
+@pytest.mark.slow
+def test_commands_that_hang_or_crash_break_the_bounds_of_hostile_files(settings, monkeypatch):
+    monkeypatch.setattr(hostile, "INPUTS", hostile.INPUTS[:1])
+    monkeypatch.setattr(hostile, "SPECIAL", ("folder",))
+    assert met(hostile.measure(settings)) == [True, True, True, True]
+    monkeypatch.setattr(hostile, "attempt", hang)
+    monkeypatch.setattr(hostile, "SECONDS", 0.2)
+    assert met(hostile.measure(settings)) == [True, False, True, False]
+    monkeypatch.setattr(hostile, "SECONDS", 60.0)
+    monkeypatch.setattr(hostile, "attempt", crash)
+    assert met(hostile.measure(settings)) == [False, True, True, False]

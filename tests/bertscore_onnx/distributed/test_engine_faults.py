@@ -129,7 +129,7 @@ def remove():
 
 remover = threading.Thread(target=remove)
 remover.start()
-print(score_files(pairs, there, bundle, engine="ray", nthreads=1, device="cpu", part_rows=PART_ROWS).rows)
+score_files(pairs, there, bundle, engine="ray", nthreads=1, device="cpu", part_rows=PART_ROWS)
 remover.join()
 ray.shutdown()
 cluster.shutdown()
@@ -142,6 +142,6 @@ def test_a_node_that_is_lost_in_the_middle_changes_nothing(score, write_pairs, c
     score(pairs, "here")
     code = LOSE_A_NODE.replace("PART_ROWS", str(PART_ROWS))
     done = run_python(code, tiny_bundle, pairs, tmp_path / "there")
-    assert done.stdout.split() == [str(ROWS)], done.stderr[-2000:]
+    assert done.returncode == 0, done.stderr[-2000:]
     whole = contents(tmp_path / "here")
     assert {name: content for name, content in contents(tmp_path / "there").items() if name[0] != "."} == whole
