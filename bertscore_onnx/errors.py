@@ -34,15 +34,31 @@ BertScoreOnnxError
     └── VerificationError               the exported bundle does not reproduce the model's scores
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
+MAX_MESSAGE = 4000
+"""The most characters of a message that are printed."""
+
+MOST_LISTED = 12
+
 
 def one_line(message: object) -> str:
-    """Return a message as one line without control characters, which bundles and libraries may put into it."""
-    line = " ".join(str(message).splitlines())
+    """Return a message as one line of limited length without control characters, which files may put into it."""
+    line = shortened(" ".join(str(message).splitlines()), MAX_MESSAGE)
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """Return a text from a file as it is shown in a message, where it has a limited number of characters."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names from files or answers as they are listed in a message: a limited number, each of limited length."""
+    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+    return ", ".join(shortened(name, 100) for name in names[:MOST_LISTED]) + more if names else "none"
 
 
 class BertScoreOnnxError(Exception):

@@ -1,12 +1,46 @@
-"""Writes files atomically: readers, and a machine that starts after a crash, find the old file or the new one."""
+"""Reads regular files within a bound, and writes files atomically: after a crash there is the old or the new one."""
 
+import errno
 import os
 import shutil
+import stat
 from contextlib import suppress
+from io import BufferedReader
 from os import PathLike
 from pathlib import Path
 
 from bertscore_onnx.errors import InputError
+
+
+def open_regular(file: str | PathLike[str]) -> BufferedReader:
+    """Open a file to read; raise OSError if it is not a regular one: a pipe may wait for ever, a device have no end."""
+    opened = open(file, "rb", opener=_without_waiting)  # noqa: SIM115 -- the caller closes it
+    if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+        return opened
+    opened.close()
+    raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(file))
+
+
+def read_regular(file: str | PathLike[str], max_bytes: int) -> bytes:
+    """Return the content of a regular file; raise OSError for another one, or a larger one."""
+    with open_regular(file) as opened:
+        return _read(opened, max_bytes)
+
+
+def read_named(file: str | PathLike[str], max_bytes: int) -> bytes:
+    """Return the content of a file that a user named, which may be a pipe; raise OSError for a larger one."""
+    with Path(file).open("rb") as opened:
+        return _read(opened, max_bytes)
+
+
+def _read(opened: BufferedReader, max_bytes: int) -> bytes:
+    if os.fstat(opened.fileno()).st_size <= max_bytes and len(content := opened.read(max_bytes + 1)) <= max_bytes:
+        return content
+    raise OSError(errno.EFBIG, f"it has more than the {max_bytes:,} bytes that are read")
+
+
+def _without_waiting(file: str, flags: int) -> int:
+    return os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def write_whole(file: str | PathLike[str], content: str | bytes) -> None:

@@ -5,10 +5,8 @@ The folder holds `model.onnx` (with `model.onnx.data` beside it for large models
 thing that the export hands over to the runtime.
 """
 
-import errno
 import mmap
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +27,7 @@ from bertscore_onnx.errors import (
     UnsafePathError,
     one_line,
 )
+from bertscore_onnx.files import open_regular
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 
 GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}
@@ -147,9 +146,7 @@ def bundle_file(folder: Path, name: str) -> Path:
 def _read(folder: Path, file: Path) -> bytes:
     """Read the manifest: a regular file of reasonable size, which can neither block the reader nor fill the memory."""
     try:
-        if not stat.S_ISREG(file.stat().st_mode):  # opening a pipe would wait for a writer
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             content = opened.read(MAX_MANIFEST_BYTES + 1)
     except OSError as error:
         raise BundleNotFoundError(f"{folder} is no bundle: cannot read {file} ({error.strerror}).") from error

@@ -1,6 +1,7 @@
 """The catalogue of known models, with their baselines; the only reader of `bertscore_onnx_models`."""
 
 import csv
+import io
 import locale
 import math
 import re
@@ -12,13 +13,15 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from os import PathLike
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from bertscore_onnx.errors import BaselineError, InputError
+from bertscore_onnx.errors import BaselineError, InputError, one_line
+from bertscore_onnx.files import read_named
 
 _COLUMNS = ("LAYER", "P", "R", "F")
+
+_MAX_BASELINE_BYTES = 10_000_000
 
 _NEAR = 0.6
 """The least similarity to an unknown name for a known one to be suggested: most of its letters, in order."""
@@ -45,16 +48,16 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
     Raises a BaselineError without a row for the layer, and an InputError for a file that cannot be read.
     """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+        text = read_named(path, _MAX_BASELINE_BYTES).decode("utf-8-sig")
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"Cannot read the baseline file {path}: {error}") from error
+        raise InputError(f"Cannot read the baseline file {path}: {one_line(error)}") from error
     try:
         table = {int(row["LAYER"]): Baseline(float(row["P"]), float(row["R"]), float(row["F"])) for row in rows}
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"The baseline file {path} is not in the expected form: a header {','.join(_COLUMNS)}, then one row of "
-            f"numbers a layer ({error!r})."
+            f"numbers a layer ({one_line(repr(error))})."
         ) from error
     if num_layers not in table:
         layers = ", ".join(map(str, sorted(table))) or "none"

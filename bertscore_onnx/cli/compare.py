@@ -49,15 +49,26 @@ def compare(
     chrf_word_order: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]")
     ] = None,
-    test: Annotated[Literal["bs", "ar"], typer.Option(help="Paired bootstrap, or approximate randomization.")] = "bs",
+    test: Annotated[
+        Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"],
+        typer.Option(help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
+    ] = "permutation",
     resamples: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Number of resamples.  [default: 1,000; with --test ar 10,000 swaps]"),
+        typer.Option(metavar="N", min=1, help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]"),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Also test every pair of systems, with Holm's correction.")
     ] = False,
+    documents: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The document of each segment, a name per line; tests take whole documents."),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="Also test whether a system is at most D worse than the baseline."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     as_tsv: Annotated[
         bool, typer.Option("--tsv", help="Print a row for each metric and system, with all digits.")
@@ -75,8 +86,8 @@ def compare(
 
     Every system is compared with the first, the baseline. p is the probability of a difference at least this large if
     both systems were equally good; a * marks values below 0.05. It is not corrected for the number of systems, but
-    with --all-pairs it is, by Holm's method. `wins` is the share of resamples in which the system is ahead. The
-    last columns are the numbers of segments that it wins, loses and ties.
+    with --all-pairs it is, by Holm's method. The last columns are the numbers of segments that the system wins, loses
+    and ties.
 
     Needs the extra `evaluation`.
     """
@@ -108,7 +119,7 @@ def compare(
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
     rows = read_side_by_side([*systems.values(), *references])
-    check_destination(html, [*cand, *ref], "--html")
+    check_destination(html, [*cand, *ref, documents], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
             {name: [text for [text] in of_system] for name, of_system in zip(systems, rows, strict=False)},
@@ -119,6 +130,8 @@ def compare(
             num_resamples=resamples,
             seed=seed,
             all_pairs=all_pairs,
+            documents=documents_of(documents),
+            margin=margin,
             num_examples=examples,
             verbose=verbose,
         )
@@ -127,6 +140,16 @@ def compare(
     finally:  # the scores are the costly part, and do not depend on who reads the table
         if html is not None:
             write_whole(html, comparison.to_html())
+
+
+def documents_of(file: str | None) -> list[str] | None:
+    """Read the name of each segment's document."""
+    from bertscore_onnx.tables.sources import open_source, read_lines
+
+    if file is None:
+        return None
+    with open_source(file) as source:
+        return list(read_lines(source, "names of documents, one per line"))
 
 
 def print_comparison(comparison: "Comparison", output_format: str | None) -> None:

@@ -12,7 +12,15 @@ import typer
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.sources import STANDARD_INPUT, InputFormat, Source, format_of, open_source, read_lines
+from bertscore_onnx.tables.sources import (
+    STANDARD_INPUT,
+    InputFormat,
+    Source,
+    format_of,
+    open_source,
+    read_lines,
+    read_whole_rows,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +179,7 @@ def read_side_by_side(files: Sequence[InputFile]) -> list[list[list[str]]]:
     """Return the texts in each row of each file; raise InputError unless all files have as many rows."""
     with ExitStack() as stack:
         opened = [(file, stack.enter_context(_open(file))) for file in files]
-        rows = [[*file.rows(source)] for file, source in opened]
+        rows = [read_whole_rows(file.rows(source), source.title) for file, source in opened]
     for other, of_file in zip(opened, rows, strict=True):
         if len(of_file) != len(rows[0]):
             raise _unequal(opened[0], len(rows[0]), other, len(of_file))

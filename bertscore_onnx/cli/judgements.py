@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.readers import Row, open_table
+from bertscore_onnx.tables.readers import Row, open_table, read_whole
 from bertscore_onnx.tables.sources import InputFormat, format_of, open_source
 
 NOTHING = {"", "na", "nan", "none", "null"}
@@ -103,7 +103,7 @@ class Table:
                 number = math.inf
             if not math.isinf(number):
                 return number
-        shown = value if not isinstance(value, str) or len(value) <= 40 else value[:37] + "..."
+        shown = shortened(value) if isinstance(value, str) else value
         advice = " Write decimals with a point." if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(value)) else ""
         raise InputError(
             f"{self.place(row)}: the column {column!r} holds {shown!r}; expected a number, or nothing where there is "
@@ -134,7 +134,7 @@ def read_table(
 
         def read(*, has_quotes: bool) -> Table:
             reader = open_table(source, table_format, has_header=has_header, has_quotes=has_quotes)
-            rows = list(reader.records())
+            rows = read_whole(reader)
             names = reader.names or [*dict.fromkeys(column for _, values in rows for column in values)]
             return Table(source.title, names, rows)
 

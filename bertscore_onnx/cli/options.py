@@ -313,7 +313,7 @@ EXAMPLES: Mapping[str, str] = {
     "compare": """
         bertscore-onnx compare -m BUNDLE -r references.txt -c base.txt other.txt
         bertscore-onnx compare -m BUNDLE -r first.txt second.txt -c a.txt b.txt c.txt --all-pairs --html report.html
-        bertscore-onnx compare --metric bleu chrf --test ar -r references.txt -c base.txt other.txt --json
+        bertscore-onnx compare --metric bleu chrf --test sacrebleu-ar -r references.txt -c base.txt other.txt --json
     """,
     "meta": """
         bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB

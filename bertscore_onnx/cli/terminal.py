@@ -91,8 +91,8 @@ _FORMS = (
 )
 """How messages name an argument that could be an English word, and how its option replaces it."""
 
-_ANYWHERE = (r"(?<![\w/.\\-]){name}(?![\w/\\-])", "{option}")
-"""The same for a name with an underscore, which is never an English word."""
+_ANYWHERE = (r"(?<![\w/.|\\-]){name}(?![\w/\\-])", "{option}")
+"""The same for a name with an underscore, which is never an English word. In a signature names follow a bar."""
 
 
 def with_option_names(message: str, command: TyperCommand) -> str:

@@ -19,11 +19,13 @@ from bertscore_onnx.tables.columns import Column, Errors
 from bertscore_onnx.tables.readers import (
     Record,
     TableReader,
+    check_row_sizes,
     find_texts,
     open_parquet,
     open_table,
     parquet_errors,
     read_batches,
+    rows_at_once,
 )
 from bertscore_onnx.tables.sources import InputFormat, Source, format_of, open_source
 
@@ -307,7 +309,9 @@ def _read_parquet(
             end = first + group.num_rows
             if first < stop and start < end:
                 size = max(1, min(MAX_ROWS, MAX_BATCH_SIZE * group.num_rows // max(1, group.total_byte_size)))
+                size = rows_at_once(file, opened, number, names, table.name, size)
                 for batch in file.iter_batches(size, row_groups=[number], columns=names, use_threads=False):
+                    check_row_sizes(batch, table.name, first)
                     yield first, batch
                     first += len(batch)
             first = end

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from bertscore_onnx.evaluation.comparison import (
         Comparison,
         Example,
-        MetricResult,
-        PairResult,
-        SystemResult,
     )
     from bertscore_onnx.evaluation.correlation import (
         Measure,
@@ -122,7 +119,13 @@ if TYPE_CHECKING:
         confidence_interval,
         holm,
         paired_bootstrap,
+        paired_permutation,
         segment_outcomes,
+    )
+    from bertscore_onnx.evaluation.verdicts import (
+        MetricResult,
+        PairResult,
+        SystemResult,
     )
 
 __all__ = [
@@ -190,6 +193,7 @@ __all__ = [
     "meta_evaluate",
     "outliers",
     "paired_bootstrap",
+    "paired_permutation",
     "pairs_into_one_language",
     "pairwise_accuracy",
     "percentile",
@@ -216,7 +220,7 @@ _MODULES = {
     "baselines": ("LayerBaseline MeasuredBaseline check_bundle compute_baseline draw_pairs short_texts write_baseline"),
     "challenge_sets": "ChallengeExample ChallengeResult ChallengeScores check_challenges evaluate_challenge_set",
     "compare_systems": "compare",
-    "comparison": "Comparison Example MetricResult PairResult SystemResult",
+    "comparison": "Comparison Example",
     "correlation": (
         "Measure average correlate correlate_pairs mean_by_system outliers pairwise_accuracy "
         "soft_pairwise_accuracy superiority system_means tie_calibrated_accuracy"
@@ -236,8 +240,9 @@ _MODULES = {
     "relative_ranking": "Darr DarrOfLanguagePair DarrResult darr darr_by_language_pair",
     "significance": (
         "PairedTestResult SegmentMeans SegmentOutcomes SummedStatistics approximate_randomization "
-        "confidence_interval holm paired_bootstrap segment_outcomes"
+        "confidence_interval holm paired_bootstrap paired_permutation segment_outcomes"
     ),
+    "verdicts": "MetricResult PairResult SystemResult",
 }
 """The public names of each module."""
 

@@ -1,5 +1,6 @@
 """Compare systems: score them by several metrics, and test their differences on the same resamples."""
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.evaluation.comparison import Comparison, Example, MetricResult, PairResult, SystemResult, Test
+from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
 from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, metric_options, score_systems, with_fixed_weights
 from bertscore_onnx.evaluation.percentiles import percentile
 from bertscore_onnx.evaluation.significance import (
@@ -20,9 +21,12 @@ from bertscore_onnx.evaluation.significance import (
     PairedTestResult,
     approximate_randomization,
     check_draws,
+    document_numbers,
     paired_bootstrap,
+    paired_permutation,
     segment_outcomes,
 )
+from bertscore_onnx.evaluation.verdicts import MetricResult, PairResult, SystemResult
 from bertscore_onnx.scoring.inputs import collect_texts
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 
@@ -36,17 +40,19 @@ def compare(
     *,
     scorer: "BERTScorer | None" = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
-    test: Test = "bs",
+    test: Test = "permutation",
     num_resamples: int | None = None,
     seed: int = SEED,
     all_pairs: bool = False,
+    documents: Iterable[Hashable] | None = None,
+    margin: float | None = None,
     num_examples: int = 5,
     verbose: bool | None = False,
 ) -> Comparison:
     """Compare the outputs of systems for the same segments.
 
-    References are encoded once for all systems, and all metrics share the resamples. Scores, intervals and p-values
-    are those of sacreBLEU's `significance.py`; that of BERTScore is the mean of F over the segments.
+    References are encoded once for all systems, and all metrics share the resamples. Scores and their intervals are
+    those of sacreBLEU's `significance.py`; the score of BERTScore is the mean of F over the segments.
 
     Args:
         systems: the texts of each system by its name, one for each segment; the first is the baseline.
@@ -54,11 +60,16 @@ def compare(
         scorer: for BERTScore; a scorer of one layer.
         metrics: `bertscore`, `bleu`, `chrf`, `ter`, or these with options of sacreBLEU's class, such as
             `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`. The first chooses the examples.
-        test: "bs" for the paired bootstrap, "ar" for approximate randomization.
-        num_resamples: the resamples of the bootstrap, 1,000 by default, or the swaps of the randomization, 10,000 by
-            default, whose intervals come from 1,000 resamples.
+        test: "permutation" for `paired_permutation`; "sacrebleu-bs" and "sacrebleu-ar" for sacreBLEU's tests, to the
+            digit: `paired_bootstrap` and `approximate_randomization`.
+        num_resamples: the swaps, 10,000 by default, or for "sacrebleu-bs" the resamples, 1,000 by default. The
+            intervals of the other tests come from 1,000 resamples.
         seed: of the resamples and swaps, 0 or more.
         all_pairs: whether to test every pair of systems too.
+        documents: the document of each segment, by any name. Segments of one document resemble each other, so that
+            tests and intervals then take whole documents; without it they assume that segments are independent.
+        margin: a difference in the score, above 0; the result then tells whether a system is not worse than the
+            baseline by as much, and whether the two are equivalent. Only with a single metric.
         num_examples: how many of the segments that differ most to keep, for each system and direction.
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
@@ -69,32 +80,39 @@ def compare(
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
     if test not in get_args(Test):
-        raise InputError(
-            f"There is no test {test!r}. Choose bs, the paired bootstrap, or ar, approximate randomization."
-        )
+        raise InputError(f"There is no test {test!r}. Choose one of {', '.join(get_args(Test))}.")
     if num_examples < 0:
         raise InputError(f"num_examples is {num_examples}; expected 0 or more.")
-    draws = (NUM_RESAMPLES if test == "bs" else NUM_SWAPS) if num_resamples is None else num_resamples
+    draws = (NUM_RESAMPLES if test == "sacrebleu-bs" else NUM_SWAPS) if num_resamples is None else num_resamples
     check_draws(draws, seed)
     options = metric_options([BERTSCORE] if metrics is None else metrics)
+    if margin is not None and not (0 < margin < math.inf and len(options) == 1):
+        raise InputError(
+            f"The margin is {margin}, with {len(options)} metrics; expected a number above 0 and one metric."
+        )
     lists = checked_references(references)
     texts = checked_systems(systems, len(lists))
+    numbers = None if documents is None else document_numbers([*documents], len(lists))
     candidates = tuple(texts.values())
     names = tuple(texts)
     with nullcontext() if scorer is None else with_fixed_weights(scorer, lists) as weighted:
         scored = score_systems(options, candidates, [lists] * len(names), scorer=weighted, verbose=verbose)
         first = next(iter(scored.values()))
         examples = find_examples(names, candidates, lists, first, weighted, num_examples)
-    settings = f"test:{test}|resamples:{draws}|seed:{seed}"
+    num_documents = None if numbers is None else int(numbers.max()) + 1
+    settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
     results = []
     for name, metric in scored.items():
         corpus = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
-        if test == "bs":
+        if numbers is not None:
+            corpus = corpus.by_document(numbers)
+        if test == "sacrebleu-bs":
             tested = paired_bootstrap(corpus, all_pairs=all_pairs, num_resamples=draws, seed=seed)
         else:
-            tested = approximate_randomization(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
-        results.append(metric_result(name, metric, tested, names, settings, all_pairs))
-    return Comparison(test, draws, seed, names, candidates, lists, tuple(results), examples)
+            swap = paired_permutation if test == "permutation" else approximate_randomization
+            tested = swap(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
+        results.append(metric_result(name, metric, tested, names, settings, all_pairs, corpus.shape[1], margin))
+    return Comparison(test, draws, seed, names, candidates, lists, tuple(results), examples, num_documents)
 
 
 def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
@@ -133,7 +151,14 @@ def checked_systems(systems: Mapping[str, Iterable[str]], num_segments: int) -> 
 
 
 def metric_result(
-    name: str, metric: MetricScores, tested: PairedTestResult, names: Sequence[str], settings: str, all_pairs: bool
+    name: str,
+    metric: MetricScores,
+    tested: PairedTestResult,
+    names: Sequence[str],
+    settings: str,
+    all_pairs: bool,
+    num_units: int,
+    margin: float | None = None,
 ) -> MetricResult:
     """Put together the scores and the tests of one metric."""
     segment_scores = np.asarray(metric.segment)
@@ -144,23 +169,34 @@ def metric_result(
 
     def system_result(system: int) -> SystemResult:
         row = rows.get((0, system))  # None for the baseline
+        intervals = float(tested.score[system]), float(tested.mean[system]), float(tested.half_width[system])
+        if row is None:
+            return SystemResult(names[system], *intervals, percentile=percentiles[system])
+        delta, (low, high), error = float(tested.delta[row]), tested.interval[row].tolist(), float(tested.error[row])
+        detectable = detectable_difference(error, num_units)
+        loss, largest_loss = (delta, high) if metric.lower_is_better else (-delta, -low)
         return SystemResult(
             names[system],
-            score=float(tested.score[system]),
-            mean=float(tested.mean[system]),
-            ci=float(tested.half_width[system]),
-            delta=None if row is None else float(tested.delta[row]),
-            p=None if row is None else float(tested.p[row]),
-            wins=None if row is None else float(tested.wins[row]),
-            won=None if row is None else int(outcomes.won[system]),
-            lost=None if row is None else int(outcomes.lost[system]),
-            tied=None if row is None else int(outcomes.tied[system]),
+            *intervals,
+            delta=delta,
+            delta_low=low,
+            delta_high=high,
+            p=float(tested.p[row]),
+            wins=float(tested.wins[row]),
+            won=int(outcomes.won[system]),
+            lost=int(outcomes.lost[system]),
+            tied=int(outcomes.tied[system]),
+            detectable=detectable,
+            needed=math.ceil(num_units * (detectable / delta) ** 2) if delta and detectable else None,
+            not_worse=None if margin is None else largest_loss < margin,
+            equivalent=None if margin is None else abs(loss) + ONE_SIDED * error < margin,
             percentile=percentiles[system],
         )
 
     def pair_result(first: int, second: int, row: int) -> PairResult:
-        columns = (tested.delta, tested.p, tested.p_holm, tested.wins)
-        return PairResult(names[first], names[second], *(float(column[row]) for column in columns))
+        low, high = tested.interval[row].tolist()
+        p, p_holm, wins = (float(column[row]) for column in (tested.p, tested.p_holm, tested.wins))
+        return PairResult(names[first], names[second], float(tested.delta[row]), low, high, p, p_holm, wins)
 
     return MetricResult(
         name,
@@ -170,7 +206,23 @@ def metric_result(
         tuple(pair_result(first, second, row) for (first, second), row in rows.items()) if all_pairs else (),
         segment_scores,
         metric.unrelated,
+        margin,
     )
+
+
+ONE_SIDED = 1.645
+"""The normal quantile of .95: half the 90 % interval of two one-sided tests of equivalence (Schuirmann, 1987)."""
+
+
+def detectable_difference(error: float, num_units: int) -> float | None:
+    """Return the difference that a two-sided test at .05 finds with a power of 80 %, given its standard error.
+
+    The sum of the quantiles t.975 and t.8, to the first order of 1 / (units - 1); resampling makes the error too small
+    by √((units - 1) / units).
+    """
+    if num_units < 2 or not error:
+        return None
+    return (2.8016 + 2.73 / (num_units - 1)) * error * math.sqrt(num_units / (num_units - 1))
 
 
 # The segments on which a system differs most from the baseline, with the tokens that match.

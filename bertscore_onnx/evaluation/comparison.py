@@ -1,112 +1,38 @@
 """The result of comparing systems, as records, tables and JSON."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bertscore_onnx import __version__
-from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, number, percent
+from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plural
+from bertscore_onnx.evaluation.verdicts import (
+    SIGNIFICANT,
+    TITLES,
+    MetricResult,
+    PairResult,
+    SystemResult,
+    corrected_p,
+    power,
+    verdict,
+)
 
 if TYPE_CHECKING:
     from bertscore_onnx.similarity import TokenSimilarity
 
-Test = Literal["bs", "ar"]
-"""Paired bootstrap, or approximate randomization."""
+Test = Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"]
+"""A paired permutation test; or sacreBLEU's paired bootstrap or approximate randomization, to the digit."""
 
-TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
-"""The names of the metrics for readers."""
+TESTS = {
+    "permutation": ("paired permutation test", "swaps"),
+    "sacrebleu-bs": ("sacreBLEU’s paired bootstrap", "resamples"),
+    "sacrebleu-ar": ("sacreBLEU’s approximate randomization", "swaps"),
+}
+"""The name of a test, and of its draws."""
 
-DIGITS = {"bertscore": 4}
-"""After the point; scores of the others go up to 100, and have 2."""
-
-SIGNIFICANT = 0.05
-"""A p below it is marked."""
-
-
-@dataclass(frozen=True, slots=True)
-class SystemResult:
-    """One system under one metric."""
-
-    name: str
-
-    score: float
-    """The score of the whole corpus."""
-
-    mean: float
-    """The mean of the resamples."""
-
-    ci: float
-    """Half the width of the 95 % interval about that mean."""
-
-    delta: float | None
-    """The score less the baseline's; None for the baseline itself, likewise what follows."""
-
-    p: float | None
-    """The p-value of the difference, two-sided."""
-
-    wins: float | None
-    """The share of resamples in which the system is better than the baseline."""
-
-    won: int | None
-    """Segments on which the system is better."""
-
-    lost: int | None
-    """Segments on which the baseline is better."""
-
-    tied: int | None
-    """Segments on which neither is."""
-
-    percentile: float | None = None
-    """How many percent of unrelated pairs score lower, where their scores are known with the same model."""
-
-
-@dataclass(frozen=True, slots=True)
-class PairResult:
-    """Two systems under one metric, with `all_pairs`."""
-
-    baseline: str
-    system: str
-    delta: float
-    p: float
-
-    p_holm: float
-    """p, corrected for all pairs under this metric (Holm)."""
-
-    wins: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MetricResult:
-    """All systems under one metric."""
-
-    name: str
-    """`bertscore`, `bleu`, `chrf` or `ter`."""
-
-    signature: str
-    """The signature of its scores."""
-
-    lower_is_better: bool
-
-    systems: tuple[SystemResult, ...]
-    """The baseline first."""
-
-    pairs: tuple[PairResult, ...]
-    """Every pair of systems if all were tested; else none."""
-
-    segment_scores: NDArray[np.float64]
-    """(systems, segments)."""
-
-    unrelated: NDArray[np.float64] | None = None
-    """Scores of unrelated pairs with the same model in ascending order, as evenly spaced quantiles, if they are
-    known."""
-
-    @property
-    def digits(self) -> int:
-        """The number of decimals of its scores."""
-        return DIGITS.get(self.name, 2)
+FEW_UNITS = 20
+"""With fewer segments, or documents, there is a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +82,9 @@ class Comparison(Result):
     examples: tuple[Example, ...]
     """For each system but the baseline the segments with the largest gain, then those with the largest loss."""
 
+    num_documents: int | None = None
+    """The documents that were the units of the tests; None if segments were."""
+
     def __repr__(self) -> str:
         metrics = tuple(metric.name for metric in self.metrics)
         return f"Comparison(systems={self.systems}, metrics={metrics}, segments={len(self.references)})"
@@ -163,7 +92,37 @@ class Comparison(Result):
     @property
     def signature(self) -> str:
         """The test and its settings, to quote beside the signature of each metric."""
-        return f"bertscore-onnx|test:{self.test}|resamples:{self.num_resamples}|seed:{self.seed}|version:{__version__}"
+        documents = f"|documents:{self.num_documents}" if self.num_documents else ""
+        draws = f"resamples:{self.num_resamples}|seed:{self.seed}"
+        return f"bertscore-onnx|test:{self.test}{documents}|{draws}|version:{__version__}"
+
+    @property
+    def units(self) -> tuple[int, str]:
+        """How many of what the tests draw: segments or documents."""
+        return (self.num_documents, "document") if self.num_documents else (len(self.references), "segment")
+
+    @property
+    def test_settings(self) -> str:
+        """The test with its settings, in words."""
+        test, draws = TESTS[self.test]
+        by = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
+        return f"{test}{by}, {count(self.num_resamples)} {draws}, seed {self.seed}"
+
+    @property
+    def warnings(self) -> list[str]:
+        """The reasons why the tests are weaker than they seem."""
+        found = []
+        number, unit = self.units
+        if number < FEW_UNITS:
+            found.append(f"Tested on {plural(number, unit)} only. Results on so few say little about other texts.")
+        num_pairs = max(len(metric.pairs) for metric in self.metrics)
+        if num_pairs >= SIGNIFICANT * (self.num_resamples + 1):
+            _, draws = TESTS[self.test]
+            found.append(
+                f"With {count(self.num_resamples)} {draws} no p can stay below {SIGNIFICANT} after Holm’s correction "
+                f"for {count(num_pairs)} pairs. Draw {count(math.ceil(num_pairs / SIGNIFICANT))} or more."
+            )
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes."""
@@ -175,8 +134,10 @@ class Comparison(Result):
             "resamples": self.num_resamples,
             "seed": self.seed,
             "num_segments": len(self.references),
+            "num_documents": self.num_documents,
+            "warnings": self.warnings,
             "systems": [
-                {"name": name, "metrics": {key: _values(metric.systems[row]) for key, metric in metrics.items()}}
+                {"name": name, "metrics": {key: self._with_verdict(metric, row) for key, metric in metrics.items()}}
                 for row, name in enumerate(self.systems)
             ],
             "segments": [self._segment(example) for example in self.examples],
@@ -184,6 +145,10 @@ class Comparison(Result):
         if any(metric.pairs for metric in self.metrics):
             record["pairs"] = {name: [asdict(pair) for pair in metric.pairs] for name, metric in metrics.items()}
         return record
+
+    def _with_verdict(self, metric: MetricResult, row: int) -> dict[str, Any]:
+        found = verdict(metric, metric.systems[row], self.systems[0])
+        return _values(metric.systems[row]) | {"verdict": found and f"{self.systems[row]} {found.sentence}"}
 
     def _segment(self, example: Example) -> dict[str, Any]:
         systems = {name: self.systems.index(name) for name in (self.systems[0], example.system)}
@@ -226,7 +191,16 @@ class Comparison(Result):
             yield _systems(metric).text()
             if metric.pairs:
                 yield _pairs(metric).text()
+            yield "\n".join(self._sentences(metric))
             yield metric.signature
+        yield from map("Warning: {}".format, self.warnings)
+
+    def _sentences(self, metric: MetricResult) -> Iterator[str]:
+        for system in metric.systems:
+            if found := verdict(metric, system, self.systems[0]):
+                yield f"{system.name} {found.sentence}"
+        if sentence := power(metric, *self.units):
+            yield sentence
 
     def _latex(self) -> Iterator[str]:
         columns: list[Column] = [("system", "system", str)]
@@ -256,15 +230,18 @@ def _systems(metric: MetricResult) -> Table:
     for system in metric.systems:
         row = _values(system) | {"system": system.name, "interval": f"{score(system.mean)} ± {score(system.ci)}"}
         if system.delta is not None and system.p is not None:
-            row |= {"p": _marked_p(system.p, system.delta), "counts": f"{system.won}/{system.lost}/{system.tied}"}
+            corrected = corrected_p(metric, system)
+            is_marked = _is_significant(system.p if corrected is None else corrected, system.delta)
+            row |= {"p": _marked_p(system.p, is_marked), "counts": f"{system.won}/{system.lost}/{system.tied}"}
+            row["delta_interval"] = _interval(metric, system)
         rows.append(row)
     columns: list[Column] = [
         (TITLES[metric.name] + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
         ("score", "score", score),
         ("95% interval", "interval", _or_blank),
         ("delta", "delta", number(metric.digits, signed=True, missing="")),
+        ("95% of delta", "delta_interval", _or_blank),
         ("p", "p", _or_blank),
-        ("wins", "wins", lambda wins: "" if wins is None else percent(wins)),
         ("won/lost/tied", "counts", _or_blank),
     ]
     if metric.unrelated is not None:
@@ -277,26 +254,32 @@ def _pairs(metric: MetricResult) -> Table:
         {
             "pair": f"{pair.system} - {pair.baseline}",
             "delta": pair.delta,
-            "p": _marked_p(pair.p, pair.delta),
-            "p_holm": _marked_p(pair.p_holm, pair.delta),
+            "delta_interval": _interval(metric, pair),
+            "p": _marked_p(pair.p, False),
+            "p_holm": _marked_p(pair.p_holm, _is_significant(pair.p_holm, pair.delta)),
         }
         for pair in metric.pairs
     ]
     delta = number(metric.digits, signed=True)
     columns: list[Column] = [("all pairs", "pair", str), ("delta", "delta", delta)]
+    columns.append(("95% of delta", "delta_interval", str))
     return Table([*columns, ("p", "p", _or_blank), ("p (Holm)", "p_holm", _or_blank)], rows)
+
+
+def _interval(metric: MetricResult, result: SystemResult | PairResult) -> str:
+    return f"{result.delta_low:+.{metric.digits}f} to {result.delta_high:+.{metric.digits}f}"
 
 
 def _or_blank(cell: str | None) -> str:
     return cell or ""
 
 
-def _marked_p(p: float, delta: float) -> str:
-    return f"{p:.4f}{'*' if _is_significant(p, delta) else ' '}"
+def _marked_p(p: float, is_marked: bool) -> str:
+    return f"{p:.4f}{'*' if is_marked else ' '}"
 
 
 def _is_significant(p: float, delta: float) -> bool:
-    """Return whether to mark a difference; that of equal systems, 0 on every draw, has the smallest p and is not."""
+    """Return whether to mark a difference; none is not, though sacreBLEU's tests give it the smallest p."""
     return p < SIGNIFICANT and delta != 0
 
 

@@ -89,7 +89,19 @@ def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floa
                 f"{side} gave no finite score at {place} (counted from 0). Give one, or NaN as the human score "
                 f"to leave the place out."
             )
+    _check_range(human, metric[~np.isnan(human)])
     return human, metric
+
+
+LARGEST = 1e300
+"""Larger scores are refused: the sum of a few would overflow."""
+
+
+def _check_range(*scores: Floats) -> None:
+    """Raise InputError if a finite score is too large to be summed."""
+    for values in scores:
+        if (np.isfinite(values) & (np.abs(values) > LARGEST)).any():
+            raise InputError(f"A score is beyond ±{LARGEST:g}, and sums of such scores overflow. Scale the scores.")
 
 
 def system_means(scores: Floats) -> Floats:
@@ -115,6 +127,7 @@ def system_means(scores: Floats) -> Floats:
 
 def mean_by_system(scores: Floats) -> Floats:
     """Average each system's scores over the segments that have one, as `system_means`, but NaN for a system of none."""
+    _check_range(scores)
     counts = (~np.isnan(scores)).sum(axis=1)
     means: Floats = np.where(counts, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nan)
     return means

@@ -18,17 +18,17 @@ from pathlib import Path
 
 import numpy as np
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, listed, shortened
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
+from bertscore_onnx.files import read_regular
 
 LEVELS = ("seg", "sys")
 ALL_REFERENCES = "all"
 """The name of all references together."""
 NO_REFERENCE = "src"
 """The name of the source alone."""
-MOST_SHOWN = 12
 
 
 class EvalSet:
@@ -144,17 +144,12 @@ class EvalSet:
             return name
         near = get_close_matches(name, there, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"{self.folder} has no {kind} called {name!r}; it has {_listed(there)}.{meant}")
+        raise InputError(f"{self.folder} has no {kind} called {name!r}; it has {listed(there)}.{meant}")
 
     def _only(self, there: Sequence[str], kind: str, argument: str) -> str:
         if len(there) == 1:
             return there[0]
-        raise InputError(f"{self.folder} has {len(there)} {kind}: {_listed(there)}. Name one as `{argument}`.")
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return ", ".join(names[:MOST_SHOWN]) + more if names else "none"
+        raise InputError(f"{self.folder} has {len(there)} {kind}: {listed(there)}. Name one as `{argument}`.")
 
 
 # Files of scores as mt-metrics-eval has them: `SYSTEM SCORE` in each line, those of a system in order of segments.
@@ -163,13 +158,21 @@ def _listed(names: Sequence[str]) -> str:
 NO_SCORE = "None"
 NOT_IN_FILE_NAMES = "/\\\0"
 
+MAX_BYTES = 100_000_000
+MAX_LINES = 5_000_000
+MAX_SYSTEMS = 1000
+MAX_NAME = 255
+"""The most that a file may have: several times what any shared task has."""
+
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a text file in UTF-8, without line ends and a byte order mark; errors name the line."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path, MAX_BYTES)
     except OSError as error:
         raise InputError(f"Cannot read {path} ({error.strerror}).") from error
+    if content.count(b"\n") > MAX_LINES:
+        raise InputError(f"{path} has more than {MAX_LINES:,} lines.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -194,7 +197,11 @@ def read_scores(path: Path) -> dict[str, Floats]:
                 f"{path}, line {number}: {len(fields)} fields; expected the name of a system and its score."
             )
         system, text = fields
+        if len(system) > MAX_NAME:
+            raise InputError(f"{path}, line {number}: the name of the system has more than {MAX_NAME} characters.")
         scores.setdefault(system, []).append(_score(text, f"{path}, line {number}"))
+        if len(scores) > MAX_SYSTEMS:
+            raise InputError(f"{path} has more than {MAX_SYSTEMS:,} systems.")
     if not scores:
         raise InputError(f"{path} is empty; expected the name of a system and its score in each line.")
     return {system: np.array(values, dtype=np.float64) for system, values in scores.items()}
@@ -208,9 +215,8 @@ def _score(text: str, place: str) -> float:
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        shown = text if len(text) <= 40 else text[:37] + "..."
         raise InputError(
-            f"{place}: the score {shown!r} is none; expected a number, or {NO_SCORE} where there is no score."
+            f"{place}: the score {shortened(text)!r} is none; expected a number, or {NO_SCORE} where there is no score."
         )
     return score
 
@@ -399,6 +405,9 @@ def _texts(
         return texts
 
     folder = eval_set.folder
+    available = {*eval_set.outputs(language_pair)}  # names in files of scores are not names of files
+    if lacking := [name for name in systems if name not in available]:
+        raise InputError(f"{folder} has no outputs of the system {shortened(lacking[0])!r}, which has human scores.")
     of_references = [lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
     outputs = tuple(tuple(lines(folder / "system-outputs" / language_pair / f"{name}.txt")) for name in systems)
     of_segment = tuple(zip(*of_references, strict=True))

@@ -1,11 +1,11 @@
-"""Paired tests of corpus scores: bootstrap and approximate randomization, as in sacreBLEU's `significance.py`.
+"""Paired tests of corpus scores: a permutation test, and the two tests of sacreBLEU's `significance.py`.
 
 Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004; Riezler and Maxwell, "On some
 pitfalls in automatic evaluation and significance testing for MT", 2005. All metrics that are tested with the same
 seed, numbers of resamples and segments share their resamples.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -42,13 +42,25 @@ class SegmentMeans:
             InputError: the scores are no such matrix.
         """
         self._scores = checked_scores(scores)
+        self._sizes = np.ones(self._scores.shape[1])  # segments of each unit, (units,)
         self.shape = (len(self._scores), self._scores.shape[1])
         self.lower_is_better = lower_is_better
         self.rounding = ROUNDING * float(np.abs(self._scores).max())
 
+    def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
+        """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
+        metric = SegmentMeans(_summed(self._scores[:, :, None], documents)[:, :, 0])
+        metric._sizes, metric.lower_is_better = np.bincount(documents).astype(np.float64), self.lower_is_better
+        return metric
+
+    def differing(self, first: int, second: int) -> NDArray[np.bool_]:
+        """Return the units in which two systems differ, (units,)."""
+        differ: NDArray[np.bool_] = self._scores[first] != self._scores[second]
+        return differ
+
     def observed(self) -> NDArray[np.float64]:
         """Return the mean of each system, (systems,)."""
-        means: NDArray[np.float64] = self._scores.sum(axis=1) / self.shape[1]
+        means: NDArray[np.float64] = self._scores.sum(axis=1) / self._sizes.sum()
         return means
 
     def resampled(self, indices: NDArray[np.int64], systems: slice = ALL) -> NDArray[np.float64]:
@@ -61,7 +73,8 @@ class SegmentMeans:
         Returns:
             Means, (resamples, systems).
         """
-        means: NDArray[np.float64] = draw_counts(indices) @ self._scores[systems].T / self.shape[1]
+        times = draw_counts(indices)
+        means: NDArray[np.float64] = times @ self._scores[systems].T / (times @ self._sizes)[:, None]
         return means
 
     def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -80,7 +93,7 @@ class SegmentMeans:
         all_sums = self._scores.sum(axis=1)
         first, second = pairs.T
         of_kept = kept_sums[:, second] - kept_sums[:, first]  # (swaps, pairs)
-        differences: NDArray[np.float64] = (2 * of_kept - (all_sums[second] - all_sums[first])) / self.shape[1]
+        differences: NDArray[np.float64] = (2 * of_kept - (all_sums[second] - all_sums[first])) / self._sizes.sum()
         return differences
 
 
@@ -117,6 +130,16 @@ class SummedStatistics:
         is_whole = (statistics == np.rint(statistics)).all()
         self._is_exact = is_whole and np.abs(statistics).max() * num_segments <= EXACT
         self.rounding = 0.0  # sums of whole numbers have none; with others a tie falls as in sacreBLEU
+
+    def by_document(self, documents: NDArray[np.int64]) -> "SummedStatistics":
+        """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
+        summed = _summed(self._statistics, documents)
+        return SummedStatistics(summed, self._score, lower_is_better=self.lower_is_better)
+
+    def differing(self, first: int, second: int) -> NDArray[np.bool_]:
+        """Return the units in which two systems differ, (units,)."""
+        differ: NDArray[np.bool_] = (self._statistics[first] != self._statistics[second]).any(axis=1)
+        return differ
 
     def observed(self) -> NDArray[np.float64]:
         """Return the corpus score of each system, (systems,)."""
@@ -171,6 +194,31 @@ class SummedStatistics:
 
 CorpusScores = SegmentMeans | SummedStatistics
 """The metrics that the paired tests take."""
+
+
+def _summed(values: NDArray[np.float64], documents: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum the values of segments, (systems, segments, …), by document, (systems, documents, …)."""
+    sums = np.zeros((len(values), int(documents.max()) + 1, *values.shape[2:]))
+    for system, of_system in zip(sums, values, strict=True):
+        np.add.at(system, documents, of_system)
+    return sums
+
+
+def document_numbers(documents: Sequence[Hashable], num_segments: int) -> NDArray[np.int64]:
+    """Return the document of each segment as a number from 0, in the order of their first segments, (segments,).
+
+    Raises:
+        InputError: there are more or fewer names than segments, or a single document.
+    """
+    numbers: dict[Hashable, int] = {}
+    found = np.array([numbers.setdefault(name, len(numbers)) for name in documents], dtype=np.int64)
+    if len(found) != num_segments:
+        raise InputError(
+            f"There are documents for {len(found)} segments, and {num_segments} segments. Name one for each."
+        )
+    if len(numbers) < 2:
+        raise InputError("All segments are of one document. A test by documents needs two or more.")
+    return found
 
 
 def draw_counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -310,6 +358,12 @@ class PairedTestResult:
     delta: NDArray[np.float64]
     """The other system's score less the baseline's, (pairs,)."""
 
+    interval: NDArray[np.float64]
+    """The 95 % interval of the difference, low and high: quantiles of the differences on resamples; (pairs, 2)."""
+
+    error: NDArray[np.float64]
+    """The standard error of the difference: the standard deviation of those, (pairs,)."""
+
     p: NDArray[np.float64]
     """The p-value of the difference, two-sided, (pairs,)."""
 
@@ -318,6 +372,70 @@ class PairedTestResult:
 
     wins: NDArray[np.float64]
     """The share of resamples in which the other system is ahead of the baseline; a tie is no win; (pairs,)."""
+
+
+MAX_EXACT = 13
+"""Up to so many units in which two systems differ, all 2^n ways to swap them are tried, and none is drawn."""
+
+
+def paired_permutation(
+    scores: ArrayLike | CorpusScores,
+    *,
+    all_pairs: bool = False,
+    num_swaps: int = NUM_SWAPS,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = SEED,
+) -> PairedTestResult:
+    """Test whether systems differ, by swapping the outputs of two systems for segments chosen at random.
+
+    p = (#{ |Δ*| ≥ |Δ| } + 1) / (n + 1), where Δ* is the difference after swapping: at most α of comparisons of equal
+    systems have p ≤ α, since a difference equal to the observed one is counted. With at most `MAX_EXACT` segments that
+    differ, p is exact: the share of all 2^n ways to swap them. Systems that are the same have p = 1. Intervals and wins
+    come from bootstrap resamples (Fisher, The Design of Experiments, 1935; Phipson and Smyth, "Permutation p-values
+    should never be zero", 2010).
+
+    Args:
+        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better;
+            or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is the baseline.
+        all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        num_swaps: n, at least 1.
+        num_resamples: the resamples of the intervals and the wins, at least 1.
+        seed: of the swaps and the resamples, 0 or more.
+
+    Raises:
+        InputError: fewer than two systems, no segment, a score that is not finite, or an option out of its range.
+    """
+    metric = _metric(scores)
+    check_draws(num_swaps, seed)
+    check_draws(num_resamples, seed)
+    pairs, score, delta = _observed(metric, all_pairs)
+    threshold = np.abs(delta) - max(metric.rounding, ROUNDING * float(np.abs(score).max()))
+    differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, segments)
+    is_exact = differing.sum(axis=1) <= MAX_EXACT
+    p = np.empty(len(pairs))
+    for pair in np.flatnonzero(is_exact):
+        reached = [
+            np.abs(metric.differences(kept, pairs[pair : pair + 1])[:, 0]) >= threshold[pair]
+            for kept in _all_swaps(differing[pair])
+        ]
+        p[pair] = np.concatenate(reached).mean()
+    rng, drawn = np.random.default_rng(seed), np.flatnonzero(~is_exact)
+    reaching = np.zeros(len(drawn), dtype=np.int64)
+    for kept in kept_segments(rng, metric.shape[1], num_swaps) if len(drawn) else ():
+        reaching += (np.abs(metric.differences(kept, pairs[drawn])) >= threshold[drawn]).sum(axis=0)
+    p[drawn] = _p_value(reaching, num_swaps)
+    return _result(metric, pairs, score, delta, p, _resampled(metric, np.random.default_rng(seed), num_resamples))
+
+
+def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
+    """Yield all ways to swap the units that differ, which units are kept in each, in blocks of (rows, units)."""
+    columns = np.flatnonzero(differing)
+    rows = max(1, BLOCK_CELLS // len(differing))
+    for start in range(0, 1 << len(columns), rows):
+        ways = np.arange(start, min(start + rows, 1 << len(columns)))
+        kept = np.ones((len(ways), len(differing)), dtype=bool)
+        kept[:, columns] = (ways[:, None] >> np.arange(len(columns))) & 1
+        yield kept
 
 
 def paired_bootstrap(
@@ -347,9 +465,7 @@ def paired_bootstrap(
     """
     metric = _metric(scores)
     check_draws(num_resamples, seed)
-    pairs = _pairs(metric, all_pairs)
-    score = metric.observed()
-    delta = score[pairs[:, 1]] - score[pairs[:, 0]]
+    pairs, score, delta = _observed(metric, all_pairs)
     resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
     differences = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]  # (resamples, pairs)
     if centred:
@@ -357,10 +473,7 @@ def paired_bootstrap(
     else:
         spread = np.abs(differences) - np.abs(differences).mean(axis=0)
     p = _p_value((spread > np.abs(delta)).sum(axis=0), num_resamples)
-    mean, half_width = confidence_interval(resampled)
-    return PairedTestResult(
-        score, mean, half_width, pairs, delta, p, holm(p), _wins(differences, metric.lower_is_better)
-    )
+    return _result(metric, pairs, score, delta, p, resampled)
 
 
 def approximate_randomization(
@@ -390,9 +503,7 @@ def approximate_randomization(
     metric = _metric(scores)
     check_draws(num_swaps, seed)
     check_draws(num_resamples, seed)
-    pairs = _pairs(metric, all_pairs)
-    score = metric.observed()
-    delta = score[pairs[:, 1]] - score[pairs[:, 0]]
+    pairs, score, delta = _observed(metric, all_pairs)
     rng = np.random.default_rng(seed)
     threshold = np.abs(delta) + metric.rounding  # differences that are equal but for rounding are not counted
     exceeding = np.zeros(len(pairs), dtype=np.int64)
@@ -400,11 +511,8 @@ def approximate_randomization(
         exceeding += (np.abs(metric.differences(kept, pairs)) > threshold).sum(axis=0)
     p = _p_value(exceeding, num_swaps)
     resampled = _resampled(metric, rng, num_resamples)
-    differences = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]
-    wins = _wins(differences, metric.lower_is_better)
-    resampled[:, :1] = _resampled(metric, np.random.default_rng(seed), num_resamples, slice(1))
-    mean, half_width = confidence_interval(resampled)
-    return PairedTestResult(score, mean, half_width, pairs, delta, p, holm(p), wins)
+    first = _resampled(metric, np.random.default_rng(seed), num_resamples, slice(1))
+    return _result(metric, pairs, score, delta, p, resampled, first)
 
 
 def _metric(scores: ArrayLike | CorpusScores) -> CorpusScores:
@@ -423,10 +531,30 @@ def check_draws(number: int, seed: int) -> None:
         raise InputError(f"The seed is {seed}. Give 0 or a positive number.")
 
 
-def _pairs(metric: CorpusScores, all_pairs: bool) -> NDArray[np.int64]:
-    """Return the rows of the systems to compare, (pairs, 2): the baseline with each other, or all pairs."""
-    pairs = combinations(range(metric.shape[0]), 2)
-    return np.array([pair for pair in pairs if all_pairs or pair[0] == 0])
+def _observed(
+    metric: CorpusScores, all_pairs: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the rows of the systems to compare, (pairs, 2), the scores, (systems,), and the differences, (pairs,)."""
+    pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
+    score = metric.observed()
+    return pairs, score, score[pairs[:, 1]] - score[pairs[:, 0]]
+
+
+def _result(
+    metric: CorpusScores,
+    pairs: NDArray[np.int64],
+    score: NDArray[np.float64],
+    delta: NDArray[np.float64],
+    p: NDArray[np.float64],
+    resampled: NDArray[np.float64],
+    first: NDArray[np.float64] | None = None,
+) -> PairedTestResult:
+    """Return the result of a test, given resamples, (resamples, systems), and others for the first's interval."""
+    differences = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]  # (resamples, pairs)
+    interval, error = np.quantile(differences, [0.025, 0.975], axis=0).T, differences.std(axis=0)
+    wins = _wins(differences, metric.lower_is_better)
+    mean, half_width = confidence_interval(resampled if first is None else np.hstack([first, resampled[:, 1:]]))
+    return PairedTestResult(score, mean, half_width, pairs, delta, interval, error, p, holm(p), wins)
 
 
 def _resampled(

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
+
+import msgspec
 
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle.store import MANIFEST
@@ -24,10 +26,14 @@ from bertscore_onnx.errors import (
     HubUnreachableError,
     InputError,
     MissingExtraError,
+    listed,
     needs_extra,
     one_line,
+    shortened,
 )
 from bertscore_onnx.hub.source import Origin, Source
+
+T = TypeVar("T")
 
 TIMEOUT = 30.0
 """Seconds to wait for the next bytes of a server."""
@@ -37,6 +43,11 @@ CHUNK = 1 << 14
 
 _STORE_CHUNK = 1 << 20
 """The same for object stores."""
+
+_MAX_FILES = 100_000
+
+MAX_ANSWER_BYTES = 16_000_000
+"""Far more than the list of a repository's files has: some 200 bytes for each."""
 
 _LONGEST_CAUSE = 300
 """The characters of another library's message that are shown."""
@@ -80,20 +91,51 @@ def open_remote(source: Source, token: str | None) -> Remote:
     return StoreFolder(source)
 
 
+_Size = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _ListedFile(msgspec.Struct, rename={"path": "rfilename"}):
+    path: str
+    size: _Size | None = None
+
+
+class _Info(msgspec.Struct):
+    """The answer of a hub about a repository."""
+
+    sha: str
+    private: bool = False
+    siblings: list[_ListedFile] | None = None
+
+
+class _TreeEntry(msgspec.Struct):
+    path: str
+    type: str = "file"
+    size: _Size | None = None
+
+
+class _Ref(msgspec.Struct):
+    name: str
+
+
+class _Refs(msgspec.Struct):
+    branches: list[_Ref]
+    tags: list[_Ref]
+
+
 class HubRepository:
     """The files of a repository at one commit; later pushes are not seen."""
 
     def __init__(self, source: Source, token: str | None = None) -> None:
         """Request the list of files; without a token, the one of the hub's client is used, if it has one."""
-        self._api = load_client().HfApi(token=token)
+        self._endpoint: str = load_client().HfApi().endpoint
         self._headers = _hub_headers(token)
         self._repo = str(source.repo)
         self.name = str(Source(source.location, source.revision))
         """Its name in messages."""
-        info = self._info(source)
-        self.commit = str(info.sha)
+        info = self._info(source.revision or load_client().constants.DEFAULT_REVISION)
+        self.commit = info.sha
         """The commit of the revision."""
-        self.is_private = bool(info.private)
+        self.is_private = info.private
         """Whether it is visible to some users only."""
         self.sizes = self._sizes(info)
         """The bytes of all files by path; None if the hub does not declare them."""
@@ -106,46 +148,68 @@ class HubRepository:
 
     def open(self, path: str, offset: int = 0) -> AbstractContextManager[Body]:
         """Open a file at a byte of it."""
-        url = load_client().hf_hub_url(self._repo, path, revision=self.commit, endpoint=self._api.endpoint)
+        url = load_client().hf_hub_url(self._repo, path, revision=self.commit, endpoint=self._endpoint)
         return _open_url(url, f"{self.name}/{path}", offset=offset, headers=self._headers)
 
-    def _info(self, source: Source) -> Any:
-        client = load_client()
-        errors, revision = client.errors, source.revision or client.constants.DEFAULT_REVISION
-        with hub_errors(self.name):
-            try:
-                info = self._api.model_info(self._repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
-            except errors.RevisionNotFoundError:
-                self._raise_unknown_revision(revision)
-            except errors.GatedRepoError:
-                raise
-            except errors.RepositoryNotFoundError as error:  # with 401 too: a hub does not reveal private repositories
-                status = getattr(error.response, "status_code", 404)
-                raise BundleNotFoundError(
-                    f"There is no repository {self._repo} on {self._api.endpoint}, or it is private and the token may "
-                    f"not see it ({status}). For a private one set HF_TOKEN to a token that may."
-                ) from error
-            if not isinstance(info.sha, str):
-                raise HubError(f"{self.name} did not answer as a hub does: the answer has no commit.")
-            return info
-
-    def _sizes(self, info: Any) -> Mapping[str, int | None]:
-        sizes = {sibling.rfilename: sibling.size for sibling in info.siblings or []}
-        if None not in sizes.values():
-            return sizes
-        with hub_errors(self.name):  # some mirrors of the hub declare sizes only here
-            tree = self._api.list_repo_tree(self._repo, recursive=True, revision=self.commit)
-            return {**sizes, **{entry.path: entry.size for entry in tree if hasattr(entry, "size")}}
-
-    def _raise_unknown_revision(self, revision: str) -> NoReturn:
-        missing = f"{self._repo} has no revision {revision!r}."
+    def _info(self, revision: str) -> _Info:
         try:
-            with hub_errors(self.name):
-                refs = self._api.list_repo_refs(self._repo)
-        except (BundleNotFoundError, HubError) as error:  # some mirrors of the hub do not list them
-            raise BundleNotFoundError(missing) from error
-        names = ", ".join(ref.name for ref in [*refs.branches, *refs.tags])
-        raise BundleNotFoundError(f"{missing} Its branches and tags are: {names or 'none'}.")
+            info, _ = self._answer(f"revision/{quote(revision, safe='')}?blobs=true", _Info)
+        except _UnknownRevisionError as error:
+            missing = f"{self._repo} has no revision {revision!r}."
+            try:
+                refs, _ = self._answer("refs", _Refs)
+            except (BundleNotFoundError, HubError):  # some mirrors of the hub do not list them
+                raise BundleNotFoundError(missing) from error
+            names = [ref.name for ref in [*refs.branches, *refs.tags]]
+            raise BundleNotFoundError(f"{missing} Its branches and tags are: {listed(names)}.") from error
+        return info
+
+    def _sizes(self, info: _Info) -> Mapping[str, int | None]:
+        sizes = {file.path: file.size for file in info.siblings or []}
+        page = f"tree/{self.commit}?recursive=true&expand=false"
+        while page and None in sizes.values():  # some mirrors of the hub declare sizes only here
+            entries, page = self._answer(page, list[_TreeEntry])
+            sizes.update((entry.path, entry.size) for entry in entries if entry.type == "file")
+            if len(sizes) > _MAX_FILES:
+                raise HubError(f"{self.name} has more than {_MAX_FILES:,} files.")
+        return sizes
+
+    def _answer(self, request: str, form: type[T]) -> tuple[T, str]:
+        """Return the hub's answer to a request about the repository, and the request for its next page, if any."""
+        base = f"{self._endpoint}/api/models/{self._repo}/"
+        with _response(base + request, self.name, self._headers) as response:
+            self._check_access(response)
+            _check_status(response.status_code, self.name)
+            content = b""
+            for chunk in _chunks(response, self.name):
+                content += chunk
+                if len(content) > MAX_ANSWER_BYTES:
+                    raise HubError(f"{self.name} did not answer as a hub does: more than {MAX_ANSWER_BYTES:,} bytes.")
+            following = re.match(r'<([^>]+)>; *rel="next"', response.headers.get("link", ""))
+        with hub_errors(self.name):
+            answer = msgspec.json.decode(content, type=form)
+        is_here = following is not None and following[1].startswith(base)  # the headers may hold a token
+        return answer, following[1].removeprefix(base) if following is not None and is_here else ""
+
+    def _check_access(self, response: Any) -> None:
+        """Raise the error for a repository that is not there, or not for this user."""
+        status, code = response.status_code, response.headers.get("x-error-code")
+        if status < 400:
+            return
+        if code == "RevisionNotFound":
+            raise _UnknownRevisionError
+        if code == "GatedRepo":
+            raise _gated(self.name)
+        is_bad_token = response.headers.get("x-error-message") == "Invalid credentials in Authorization header"
+        if code == "RepoNotFound" or (status == 401 and not is_bad_token):  # a hub does not reveal private repositories
+            raise BundleNotFoundError(
+                f"There is no repository {self._repo} on {self._endpoint}, or it is private and the token may not see "
+                f"it ({status}). For a private one set HF_TOKEN to a token that may."
+            )
+
+
+class _UnknownRevisionError(Exception):
+    """The hub has the repository, but not the revision."""
 
 
 class HubVariant:
@@ -176,13 +240,12 @@ def _choose_folder(repository: HubRepository, variant: str | None) -> str:
         return str(variant)
     if not folders:
         raise BundleNotFoundError(f"{repository.name} holds no bundle: no folder of it has a {MANIFEST}.")
-    names = ", ".join(folder or "(the repository itself)" for folder in folders)
+    names = listed([folder or "(the repository itself)" for folder in folders])
     if variant is not None:
         raise BundleNotFoundError(f"{repository.name} has no variant {variant!r}. Its variants are: {names}.")
     if len(folders) > 1:
-        raise InputError(
-            f"{repository.name} has several variants: {names}. Name one, such as {repository.name}/{folders[-1]}."
-        )
+        example = f"{repository.name}/{shortened(folders[-1], 100)}"
+        raise InputError(f"{repository.name} has several variants: {names}. Name one, such as {example}.")
     return folders[0]
 
 
@@ -276,11 +339,11 @@ def _store_errors(location: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise BundleNotFoundError(f"{location} is not there.") from error
     except PermissionError as error:
-        raise HubError(f"{location} refused the request: {one_line(error)}.") from error
+        raise HubError(f"{location} refused the request: {_message(error)}.") from error
     except ValueError as error:
-        raise InputError(f"{location} cannot be read: {one_line(error)}.") from error
+        raise InputError(f"{location} cannot be read: {_message(error)}.") from error
     except Exception as error:
-        raise HubUnreachableError(f"{location} cannot be read: {type(error).__name__}, {one_line(error)}.") from error
+        raise HubUnreachableError(f"{location} cannot be read: {type(error).__name__}, {_message(error)}.") from error
 
 
 # The client of the hub, and requests to it and to web servers.
@@ -315,12 +378,19 @@ def _hub_headers(token: str | Literal[False] | None) -> dict[str, str]:
 def _open_url(url: str, location: str, *, offset: int, headers: dict[str, str]) -> Iterator[Body]:
     """Open a file by its URL at a byte of it; `location` is its name in errors."""
     range_header = {"range": f"bytes={offset}-"} if offset else {}
-    with hub_errors(location):
-        opened = _request(url, {**headers, "accept-encoding": "identity", **range_header})
-        response = opened.__enter__()
-    try:
+    with _response(url, location, {**headers, **range_header}) as response:
         _check_status(response.status_code, location)
         yield _body(response, location, offset)
+
+
+@contextmanager
+def _response(url: str, location: str, headers: dict[str, str]) -> Iterator[Any]:
+    """Open the response to a request, whose content is read later."""
+    with hub_errors(location):
+        opened = _request(url, {**headers, "accept-encoding": "identity"})
+        response = opened.__enter__()
+    try:
+        yield response
     finally:
         opened.__exit__(None, None, None)
 
@@ -337,7 +407,7 @@ def _body(response: Any, location: str, offset: int) -> Body:
         return Body(offset, None, iter(()))
     length = response.headers.get("content-length", "")
     is_plain = response.headers.get("content-encoding", "identity") == "identity"
-    size = int(length) if length.isdecimal() and is_plain else None
+    size = int(length) if _NUMBER.fullmatch(length) and is_plain else None
     start = _first_byte(response, offset) if response.status_code == 206 else 0
     if start > offset:
         raise HubError(
@@ -346,9 +416,13 @@ def _body(response: Any, location: str, offset: int) -> Body:
     return Body(start, None if size is None else start + size, _chunks(response, location))
 
 
+_NUMBER = re.compile("[0-9]{1,18}")
+"""A number of bytes in a header; longer ones are none."""
+
+
 def _first_byte(response: Any, offset: int) -> int:
     """Return the first byte of a partial response: the requested one, unless the server states another."""
-    stated = re.match(r"bytes (\d+)-", response.headers.get("content-range", ""))
+    stated = re.match(rf"bytes ({_NUMBER.pattern})-", response.headers.get("content-range", ""))
     return offset if stated is None else int(stated[1])
 
 
@@ -366,19 +440,22 @@ def hub_errors(location: str) -> Iterator[None]:
     except BertScoreOnnxError:
         raise
     except errors.GatedRepoError as error:
-        raise HubError(
-            f"{location} is gated: its owner has to grant access. Request it on the repository's page, and set "
-            "HF_TOKEN."
-        ) from error
+        raise _gated(location) from error
     except errors.HfHubHTTPError as error:
         _check_status(getattr(error.response, "status_code", 500), location)
         raise HubError(f"{location} cannot be read: {_cause(error)}.") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise HubError(f"{location} did not answer as a hub does: {_cause(error)}.") from error
     except RuntimeError as error:  # an upload that broke off
-        raise HubUnreachableError(f"{location} broke off: {one_line(error)} {_cause(error)}. Try again.") from error
+        raise HubUnreachableError(f"{location} broke off: {_message(error)} {_cause(error)}. Try again.") from error
     except (OSError, *errors.HfHubHTTPError.__bases__) as error:  # the base of all errors of its HTTP library
         raise HubUnreachableError(f"{location} cannot be reached: {_cause(error)}.") from error
+
+
+def _gated(location: str) -> HubError:
+    return HubError(
+        f"{location} is gated: its owner has to grant access. Request it on the repository's page, and set HF_TOKEN."
+    )
 
 
 def _check_status(status: int, location: str) -> None:
@@ -401,4 +478,8 @@ def _cause(error: BaseException) -> str:
     """Return the message of the first error in a chain, since HTTP libraries wrap errors many times."""
     while (first := error.__cause__ or error.__context__) is not None:
         error = first
-    return (one_line(error)[:_LONGEST_CAUSE] or type(error).__name__).rstrip(".")
+    return (_message(error) or type(error).__name__).rstrip(".")
+
+
+def _message(error: BaseException) -> str:
+    return one_line(error)[:_LONGEST_CAUSE]

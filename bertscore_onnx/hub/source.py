@@ -11,11 +11,15 @@ import msgspec
 
 from bertscore_onnx.bundle.store import MANIFEST, stored_bundles
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.files import read_regular
 
 HUB = "hf://"
 
 ORIGINS = "source.json"
 """The file with the origins of a pulled bundle, which is not covered by a digest."""
+
+MAX_BYTES = 1_000_000
+"""Far more than the origins of a bundle have."""
 
 _FORM = "ORG/REPO, ORG/REPO@REVISION, ORG/REPO@REVISION/VARIANT, or the URL of a folder, such as https://… or s3://…"
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -150,8 +154,8 @@ def find_pulled(source: Source) -> list[Path]:
 def read_origins(folder: Path) -> list[Origin]:
     """Return the origins of a bundle; none if they are unknown."""
     try:
-        return msgspec.json.decode((folder / ORIGINS).read_bytes(), type=list[Origin])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(read_regular(folder / ORIGINS, MAX_BYTES), type=list[Origin])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
 
 

@@ -1,18 +1,16 @@
 """Document counts, from which idf weights are computed: integers, so that counts of parts add up exactly."""
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import IdfError, InputError, needs_extra
-from bertscore_onnx.files import write_whole
+from bertscore_onnx.errors import IdfError, InputError, needs_extra, one_line
+from bertscore_onnx.files import open_regular, read_named, write_whole
 from bertscore_onnx.matching.greedy import document_frequency
 
 if TYPE_CHECKING:
@@ -20,6 +18,9 @@ if TYPE_CHECKING:
 
 FORMAT: Literal["bertscore-onnx document counts 1"] = "bertscore-onnx document counts 1"
 """The first field of a file of counts."""
+
+MAX_BYTES = 64_000_000
+"""More than the counts of any tokenizer have: some 20 bytes for each of its tokens."""
 
 ALL_DOCUMENTS = -1
 """The token of the row that holds the number of documents."""
@@ -134,10 +135,8 @@ class DocumentCounts:
     @staticmethod
     def are_saved_in(file: str | PathLike[str]) -> bool:
         """Return whether a file begins like one that `save` wrote; pipes are not read, and never do."""
-        if not os.path.isfile(file):
-            return False
         try:
-            with Path(file).open("rb") as opened:
+            with open_regular(file) as opened:
                 return FORMAT.encode() in opened.read(2 * len(FORMAT))
         except OSError:
             return False
@@ -151,13 +150,13 @@ class DocumentCounts:
         """
         name = fspath(file)
         try:
-            content = msgspec.json.decode(Path(name).read_bytes(), type=_File)
+            content = msgspec.json.decode(read_named(name, MAX_BYTES), type=_File)
         except OSError as error:
             raise InputError(f"Cannot read {name!r} ({error.strerror}); expected a file of document counts.") from error
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InputError(
-                f"{name} does not hold document counts ({error}). Write it with `bertscore-onnx count-documents`, or "
-                "with `DocumentCounts.save`."
+                f"{name} does not hold document counts ({one_line(error)}). Write it with `bertscore-onnx "
+                "count-documents`, or with `DocumentCounts.save`."
             ) from error
         tokens, documents = np.array(content.tokens, dtype=np.int64), np.array(content.documents, dtype=np.int64)
         counts = cls(tokens, documents, content.num_documents, content.tokenization)

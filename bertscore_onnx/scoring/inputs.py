@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -18,6 +17,9 @@ Reference = str | Iterable[str]
 
 PAIRS_AT_ONCE = 64
 """The candidates of a slice: pairs that are read, and handed on, together."""
+
+MAX_CHARACTERS = 16_000_000
+"""About the most characters of a slice, or of a chunk: far more than any has whose texts fit into a model."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,9 +157,16 @@ def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator
     if isinstance(items, EncodedTexts):
         yield from slices_of(items)
         return
-    checked = _check_items(items, name)
-    while some := list(islice(checked, PAIRS_AT_ONCE)):
-        yield _texts_of(some)
+    waiting: list[list[str]] = []
+    num_characters = 0
+    for item in _check_items(items, name):
+        waiting.append(item)
+        num_characters += sum(map(len, item))
+        if len(waiting) == PAIRS_AT_ONCE or num_characters >= MAX_CHARACTERS:
+            yield _texts_of(waiting)
+            waiting, num_characters = [], 0
+    if waiting:
+        yield _texts_of(waiting)
 
 
 def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[str]]:
@@ -183,12 +192,15 @@ def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
     If a pair is invalid, or `pairs` raises an error, the pairs before it come first.
     """
     waiting: list[tuple[str, list[str]]] = []
+    num_characters = 0
     try:
         for position, pair in enumerate(_many(pairs, "pairs")):
-            waiting.append(_check_pair(pair, f"pairs[{position}]"))
-            if len(waiting) == PAIRS_AT_ONCE:
+            candidate, references = _check_pair(pair, f"pairs[{position}]")
+            waiting.append((candidate, references))
+            num_characters += len(candidate) + sum(map(len, references))
+            if len(waiting) == PAIRS_AT_ONCE or num_characters >= MAX_CHARACTERS:
                 yield _joined(waiting)
-                waiting = []
+                waiting, num_characters = [], 0
     except Exception:
         if waiting:
             yield _joined(waiting)

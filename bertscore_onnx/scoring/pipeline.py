@@ -27,7 +27,7 @@ from bertscore_onnx.matching.pairs import PairScores, match_pairs
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.inputs import Pairs, Side, TextStats
+from bertscore_onnx.scoring.inputs import MAX_CHARACTERS, Pairs, Side, TextStats
 from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.tokenizer import TextTokenizer
@@ -53,6 +53,8 @@ class Chunk:
         self.num_tokens: int = 0
         """The tokens of all rows."""
         self.num_candidates: int = 0
+        self.num_characters: int = 0
+        """The characters of all texts, equal ones included."""
         self.num_truncated: int = 0
         """The number of different texts that were longer than the model's maximum."""
         self._row_of_text: dict[str, int] = {}
@@ -75,6 +77,7 @@ class Chunk:
             self._row_of_text[text] = row
         self.num_truncated += num_truncated
         self.num_candidates += len(pairs.candidates)
+        self.num_characters += pairs.num_characters
         self._pairs.append(pairs)
 
     @property
@@ -302,7 +305,11 @@ class Pipeline(Closeable):
                 ids = pairs.token_ids
                 sequences, num_truncated = self.tokenizer(new) if ids is None else ([ids[text] for text in new], 0)
                 chunk.add(pairs, new, sequences, num_truncated)
-                if chunk.num_tokens >= self._chunk_tokens or chunk.num_candidates >= CHUNK_CANDIDATES:
+                if (
+                    chunk.num_tokens >= self._chunk_tokens
+                    or chunk.num_candidates >= CHUNK_CANDIDATES
+                    or chunk.num_characters >= MAX_CHARACTERS
+                ):
                     yield chunk
                     chunk = Chunk()
         except Exception:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from math import isnan
 from typing import Literal, get_args
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, shortened
 
 _MAX_SHOWN = 12
 
@@ -54,7 +54,7 @@ def _listed(names: Sequence[str]) -> str:
     """Return the available columns for a message: a limited number, each of limited length."""
     if not names:
         return "nor any other"
-    shown = [repr(name if len(name) <= 40 else name[:37] + "...") for name in names[:_MAX_SHOWN]]
+    shown = [repr(shortened(name)) for name in names[:_MAX_SHOWN]]
     return "only " + ", ".join(shown) + (f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")
 
 

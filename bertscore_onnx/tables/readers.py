@@ -4,6 +4,7 @@ import csv
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedIOBase
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,15 @@ import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.sources import MAX_LINE_BYTES, InputFormat, Source, read_lines
+from bertscore_onnx.tables.sources import (
+    MAX_HELD_BYTES,
+    MAX_LINE_BYTES,
+    VALUE_BYTES,
+    InputFormat,
+    Source,
+    read_lines,
+    too_long,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,6 +38,9 @@ class TableReader(ABC):
 
     names: list[str] | None
     """The columns; None in JSON lines, where each object has its own."""
+
+    size = 0
+    """About the bytes of memory that all rows so far take."""
 
     place: str
     """The place of the names, for messages."""
@@ -60,15 +72,24 @@ def open_table(
 def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[list[Record]]:
     """Yield the rows in batches of at most `max_rows`, and of about `max_size` characters if there are several rows."""
     batch: list[Record] = []
-    size = 0
+    start = table.size
     for _, record in table.records():
         batch.append(record)
-        size += sum(len(value) for value in record.values() if isinstance(value, str | list))
-        if len(batch) == max_rows or size >= max_size:
+        if len(batch) == max_rows or table.size - start >= max_size:
             yield batch
-            batch, size = [], 0
+            batch, start = [], table.size
     if batch:
         yield batch
+
+
+def read_whole(table: TableReader) -> list[Row]:
+    """Return all rows; raise InputError if they would take more memory than `MAX_HELD_BYTES`."""
+    rows = []
+    for row in table.records():
+        rows.append(row)
+        if table.size > MAX_HELD_BYTES:
+            raise too_long(table.place)
+    return rows
 
 
 # TSV and CSV.
@@ -119,6 +140,7 @@ class _Delimited(TableReader):
                 return
             except csv.Error as error:
                 raise InputError(f"{place}: {error}.{_QUOTES}") from error
+            self.size += lines.row_size + VALUE_BYTES * len(fields)
             yield place, fields or [""]  # an empty line is one empty field
 
     def _hint(self, fields: Sequence[str]) -> str:
@@ -142,11 +164,12 @@ class _Lines:
         self._title = source.title
         self._lines = read_lines(source, expected, keep_ends=True)
         self._number = 0
-        self._row_size = 0
+        self.row_size = 0
+        """The characters of the present row so far."""
 
     def begin_row(self) -> str:
         """Return the place where the next row begins."""
-        self._row_size = 0
+        self.row_size = 0
         return f"{self._title}, line {self._number + 1}"
 
     def __iter__(self) -> "_Lines":
@@ -155,8 +178,8 @@ class _Lines:
     def __next__(self) -> str:
         line = next(self._lines)
         self._number += 1
-        self._row_size += len(line)
-        if self._row_size > MAX_LINE_BYTES + len("\r\n"):
+        self.row_size += len(line)
+        if self.row_size > MAX_LINE_BYTES + len("\r\n"):
             raise InputError(
                 f"{self._title} has a row of more than {MAX_LINE_BYTES:,} characters, which continues in line "
                 f"{self._number}. Is a quote not closed?{_QUOTES}"
@@ -176,6 +199,7 @@ class _JsonLines(TableReader):
 
     def records(self) -> Iterator[Row]:
         for number, line in enumerate(read_lines(self._source, "a JSON object a line", may_be_empty=True), 1):
+            self.size += len(line) + VALUE_BYTES * (line.count(",") + 1)
             if line.strip():
                 place = f"{self.place}, line {number}"
                 yield place, _decoded(line, place)
@@ -208,6 +232,12 @@ _ONE_PER_LINE = " Write one object per line; `jq -c '.[]' FILE > NEW_FILE` does 
 
 _ROWS_AT_ONCE = 1024
 
+MAX_DECODED_BYTES = 64_000_000
+"""About the most that rows of Parquet take which are decoded at a time."""
+
+MAX_VALUES = 100_000_000
+"""The most values of a column in a row group; a list has several."""
+
 
 class _Parquet(TableReader):
     def __init__(self, source: Source) -> None:
@@ -216,7 +246,8 @@ class _Parquet(TableReader):
         with needs_extra("parquet,cpu", "Reading Parquet"):
             import pyarrow  # noqa: F401 -- whether it is installed
         with parquet_errors(self._progress):
-            self._file = open_parquet(source.raw())
+            self._source = source.raw()
+            self._file = open_parquet(self._source)
             self._schema = self._file.schema_arrow
         self.names: list[str] = self._schema.names
 
@@ -235,20 +266,112 @@ class _Parquet(TableReader):
 
     def _rows(self, names: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
         with parquet_errors(self._progress):
-            for batch in self._file.iter_batches(_ROWS_AT_ONCE, columns=names, use_threads=False):
+            for batch in self._batches(names):
                 for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
                     self._num_read += 1
                     yield f"{self.place}, row {self._num_read}", values
+
+    def _batches(self, names: Sequence[str]) -> Iterator["pyarrow.RecordBatch"]:
+        for group in range(self._file.metadata.num_row_groups):
+            size = rows_at_once(self._file, self._source, group, names, self.place, _ROWS_AT_ONCE)
+            for batch in self._file.iter_batches(size, row_groups=[group], columns=names, use_threads=False):
+                check_row_sizes(batch, self.place, self._num_read)
+                self.size += batch.nbytes + VALUE_BYTES * batch.num_rows * batch.num_columns
+                yield batch
 
     def _progress(self) -> str:
         return f"{self.place}, after row {self._num_read},"
 
 
-def open_parquet(file: object) -> "parquet.ParquetFile":
+def open_parquet(file: object, **options: object) -> "parquet.ParquetFile":
     """Open a path or a file; without these two settings it would read a whole row group at a time."""
     from pyarrow import parquet
 
-    return parquet.ParquetFile(file, buffer_size=1_000_000, pre_buffer=False)
+    return parquet.ParquetFile(file, buffer_size=1_000_000, pre_buffer=False, **options)
+
+
+def rows_at_once(
+    file: "parquet.ParquetFile", source: BufferedIOBase, group: int, names: Sequence[str], title: str, most: int
+) -> int:
+    """Return how many rows of a row group to decode at a time: `most`, or fewer where they are large.
+
+    InputError is raised for rows of more than `MAX_LINE_BYTES`. The columns are of these names; the source is that of
+    the file. A few bytes may stand for many large rows, where these refer to the same entry of a dictionary, or repeat
+    the beginning of the row before.
+    """
+    metadata = file.metadata.row_group(group)
+    num_rows = max(1, metadata.num_rows)
+    size = 0.0  # the bytes that a row may take
+    starts = tuple(f"{name}." for name in names)
+    for position in range(metadata.num_columns):
+        chunk = metadata.column(position)
+        if not f"{chunk.path_in_schema}.".startswith(starts):
+            continue
+        longest, num_bytes = 0, chunk.total_uncompressed_size
+        if num_bytes > num_rows * MAX_LINE_BYTES:
+            raise _too_large(title, f"in a row of row group {group + 1}")
+        if "DELTA_BYTE_ARRAY" in chunk.encodings:
+            longest = min(num_bytes, MAX_LINE_BYTES)
+        elif chunk.has_dictionary_page and num_bytes * most > MAX_DECODED_BYTES:
+            if _dictionary_size(source, chunk) > MAX_DECODED_BYTES:
+                raise InputError(f"{title} has a dictionary of more than {MAX_DECODED_BYTES:,} bytes. Write it anew.")
+            longest = _longest_entry(source, file, group, position)
+        if longest > MAX_LINE_BYTES:
+            raise _too_large(title, f"in a row of row group {group + 1}")
+        if chunk.num_values > MAX_VALUES:
+            raise InputError(f"{title} has more than {MAX_VALUES:,} values in a row group. Write smaller row groups.")
+        size += num_bytes / num_rows + longest * max(1.0, chunk.num_values / num_rows)
+    return max(1, min(most, int(MAX_DECODED_BYTES // max(size, 1))))
+
+
+def _dictionary_size(source: BufferedIOBase, chunk: "parquet.ColumnChunkMetaData") -> int:
+    """Return the decompressed bytes of a column's dictionary, as the header of its page has them."""
+    source.seek(chunk.dictionary_page_offset)
+    header = source.read(16)
+    if header[:3] != b"\x15\x04\x15":  # in Thrift's compact protocol: the type is 2, a dictionary; and a number
+        return int(chunk.total_uncompressed_size)
+    size = 0
+    for position, byte in enumerate(header[3:]):
+        size |= (byte & 0x7F) << 7 * position
+        if byte < 0x80:
+            break
+    return size >> 1
+
+
+def _longest_entry(source: BufferedIOBase, file: "parquet.ParquetFile", group: int, position: int) -> int:
+    """Return the bytes of the longest value in a column's dictionary."""
+    from pyarrow import compute, types
+
+    column = file.schema.column(position)
+    if column.physical_type != "BYTE_ARRAY":
+        return int(column.length)
+    dictionaries = open_parquet(source, metadata=file.metadata, read_dictionary=[column.path])
+    name = column.path if column.path in file.schema_arrow.names else column.path.partition(".")[0]
+    batches = dictionaries.iter_batches(1, row_groups=[group], columns=[name], use_threads=False)
+    for batch in batches:
+        values = batch.column(0)
+        while types.is_list(values.type) or types.is_large_list(values.type):
+            values = values.flatten()
+        if types.is_dictionary(values.type):
+            return compute.max(compute.binary_length(values.dictionary)).as_py() or 0
+    return 0
+
+
+def check_row_sizes(batch: "pyarrow.RecordBatch", title: str, num_read: int) -> None:
+    """Raise InputError if a row has more than `MAX_LINE_BYTES` characters; `num_read` rows are before the batch."""
+    if batch.nbytes <= MAX_LINE_BYTES:
+        return
+    for row, values in enumerate(zip(*(column.to_pylist() for column in batch.columns), strict=True), num_read + 1):
+        if sum(map(_size, values)) > MAX_LINE_BYTES:
+            raise _too_large(title, f"in row {row}")
+
+
+def _size(value: object) -> int:
+    return len(value) if isinstance(value, str | bytes) else sum(map(_size, value)) if isinstance(value, list) else 0
+
+
+def _too_large(title: str, place: str) -> InputError:
+    return InputError(f"{title} has more than {MAX_LINE_BYTES:,} bytes {place}; texts of that size are not scored.")
 
 
 @contextmanager

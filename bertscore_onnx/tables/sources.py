@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from io import BufferedIOBase
 from itertools import chain
@@ -191,6 +191,29 @@ _FOREIGN = tuple(
 
 MAX_LINE_BYTES = 10_000_000
 """Longer lines are refused, so that a pipe without line ends cannot fill the memory."""
+
+MAX_HELD_BYTES = 1_000_000_000
+"""About the most memory that a file takes whose rows are needed all at once."""
+
+VALUE_BYTES = 100
+"""About the memory of a value in a row beside its characters."""
+
+
+def read_whole_rows(rows: Iterable[list[str]], title: str) -> list[list[str]]:
+    """Return all rows of texts; raise InputError if they would take more memory than `MAX_HELD_BYTES`."""
+    kept, size = [], 0
+    for row in rows:
+        kept.append(row)
+        size += sum(map(len, row)) + VALUE_BYTES * len(row)
+        if size > MAX_HELD_BYTES:
+            raise too_long(title)
+    return kept
+
+
+def too_long(title: str) -> InputError:
+    """Return the error for a file that is too large to be read at once."""
+    return InputError(f"{title} has rows for more than the {MAX_HELD_BYTES:,} bytes of memory that may be used.")
+
 
 _BYTES = "latin-1"
 """An encoding with a character for every byte: Python finds the line ends, and offsets stay those of bytes."""

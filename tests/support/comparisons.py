@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.evaluation import compare_systems
-from bertscore_onnx.evaluation.comparison import Comparison, Example, MetricResult, Test
+from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
 from bertscore_onnx.evaluation.metrics import MetricScores
-from bertscore_onnx.evaluation.significance import SegmentMeans, paired_bootstrap
+from bertscore_onnx.evaluation.significance import SegmentMeans, paired_permutation
+from bertscore_onnx.evaluation.verdicts import MetricResult
 from bertscore_onnx.similarity import TokenSimilarity
 
 NUM_RESAMPLES = 200
@@ -28,8 +29,8 @@ def metric_result(
     lower = name == "ter"
     metric = MetricScores(None, matrix, signature or name, lower_is_better=lower, unrelated=unrelated)
     means = SegmentMeans(matrix, lower_is_better=lower)
-    tested = paired_bootstrap(means, all_pairs=all_pairs, num_resamples=NUM_RESAMPLES)
-    return compare_systems.metric_result(name, metric, tested, systems, "version:1", all_pairs)
+    tested = paired_permutation(means, all_pairs=all_pairs, num_swaps=NUM_RESAMPLES, num_resamples=NUM_RESAMPLES)
+    return compare_systems.metric_result(name, metric, tested, systems, "version:1", all_pairs, matrix.shape[1])
 
 
 def comparison_of(
@@ -37,7 +38,7 @@ def comparison_of(
     candidates: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
     *,
-    test: Test = "bs",
+    test: Test = "permutation",
     num_examples: int = 3,
     matches: dict[tuple[int, int], TokenSimilarity] | None = None,
 ) -> Comparison:
@@ -74,7 +75,7 @@ def random_comparison(
     *,
     names: Sequence[str] | None = None,
     all_pairs: bool = False,
-    test: Test = "bs",
+    test: Test = "permutation",
 ) -> Comparison:
     """Return a comparison of random scores; from system to system they get better."""
     rng = np.random.default_rng(3)

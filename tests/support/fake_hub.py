@@ -165,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
         """Return a repository that the client may see; answer and return None otherwise."""
         repository = self.server.repositories.get(name)
         if self.headers.get("Authorization") and self.server.token and not self.is_known():
-            return self.send(401, b'{"error": "Invalid credentials in Authorization header"}')
+            return self.send(401, message="Invalid credentials in Authorization header")
         if repository is None or (repository.private and not self.is_known()):
             return self.send(404, b'{"error": "Repository not found"}', code="RepoNotFound")
         if repository.gated:
@@ -306,12 +306,14 @@ class Handler(BaseHTTPRequestHandler):
     def send_json(self, document, kind="application/json"):
         return self.send(200, json.dumps(document).encode(), kind)
 
-    def send(self, status, body=b"", kind="application/json", code=None):
+    def send(self, status, body=b"", kind="application/json", code=None, message=None):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         if code is not None:
             self.send_header("X-Error-Code", code)
+        if message is not None:
+            self.send_header("X-Error-Message", message)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.evaluation.comparison import MetricResult
-from bertscore_onnx.evaluation.report.wording import fixed, score, signed
 from bertscore_onnx.evaluation.tables import count, plural
+from bertscore_onnx.evaluation.verdicts import MetricResult, fixed, score, signed
 
 # A scale from numbers to places on a drawing, with round numbers as its ticks.
 

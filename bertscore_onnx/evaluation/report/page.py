@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bertscore_onnx.errors import needs_extra
-from bertscore_onnx.evaluation.comparison import SIGNIFICANT, TITLES, Comparison, Example, MetricResult
+from bertscore_onnx.evaluation import verdicts
+from bertscore_onnx.evaluation.comparison import Comparison, Example
 from bertscore_onnx.evaluation.report import wording
 from bertscore_onnx.evaluation.report.charts import distributions, intervals, length_differences, scatter
 from bertscore_onnx.evaluation.tables import count
@@ -38,9 +39,9 @@ def report_html(comparison: Comparison) -> str:
     return _render(
         "report.html",
         comparison,
-        significant=SIGNIFICANT,
-        sections=[_metric_section(metric, detailed, lengths) for metric in comparison.metrics],
-        verdict_of=wording.verdict_of,
+        significant=verdicts.SIGNIFICANT,
+        sections=[_metric_section(metric, detailed, lengths, comparison.units) for metric in comparison.metrics],
+        verdict_of=verdicts.verdict_of,
         examples=_examples(comparison, detailed),
         num_references=sorted({min(counts), max(counts)}),
         num_tests=sum(len(one.pairs) or len(one.systems) - 1 for one in comparison.metrics),
@@ -49,7 +50,7 @@ def report_html(comparison: Comparison) -> str:
 
 def notebook_html(comparison: Comparison) -> str:
     """Return one table with the intervals drawn, as HTML whose styles hold for itself alone, on any background."""
-    tables = [(metric, TITLES[metric.name], _rows(metric), intervals(metric)) for metric in comparison.metrics]
+    tables = [(metric, verdicts.TITLES[metric.name], _rows(metric), intervals(metric)) for metric in comparison.metrics]
     return _render("notebook.html", comparison, tables=tables)
 
 
@@ -63,27 +64,30 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for write in (wording.score, wording.signed, wording.p_value, wording.percent, count):
+    for write in (verdicts.score, verdicts.signed, verdicts.p_value, wording.percent, count):
         environment.filters[write.__name__] = write
     environment.filters.update(visible=wording.visible, shortened=wording.shortened)
     environment.globals.update(match_html=match_html, match_style=MATCH_STYLE)
     return environment.get_template(template).render(
         comparison=comparison,
-        test_settings=wording.test_settings(comparison),
-        warnings=wording.warnings(comparison),
+        test_settings=comparison.test_settings,
+        warnings=comparison.warnings,
         **values,
     )
 
 
-def _metric_section(metric: MetricResult, detailed: Sequence[str], lengths: Sequence[int]) -> dict[str, Any]:
+def _metric_section(
+    metric: verdicts.MetricResult, detailed: Sequence[str], lengths: Sequence[int], units: tuple[int, str]
+) -> dict[str, Any]:
     """Return the values of a metric's section, with plots of the detailed systems; lengths are those of references."""
     scores = metric.segment_scores
     drawn = [row for row, system in enumerate(metric.systems) if system.name in detailed]
     by_length = length_differences(metric, drawn, lengths)
     return {
         "metric": metric,
-        "label": TITLES[metric.name],
+        "label": verdicts.TITLES[metric.name],
         "rows": _rows(metric),
+        "power": verdicts.power(metric, *units),
         "intervals": intervals(metric),
         "distributions": distributions(metric),
         "plots": [
@@ -97,13 +101,13 @@ def _metric_section(metric: MetricResult, detailed: Sequence[str], lengths: Sequ
     }
 
 
-def _rows(metric: MetricResult) -> list[dict[str, Any]]:
+def _rows(metric: verdicts.MetricResult) -> list[dict[str, Any]]:
     """Return a row of the table for each system; the baseline, which is first, has no verdict."""
     return [
         {
             "result": system,
-            "verdict": wording.verdict(metric, system) if row else None,
-            "p_holm": wording.corrected_p(metric, system) if row else None,
+            "verdict": verdicts.verdict(metric, system, wording.isolated(metric.systems[0].name)),
+            "p_holm": verdicts.corrected_p(metric, system) if row else None,
         }
         for row, system in enumerate(metric.systems)
     ]

@@ -73,7 +73,7 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
 def _as_in_memory(tokenizer: Tokenizer) -> str:
     """Return a tokenizer as JSON that cuts added tokens out of a text as the one in memory does.
 
-    If they were added before the normaliser was set (BigBird), that one cuts them out first, whatever it writes of them.
+    If they were added before the normaliser was set (BigBird), that one cuts them out first, whatever it writes.
     """
     content = tokenizer.to_str(pretty=True)
     read, parts = Tokenizer.from_str(content), json.loads(content)

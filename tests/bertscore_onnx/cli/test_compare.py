@@ -42,7 +42,7 @@ def compared(run_json, files):
     return compared
 
 
-@pytest.mark.parametrize("test", ["bs", "ar"])
+@pytest.mark.parametrize("test", ["permutation", "sacrebleu-bs", "sacrebleu-ar"])
 def test_json_has_test_resamples_and_seed_in_its_signature(compared, test):
     record = compared("--test", test, "--resamples", 20, "--seed", 3, metric="chrf")
     assert f"|test:{test}|resamples:20|seed:3|" in record["signature"]
@@ -151,3 +151,13 @@ def test_one_system_is_no_comparison(refused, files):
 )
 def test_wrong_options_are_refused(refused, files, options, status, message):
     assert message in refused("compare", *files, *options, status=status)
+
+
+def test_documents_are_read_a_name_per_line(compared, refused, files, write):
+    names = write("documents.txt", "".join(f"doc-{line % 2}\n" for line in range(REFERENCES.count("\n"))))
+    record = compared("--documents", names, "--margin", 5)
+    assert record["num_documents"] == 2
+    assert "Tested on 2 documents only." in record["warnings"][0]
+    assert "other" in record["systems"][1]["metrics"]["bleu"]["verdict"]
+    stderr = refused("compare", *files, "--metric", "bleu", "--documents", write("few.txt", "a\n"))
+    assert "documents for 1 segments" in stderr

@@ -48,6 +48,7 @@ def test_cells_are_printed_as_they_are_without_a_width(capsys):
         ("device is 'tpu'; expected cpu.", "--device is 'tpu'; expected cpu."),
         ("idf weights have no effect without idf=True.", "idf weights have no effect without --idf."),
         ("The bundle is in fp16, a precision of its own; the model runs on a device.", None),
+        ("It was x|layer:2|long_text:truncate|max_length:8 and is y|layer:2|long_text:window.", None),
         ("Cannot read '/data/num_layers/batch_size.csv'.", None),
         ("Run `bertscore-onnx export --model x --num-layers 3 --all-layers`.", None),
     ],

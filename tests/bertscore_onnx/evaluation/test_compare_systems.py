@@ -66,7 +66,7 @@ def test_scores_intervals_and_p_of_bleu_and_ter_are_those_of_sacrebleu(test, mon
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     paired = PairedTest([*SYSTEMS.items()], {"BLEU": BLEU(), "TER": TER()}, [REFERENCES], test, 300, 1000)
     _, expected = paired()
-    ours = compare(SYSTEMS, REFERENCES, metrics=["bleu", "ter"], test=test, num_resamples=300, seed=7)
+    ours = compare(SYSTEMS, REFERENCES, metrics=["bleu", "ter"], test=f"sacrebleu-{test}", num_resamples=300, seed=7)
     for metric, theirs in ((metric_of(ours, "bleu"), expected["BLEU"]), (metric_of(ours, "ter"), expected["TER"])):
         for system, their in zip(metric.systems, theirs, strict=True):
             assert (system.score, system.mean, system.ci) == pytest.approx(
@@ -97,7 +97,7 @@ def test_json_has_null_where_the_baseline_has_no_value(comparison):
     assert [base[key] for key in ("delta", "p", "wins", "won")] == [None] * 4
     assert closer["delta"] == pytest.approx(closer["score"] - base["score"])
     assert 0 < closer["p"] <= 1
-    for part in ("test:bs", "resamples:200", "seed:12345"):
+    for part in ("test:permutation", "resamples:200", "seed:12345"):
         assert part in record["signature"]
         assert all(part in signature for signature in record["signatures"].values())
 
@@ -244,3 +244,40 @@ def test_where_unrelated_pairs_were_measured_a_score_is_placed_among_them(tiny_b
 def test_texts_may_come_from_iterators_and_be_one_segment():
     once = compare({"one": iter(["a cat"]), "two": iter(["a dog"])}, iter(["a cat"]), metrics=["chrf"], num_resamples=9)
     assert (once.candidates, once.references) == ((("a cat",), ("a dog",)), (("a cat",),))
+
+
+def test_documents_are_the_units_of_tests_and_intervals():
+    names = [f"news-{segment // 3}" for segment in range(SEGMENTS)]
+    by_segment = compare(SYSTEMS, REFERENCES, metrics=["bleu"], num_resamples=100)
+    by_document = compare(SYSTEMS, REFERENCES, metrics=["bleu"], num_resamples=100, documents=names)
+    number = len({*names})
+    assert by_document.num_documents == number
+    assert f"|documents:{number}|" in by_document.signature
+    assert all(f"|documents:{number}|" in metric.signature for metric in by_document.metrics)
+    for plain, grouped in zip(by_segment.metrics, by_document.metrics, strict=True):
+        assert [one.score for one in grouped.systems] == pytest.approx([one.score for one in plain.systems])
+        assert [one.ci for one in grouped.systems] != [one.ci for one in plain.systems]
+    with pytest.raises(InputError, match="documents for 2 segments"):
+        compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a", "b"])
+    with pytest.raises(InputError, match="one document"):
+        compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a"] * SEGMENTS)
+
+
+def test_a_margin_makes_a_system_equivalent_or_not():
+    for margin, expected in ((0.001, False), (90, True)):
+        same = compare(
+            {"a": SYSTEMS["base"], "b": SYSTEMS["closest"]},
+            REFERENCES,
+            metrics=["ter"],
+            margin=margin,
+            num_resamples=50,
+        )
+        assert (same.metrics[0].systems[1].equivalent, same.metrics[0].systems[1].not_worse) == (expected, True)
+    for margin, metrics in ((0, ["ter"]), (float("nan"), ["ter"]), (1, ["ter", "bleu"])):
+        with pytest.raises(InputError, match="margin"):
+            compare(SYSTEMS, REFERENCES, metrics=metrics, margin=margin)
+
+
+def test_identical_systems_cannot_be_told_apart():
+    metric = compare({"a": SYSTEMS["base"], "b": SYSTEMS["base"]}, REFERENCES, metrics=["bleu"]).metrics[0]
+    assert (metric.systems[1].p, metric.systems[1].detectable, metric.systems[1].needed) == (1, None, None)

@@ -14,6 +14,7 @@ from bertscore_onnx.evaluation.correlation import (
     average,
     correlate,
     correlate_pairs,
+    mean_by_system,
     outliers,
     pairwise_accuracy,
     pearson,
@@ -281,3 +282,13 @@ def test_no_digit_depends_on_the_number_of_threads():
         with threadpool_limits(threads, "blas"):
             values.add((pearson(human, metric), average_precision(human > 0, metric).value))
     assert len(values) == 1
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_scores_whose_sums_would_overflow_are_refused(side):
+    scores = [np.array([[1.0, 2.0], [3.0, 1.0]]), np.array([[1.0, 3.0], [2.0, 1.0]])]
+    scores[side] = scores[side] * 1e307
+    with pytest.raises(InputError, match=r"beyond ±1e\+300"):
+        correlate(*scores)
+    with pytest.raises(InputError, match="Scale the scores"):
+        mean_by_system(scores[side])

@@ -1,11 +1,14 @@
 """An EvalSet: its files, its names, and reading a language pair."""
 
+import os
+
 import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation import eval_set as eval_set_module
 from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
-from tests.support.eval_sets import BLEU, HUMAN, score_lines, write, write_eval_set
+from tests.support.eval_sets import BLEU, HUMAN, means, score_lines, write, write_eval_set
 
 
 @pytest.fixture
@@ -215,7 +218,7 @@ def test_a_metric_that_lacks_a_judged_system_is_left_out_with_a_warning(folder, 
         (BLEU_SEGMENTS, score_lines({**BLEU, "C": BLEU["C"][:4]}), r"C in .*seg.score has 4 lines, .* A in .* 5"),
         (BLEU_SEGMENTS, b"A\t1\n\xff\t2\n", r"BLEU-refB.seg.score, line 2: this is not UTF-8"),
         ("references/he-en.refB.txt", "one\ntwo\n", r"he-en.refB.txt has 2 lines, and the system A in .* has 5"),
-        ("system-outputs/he-en/B.txt", None, r"Cannot read .*B.txt"),
+        ("system-outputs/he-en/B.txt", None, "no outputs of the system 'B'"),
     ],
 )
 def test_a_file_of_another_length_or_without_text_is_named(folder, name, content, message):
@@ -224,3 +227,33 @@ def test_a_file_of_another_length_or_without_text_is_named(folder, name, content
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=message):
         read(folder, with_texts=True)
+
+
+@pytest.mark.parametrize("name", ["../../../secret", "/etc/secret", "A/../B"])
+def test_the_name_of_a_system_is_not_the_name_of_a_file(folder, name):
+    for level in ("seg", "sys"):
+        scores = HUMAN if level == "seg" else means(HUMAN)
+        write(folder, f"human-scores/he-en.mqm.{level}.score", score_lines({**scores, name: scores["A"]}))
+    write(folder.parent, "secret.txt", "secret\n" * 5)
+    with pytest.raises(InputError, match=f"no outputs of the system '{name}'"):
+        read(folder, metrics=[], with_texts=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_only_regular_files_are_read(folder, kind):
+    file = folder / BLEU_SEGMENTS
+    file.unlink()
+    {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](file)
+    with pytest.raises(InputError, match=r"Cannot read .*BLEU-refB.seg.score \((it is not a regular|Is a directory)"):
+        read(folder)
+
+
+@pytest.mark.parametrize(
+    ("bound", "content"), [("MAX_BYTES", "A 1\n"), ("MAX_LINES", "\n\n"), ("MAX_SYSTEMS", "A 1\nB 1\n")]
+)
+def test_a_file_beyond_a_bound_is_refused(folder, monkeypatch, bound, content):
+    write(folder, BLEU_SEGMENTS, content)
+    monkeypatch.setattr(eval_set_module, bound, 1)
+    with pytest.raises(InputError, match=r"more than (the )?1 "):
+        eval_set_module.read_scores(folder / BLEU_SEGMENTS)

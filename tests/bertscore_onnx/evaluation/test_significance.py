@@ -19,10 +19,11 @@ from bertscore_onnx.evaluation.significance import (
     holm,
     kept_segments,
     paired_bootstrap,
+    paired_permutation,
     segment_outcomes,
 )
 
-TESTS = (paired_bootstrap, approximate_randomization)
+TESTS = (paired_permutation, paired_bootstrap, approximate_randomization)
 
 
 @pytest.fixture
@@ -87,7 +88,74 @@ def test_ties_do_not_depend_on_rounding():
         assert approximate_randomization([base[order], system[order]]).p[0] == (exceeding + 1) / 10_001
 
 
-@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize(
+    ("gains", "p"),
+    [([1, 0, 0, 0], 1), ([0.1, 0.2, 0.3, 0.4], 0.125), ([1, 2, 3] + [0] * 997, 0.25), ([0] * 5, 1), ([3, -1, 0], 1)],
+)
+def test_few_segments_that_differ_have_an_exact_p(gains, p):
+    base = np.random.default_rng(0).random(len(gains))
+    assert paired_permutation([base, base + gains]).p.tolist() == [p]
+    statistics = np.stack([base, base + gains])[:, :, None]
+    assert paired_permutation(SummedStatistics(statistics, lambda sums: float(sums[0]))).p.tolist() == [p]
+
+
+def test_the_exact_p_is_scipys():
+    difference = np.random.default_rng(4).normal(0.3, 1, 12)
+    exact = stats.permutation_test(
+        (difference,), np.mean, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    )
+    assert paired_permutation([np.zeros(12), difference]).p[0] == pytest.approx(exact.pvalue)
+
+
+def trials(number, difference_of, *, documents=None):
+    """Return p of pairs of systems, and whether the interval of their difference holds 0."""
+    p, holds = [], []
+    for trial in range(number):
+        rng = np.random.default_rng(trial)
+        difference = difference_of(rng)
+        metric = SegmentMeans([np.zeros(len(difference)), difference])
+        metric = metric if documents is None else metric.by_document(documents)
+        result = paired_permutation(metric, num_swaps=999, num_resamples=500, seed=trial)
+        p.append(result.p[0])
+        holds.append(result.interval[0, 0] <= 0 <= result.interval[0, 1])
+    return np.array(p), np.mean(holds)
+
+
+@pytest.mark.parametrize(
+    ("segments", "share", "number"),
+    [
+        *(pytest.param(*case, 150, marks=pytest.mark.slow) for case in ((20, 1), (100, 0.03))),
+        *(pytest.param(n, share, 2000, marks=pytest.mark.full) for n in (20, 100, 1000) for share in (1, 0.03, 0.002)),
+    ],
+)
+def test_p_keeps_its_promise(segments, share, number):
+    p, coverage = trials(number, lambda rng: rng.normal(size=segments) * (rng.random(segments) < share))
+    error = (0.05 * 0.95 / number) ** 0.5
+    assert (p <= 0.05).mean() <= 0.05 + 3 * error
+    assert coverage >= (0.92 if segments == 20 else 0.94) - 3 * error
+    if share == 1:
+        assert stats.kstest(p, "uniform").pvalue > 0.001
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(150, marks=pytest.mark.slow), pytest.param(2000, marks=pytest.mark.full)]
+)
+def test_p_keeps_its_promise_by_documents(number):
+    documents = np.repeat(np.arange(40), 10)
+
+    def difference_of(rng):
+        return rng.normal(size=400) + 0.6 * rng.normal(size=40)[documents]
+
+    error = (0.05 * 0.95 / number) ** 0.5
+    p, coverage = trials(number, difference_of, documents=documents)
+    assert (p <= 0.05).mean() <= 0.05 + 3 * error
+    assert coverage >= 0.92 - 3 * error
+    ignoring, too_low = trials(150, difference_of)
+    assert (ignoring <= 0.05).mean() > 0.1
+    assert too_low < 0.85
+
+
+@pytest.mark.parametrize("test", TESTS[1:])
 def test_p_of_a_system_against_itself_is_the_smallest(scores, test):
     result = test([scores[0], scores[0]])
     assert result.delta.tolist() == [0]

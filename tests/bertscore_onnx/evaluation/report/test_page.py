@@ -90,7 +90,7 @@ def test_the_table_has_every_number(tiny_bundle):
         digits = 4 if metric.name == "bertscore" else 2
         chapter = section(page, f"metric-{number}")
         header, *rows = rows_of(next(chapter.iter("table")))
-        assert header == ["System", "Score", "Mean ± 95 %", "Δ", "p", "Wins", "Won", "Lost", "Tied"]
+        assert header == ["System", "Score", "Mean ± 95 %", "Δ", "Δ 95 %", "p", "Won", "Lost", "Tied"]
         assert rows[0][0] == "base baseline"
         for row, one in zip(rows, metric.systems, strict=True):
             mean = f"{one.mean:.{digits}f} ± {one.ci:.{digits}f}"
@@ -100,10 +100,11 @@ def test_the_table_has_every_number(tiny_bundle):
                 continue
             delta = f"{one.delta:+.{digits}f}".replace("-", "−")
             counts = [str(value) for value in (one.won, one.lost, one.tied)]
-            assert row[3:] == [delta, f"{one.p:.4f}", f"{100 * one.wins:.1f} %", *counts]
+            interval = f"{one.delta_low:+.{digits}f} to {one.delta_high:+.{digits}f}".replace("-", "−")
+            assert row[3:] == [delta, interval, f"{one.p:.4f}", *counts]
         assert metric.signature in text_of(section(page, "method"))
     assert text_of(next(page.iter("h1"))) == "Which of 2 systems is better than base?"
-    assert "paired bootstrap, 100 resamples, seed 12345" in text_of(next(page.iter("header")))
+    assert "paired permutation test, 100 swaps, seed 12345" in text_of(next(page.iter("header")))
     titles = [one.get("title") for one in section(page, "segments").iter("span") if one.get("title")]
     assert any(re.fullmatch(r"house → house: 1\.000", title) for title in titles)
 
@@ -123,10 +124,10 @@ def test_all_pairs_are_there_with_holms_correction():
     found = random_comparison(4, metrics=["bertscore"], all_pairs=True)
     page = tree_of(report_html(found))
     scores, pairs = [rows_of(one) for one in section(page, "metric-1").iter("table")]
-    assert scores[0][5] == "p Holm"
+    assert scores[0][6] == "p Holm"
     for row, pair in zip(pairs[1:], found.metrics[0].pairs, strict=True):
         assert row[:2] == [pair.system, pair.baseline]
-        assert row[3:5] == [f"{pair.p:.4f}", f"{pair.p_holm:.4f}"]
+        assert row[4:6] == [f"{pair.p:.4f}", f"{pair.p_holm:.4f}"]
     assert "makes 6 comparisons" in text_of(section(page, "method"))
     assert "verdicts here go by it" in text_of(section(page, "method"))
 
@@ -139,9 +140,9 @@ def test_many_comparisons_few_segments_and_few_resamples_come_with_a_warning():
     assert "This page makes 4 comparisons." in several
     assert "not corrected for this" in several
     assert "comparisons" not in text_of(report(2, metrics=["bertscore"]))
-    few = text_of(next(report(20, 20, ["ter"], all_pairs=True).iter("header")))
-    assert "Tested on 20 segments only." in few
-    assert "With 200 resamples no p can stay below 0.05 after Holm’s correction for 190 pairs. Draw 3,800 or" in few
+    few = text_of(next(report(20, 19, ["ter"], all_pairs=True).iter("header")))
+    assert "Tested on 19 segments only." in few
+    assert "With 200 swaps no p can stay below 0.05 after Holm’s correction for 190 pairs. Draw 3,800 or" in few
     enough = text_of(next(report(3, 40, all_pairs=True).iter("header")))
     assert "Tested on" not in enough
     assert "Holm" not in enough
@@ -219,11 +220,11 @@ def test_the_table_has_the_systems_under_each_metric(comparison):
         *("TER, lower is better", "base", "system-1", "system-2"),
     ]
     system = comparison.metrics[0].systems[2]
-    score, _, mean, delta, p, wins, verdict = rows[4][1:]
+    score, _, mean, delta, interval, p, verdict = rows[4][1:]
     assert (score, mean) == (f"{system.score:.4f}", f"{system.mean:.4f} ± {system.ci:.4f}")
     assert (delta, p) == (f"{system.delta:+.4f}", f"{system.p:.4f}")
-    assert (wins, verdict) == (f"{100 * system.wins:.1f} %", "▲ better")
-    assert "Paired bootstrap, 200 resamples, seed 12345, 40 segments." in text_of(page)
+    assert (interval, verdict) == (f"{system.delta_low:+.4f} to {system.delta_high:+.4f}", "▲ better")
+    assert "Paired permutation test, 200 swaps, seed 12345, 40 segments." in text_of(page)
     assert repr(comparison) == (
         "Comparison(systems=('base', 'system-1', 'system-2'), metrics=('bertscore', 'bleu', 'ter'), segments=40)"
     )
