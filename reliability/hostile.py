@@ -113,7 +113,7 @@ def measure(settings: Settings) -> list[Figure]:
         ),
         none_of(f"that take longer than {SECONDS:g} s", outcomes[HUNG]),
         none_of(f"that take more than {MEMORY / 1e6:,.0f} MB", outcomes[FULL]),
-        at_least("that end with such a line", outcomes[FAILED], "", (len(cases) + 1) // 2),
+        at_least("that end with such a line", outcomes[FAILED], "", len(INPUTS) * len(SPECIAL)),
     ]
 
 
