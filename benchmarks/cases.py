@@ -1,31 +1,34 @@
-"""Cases d, e, f, g, i, j, l and growth: single pairs, starting, streams, systems, tests, the host, and long texts."""
+"""The cases: each returns its results; their goals are those of docs/performance.md."""
 
 import random
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.contest import process
-from benchmarks.contest.contest import REST, Contest, Contestant
+from benchmarks.contest import PEER, REST, Contest, Contestant
 from benchmarks.flops import model_flops
 from benchmarks.settings import Settings
-from benchmarks.throughput import OURS, PEER, add_stages, peer, timing_of
 from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
 from bertscore_onnx.evaluation.correlation import tie_calibrated_accuracy
 from bertscore_onnx.evaluation.metric_tests import perm_both
 from bertscore_onnx.evaluation.metrics import corpus_metric
 from bertscore_onnx.evaluation.significance import paired_bootstrap
-from harness.processes import Child, environment
-from harness.results import Case, Curve, Goal, Skipped, Timing, figure, percentile, ratio
-from harness.texts import altered, of_lengths, repeated
+from harness.models import Model
+from harness.processes import ChildError, environment
+from harness.results import Case, Goal, Timing, figure, percentile, ratio
+from harness.texts import altered, of_lengths
 
+OURS = "ours"
+OPENVINO, INT8, BF16, FP16 = "ours-openvino", "ours-int8", "bert-score-bf16", "bert-score-fp16"
 LATENCY, ALONE = "ours-latency", "model-alone"
+RANDOM_WEIGHTS = "The weights are random; speed does not depend on their values, the difference in scores does."
 
 FIRST_SCORE = """
 import sys
@@ -34,7 +37,7 @@ scorer = BERTScorer({arguments}, device="cpu")
 scorer.score(["A cat sat on the mat."], ["The cat sat on a mat."])
 print("scored", flush=True)
 """
-FEW_STREAMED = 10_000
+FEW_STREAMED, MANY_STREAMED = 10_000, 1_000_000
 SYSTEMS, COMPARED_SYSTEMS = 10, 3
 
 SEGMENTS = 3000
@@ -43,11 +46,111 @@ BLEU, PEER_BLEU = "BLEU and its bootstrap, ours", "BLEU and its bootstrap, sacre
 HOST_PAIRS, HOST_TOKENS = 4000, 50
 ALL_THREADS, ONE_THREAD = "all-threads", "one-thread"
 
-LENGTHS = (8, 16, 32, 64, 128, 256, 512)
-TOKENS_PER_SIDE = 16_384
-COUNTS = (10, 30, 100, 300, 1000, 3000)
-REFERENCES = (1, 2, 4, 8)
-CANDIDATES = 300
+Pairs = tuple[list[str], list[str]]
+Comparison = tuple[str, str, float | None]  # one contestant, another that it is compared with, and the goal
+
+
+def minilm(settings: Settings) -> Case:
+    """Score short texts with a small model."""
+    model = settings.models.minilm
+    pairs = settings.first_pairs(3004)
+    case = Case("a", f"MiniLM, layer 4, {len(pairs[0])} pairs")
+    comparisons = [(OURS, PEER, 1.8), (OPENVINO, PEER, 5.0), (OPENVINO, BF16, 1.8), (INT8, PEER, None)]
+    return compare_throughput(case, model, on_cpu(model, settings), pairs, settings, comparisons, outside_goal=4)
+
+
+def roberta_large(settings: Settings) -> Case:
+    """Score short texts with a large model."""
+    model = settings.models.roberta_large
+    pairs = settings.first_pairs(256)
+    case = Case("b", f"roberta-large's architecture, {model.num_layers} layers, {len(pairs[0])} pairs")
+    case.note = RANDOM_WEIGHTS if settings.roberta_folder is None else ""
+    comparisons = [(OURS, PEER, 2.0), (OPENVINO, PEER, 7.0), (OPENVINO, BF16, 1.8), (INT8, PEER, 5.0)]
+    return compare_throughput(case, model, on_cpu(model, settings), pairs, settings, comparisons)
+
+
+def documents(settings: Settings) -> Case:
+    """Score texts that nearly fill the model."""
+    model = settings.models.minilm
+    count = settings.limit(64)
+    draw = random.Random(0)
+    lengths = [draw.randint(401, 512) for _ in range(count)]  # a text may have one token less
+    candidates, references = (of_lengths(texts, lengths, model.token_counts) for texts in settings.all_pairs)
+    tokens = model.token_counts([*candidates, *references])
+    case = Case("c", f"MiniLM, {count} pairs of documents of {min(tokens)} to {max(tokens)} tokens")
+    contestants = {OURS: ours(model), PEER: peer(model)}
+    return compare_throughput(case, model, contestants, (candidates, references), settings, [(OURS, PEER, 1.5)])
+
+
+def on_gpu(settings: Settings) -> Case:
+    """Score short texts with a large model on the GPU."""
+    model = settings.models.roberta_large
+    pairs = settings.first_pairs(3004)
+    case = Case("h", f"roberta-large's architecture, {model.num_layers} layers, {len(pairs[0])} pairs, on cuda")
+    case.note = RANDOM_WEIGHTS if settings.roberta_folder is None else ""
+    contestants = {
+        OURS: ours(model, "fp16", device="cuda"),
+        PEER: peer(model, device="cuda"),
+        FP16: peer(model, "float16", "cuda"),
+    }
+    return compare_throughput(case, model, contestants, pairs, settings, [(OURS, PEER, 8.0), (OURS, FP16, 1.5)])
+
+
+def on_cpu(model: Model, settings: Settings) -> dict[str, Contestant]:
+    """Return both engines in each precision that they have on a CPU."""
+    return {
+        OURS: ours(model),
+        PEER: peer(model),
+        BF16: peer(model, "bfloat16"),
+        INT8: ours(model, "int8"),
+        OPENVINO: ours_on_openvino(model, settings.openvino_python),
+    }
+
+
+def ours(model: Model, precision: str = "fp32", label: str = "", **options: Any) -> Contestant:
+    """Return this library with the bundle of one precision."""
+    return Contestant(
+        label or f"ours, {precision}", OURS, lambda: model.bundle(precision), {"device": "cpu", **options}
+    )
+
+
+def ours_on_openvino(model: Model, python: Path | None) -> Contestant:
+    """Return this library on OpenVINO, which needs an environment of its own."""
+
+    def bundle() -> Path:
+        if python is None:
+            raise ChildError("no --openvino-python was given")
+        return model.bundle()
+
+    label, options = "ours, fp32 bundle on OpenVINO", {"device": "openvino"}
+    return Contestant(label, OURS, bundle, options, python=python or Path(sys.executable))
+
+
+def peer(model: Model, dtype: str = "float32", device: str = "cpu") -> Contestant:
+    """Return bert-score, its model cast to a type."""
+    label = "bert-score 0.3.13" + ("" if dtype == "float32" else f", model in {dtype}")
+    options = {"device": device, "num_layers": model.num_layers, "dtype": dtype}
+    return Contestant(label, PEER, lambda: model.folder, options)
+
+
+def compare_throughput(
+    case: Case,
+    model: Model,
+    contestants: Mapping[str, Contestant],
+    pairs: Pairs,
+    settings: Settings,
+    comparisons: Sequence[Comparison],
+    outside_goal: float | None = None,
+) -> Case:
+    """Let all contestants score the pairs in one call, and time our stages."""
+    candidates, references = pairs
+    work = {"candidates": candidates, "references": references}
+    contest = Contest(case, contestants, "together", work, len(candidates), OURS)
+    contest.run(settings.rounds, settings.left_out)
+    for comparison in comparisons:
+        contest.compare(*comparison)
+    contest.add_stages(model_flops(model, [*candidates, *references]), outside_goal)
+    return case
 
 
 def one_pair(settings: Settings) -> Case:
@@ -56,36 +159,31 @@ def one_pair(settings: Settings) -> Case:
     candidates, references = settings.first_pairs(100)
     case = Case("d", f"MiniLM, one pair a call, {len(candidates)} calls a round")
     case.note = "The model alone repeats the very run of ONNX Runtime that scoring a pair for latency makes."
-    bundle = str(model.bundle())
-    throughput = {"device": "cpu", "optimize_for": "throughput"}
     latency = {"device": "cpu", "optimize_for": "latency"}
     contestants = {
-        OURS: Contestant("ours, for throughput", OURS, bundle, throughput),
-        LATENCY: Contestant("ours, for latency", OURS, bundle, latency),
-        ALONE: Contestant("the model alone", ALONE, bundle, latency),  # next to ours: clock rates change with time
-        PEER: peer(model).make(),
+        OURS: ours(model, label="ours, for throughput", optimize_for="throughput"),
+        LATENCY: ours(model, label="ours, for latency", **latency),
+        ALONE: Contestant(
+            "the model alone", ALONE, model.bundle, latency
+        ),  # next to ours: clock rates change with time
+        PEER: peer(model),
     }
-    work = {name: {"candidates": candidates, "references": references} for name in contestants}
-    results, failed = Contest(contestants, "singly", work, [LATENCY]).run(settings.rounds)
-    case.skipped = [Skipped(contestants[name].label, reason) for name, reason in failed.items()]
-    medians = {}
+    work = {"candidates": candidates, "references": references}
+    contest = Contest(case, contestants, "singly", work, 1, LATENCY).run(settings.rounds)
+    results = contest.results
     for name, result in results.items():
-        case.timings.append(timing_of(contestants[name].label, result, 1))
-        medians[name] = [percentile(calls, 50) for calls in result.rounds]
         for percent in (50, 99):
             values = [1000 * percentile(calls, percent) for calls in result.rounds]
             case.figures.append(figure(f"p{percent} of {contestants[name].label}", "ms", values))
     few_cpus = usable_cpus() < 4
     if {LATENCY, ALONE} <= results.keys():
-        over = [1000 * (whole - alone) for whole, alone in zip(medians[LATENCY], medians[ALONE], strict=True)]
+        whole_and_alone = zip(results[LATENCY].seconds, results[ALONE].seconds, strict=True)
         is_slow = few_cpus and "avx512f" not in (cpu_features() or [])
         goal = Goal(1.0 if is_slow else 0.6, at_most=True)
+        over = [1000 * (whole - alone) for whole, alone in whole_and_alone]
         case.figures.append(figure("p50 for latency over the model alone", "ms", over, goal))
-    if {LATENCY, PEER} <= results.keys():
-        goal = Goal(1 / (0.45 if few_cpus else 0.5))
-        case.figures.append(ratio("p50 for latency, against bert-score 0.3.13", medians[LATENCY], medians[PEER], goal))
-    if LATENCY in results:
-        add_stages(case, results[LATENCY], model_flops(model, [*candidates, *references]))
+    contest.compare(LATENCY, PEER, 1 / (0.45 if few_cpus else 0.5), "p50 for latency, against bert-score 0.3.13")
+    contest.add_stages(model_flops(model, [*candidates, *references]))
     return case
 
 
@@ -93,56 +191,45 @@ def start(settings: Settings) -> Case:
     """Start a process and wait for its first score."""
     model = settings.models.minilm
     case = Case("e", "MiniLM, from the start of a process to its first score")
-    scripts = {
-        OURS: FIRST_SCORE.format(package="bertscore_onnx", arguments="sys.argv[1]"),
-        PEER: FIRST_SCORE.format(package="bert_score", arguments="sys.argv[1], num_layers=int(sys.argv[2])"),
+    ours = FIRST_SCORE.format(package="bertscore_onnx", arguments="sys.argv[1]")
+    theirs = FIRST_SCORE.format(package="bert_score", arguments="sys.argv[1], num_layers=int(sys.argv[2])")
+    calls = {
+        OURS: partial(_await_score, ours, str(model.bundle())),
+        PEER: partial(_await_score, theirs, str(model.folder), str(model.num_layers)),
     }
-    arguments = {OURS: [str(model.bundle())], PEER: [str(model.folder), str(model.num_layers)]}
-    seconds: dict[str, list[float]] = {name: [] for name in scripts}
-    for number in range(settings.rounds + 1):
-        for name, script in scripts.items():
-            taken = _seconds_to_first_line([script, *arguments[name]])
-            if number:  # the first time fills the caches of the disk
-                seconds[name].append(taken)
+    seconds = _time_in_turn(calls, settings.rounds)
     case.timings = [Timing(name, taken) for name, taken in seconds.items()]
     case.figures = [ratio("ours, against bert-score 0.3.13", seconds[OURS], seconds[PEER])]
     return case
 
 
-def _seconds_to_first_line(command: list[str]) -> float:
-    time.sleep(REST)
-    begin = time.perf_counter()
+def _await_score(script: str, *arguments: str) -> None:
+    """Start a process and wait for its first line."""
     with subprocess.Popen(
-        [sys.executable, "-c", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
+        [sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
-        taken = time.perf_counter() - begin
-        if not line:
-            raise SystemExit(f"This failed; run it to see why: python -c '{command[0]}' {' '.join(command[1:])}")
-    return taken
+        process.kill()
+    if not line:
+        raise SystemExit(f"This failed; run it to see why: python -c '{script}' {' '.join(arguments)}")
 
 
 def streaming(settings: Settings) -> Case:
     """Stream many pairs and few, and compare their memory."""
-    model = settings.models.tiny
-    few, many = FEW_STREAMED, settings.stream_pairs
+    few, many = FEW_STREAMED, settings.limit(MANY_STREAMED)
     case = Case("f", f"a random BERT of one layer, {many:,} pairs streamed, against {few:,}")
-    measured = {}
+    peaks = []
     for count in (few, many):
         name = f"{count:,} pairs"
-        contestants = {name: Contestant(name, OURS, str(model.bundle()), {"device": "cpu"})}
-        work = {name: {"count": count}}
-        results, failed = Contest(contestants, "stream", work, [name] if count == few else [], warm_up=False).run(1)
-        case.skipped += [Skipped(label, reason) for label, reason in failed.items()]
-        if name in results:
-            measured[count] = results[name]
-            case.timings.append(timing_of(name, results[name], count))
-    if len(measured) == 2:
-        growth = 100 * (measured[many].peak_memory / measured[few].peak_memory - 1)
+        contestants = {name: ours(settings.models.tiny, label=name)}
+        profiled = name if count == few else ""
+        contest = Contest(case, contestants, "stream", {"count": count}, count, profiled, warm_up=False).run(1)
+        contest.add_stages()
+        peaks += [result.peak_memory for result in contest.results.values()]
+    if len(peaks) == 2:
+        growth = 100 * (peaks[1] / peaks[0] - 1)
         case.figures.append(figure("growth of peak memory", "%", [growth], Goal(5, at_most=True)))
-    if few in measured:
-        case.stages = measured[few].stages
     return case
 
 
@@ -150,11 +237,10 @@ def systems(settings: Settings) -> Case:
     """Score ten systems against one set of references, encoded once or each time."""
     candidates, references = settings.first_pairs(500)
     case = Case("g", f"MiniLM, {SYSTEMS} systems of {len(references)} texts against one set of references")
-    labels = {"once": "references encoded once", "each": "references encoded for each system"}
-    choices = {name: {"encode_once": name == "once"} for name in labels}
-    rounds = _score_two_ways(case, settings, "systems", labels, choices, outputs(candidates, SYSTEMS), references)
-    if len(rounds) == 2:
-        case.figures.insert(0, ratio("encoded once, against each time", rounds["once"], rounds["each"], Goal(1.7)))
+    once, each = "references encoded once", "references encoded for each system"
+    ways = {once: {"encode_once": True}, each: {"encode_once": False}}
+    contest = _score_two_ways(case, settings, "systems", ways, outputs(candidates, SYSTEMS), references)
+    contest.compare(once, each, 1.7, "encoded once, against each time")
     return case
 
 
@@ -162,13 +248,14 @@ def compared_systems(settings: Settings) -> Case:
     """Compare three systems, and only score them."""
     candidates, references = settings.first_pairs(3000)
     case = Case("j", f"MiniLM, {COMPARED_SYSTEMS} systems of {len(references)} texts compared")
-    labels = {"compared": "compare", "scored": "each scored, references encoded once"}
-    choices = {name: {"test": name == "compared"} for name in labels}
+    compared, scored = "compare", "each scored, references encoded once"
+    labels = {compared: {"test": True}, scored: {"test": False}}
     texts = outputs(candidates, COMPARED_SYSTEMS)
-    rounds = _score_two_ways(case, settings, "compared", labels, choices, texts, references)
-    if len(rounds) == 2:
-        shares = [ours / alone for ours, alone in zip(rounds["compared"], rounds["scored"], strict=True)]
-        case.figures.insert(0, figure("compare, of the time of scoring", "×", shares, Goal(1.2, at_most=True)))
+    results = _score_two_ways(case, settings, "compared", labels, texts, references).results
+    if len(results) == 2:
+        seconds = zip(results[compared].seconds, results[scored].seconds, strict=True)
+        shares = [ours / alone for ours, alone in seconds]
+        case.figures.append(figure("compare, of the time of scoring", "×", shares, Goal(1.2, at_most=True)))
     return case
 
 
@@ -182,23 +269,18 @@ def _score_two_ways(
     case: Case,
     settings: Settings,
     workload: str,
-    labels: Mapping[str, str],
-    choices: Mapping[str, Mapping[str, bool]],
+    ways: Mapping[str, Mapping[str, bool]],
     systems: list[list[str]],
     references: list[str],
-) -> dict[str, list[float]]:
-    """Score the same systems in two ways in turn, and fill in the case; return the seconds of each round by name."""
+) -> Contest:
+    """Score the same systems in two ways in turn, and time the stages of the first."""
     model = settings.models.minilm
-    bundle = str(model.bundle())
-    contestants = {name: Contestant(label, OURS, bundle, {"device": "cpu"}) for name, label in labels.items()}
-    work = {name: {"systems": systems, "references": references, **choice} for name, choice in choices.items()}
-    first = next(iter(labels))
-    results, failed = Contest(contestants, workload, work, [first]).run(settings.rounds)
-    case.skipped = [Skipped(labels[name], reason) for name, reason in failed.items()]
-    case.timings = [timing_of(labels[name], one, len(systems) * len(references)) for name, one in results.items()]
-    if first in results:
-        add_stages(case, results[first], model_flops(model, [*references, *chain.from_iterable(systems)]))
-    return {name: result.round_seconds for name, result in results.items()}
+    contestants = {label: Contestant(label, OURS, model.bundle, {"device": "cpu"}, way) for label, way in ways.items()}
+    work = {"systems": systems, "references": references}
+    pairs = len(systems) * len(references)
+    contest = Contest(case, contestants, workload, work, pairs, next(iter(ways))).run(settings.rounds)
+    contest.add_stages(model_flops(model, [*references, *chain.from_iterable(systems)]))
+    return contest
 
 
 def judging(settings: Settings) -> Case:
@@ -267,70 +349,11 @@ def host_ceiling(settings: Settings) -> Case:
     words = [text for side in settings.all_pairs for text in side]
     texts = of_lengths(words, [HOST_TOKENS] * (2 * number), model.token_counts)
     work = {"candidates": texts[:number], "references": texts[number:]}
-    bundle = str(model.bundle())
     contestants = {
-        ALL_THREADS: Contestant(f"ours, {cpus} threads", OURS, bundle, {"device": "cpu"}),
-        ONE_THREAD: Contestant("ours, one thread", OURS, bundle, {"device": "cpu", "nthreads": 1}),
+        ALL_THREADS: ours(model, label=f"ours, {cpus} threads"),
+        ONE_THREAD: ours(model, label="ours, one thread", nthreads=1),
     }
-    contest = Contest(contestants, "together", dict.fromkeys(contestants, work), [ONE_THREAD])
-    results, failed = contest.run(settings.rounds)
-    case.skipped = [Skipped(contestants[name].label, reason) for name, reason in failed.items()]
-    case.timings = [timing_of(contestants[name].label, result, number) for name, result in results.items()]
-    if {ALL_THREADS, ONE_THREAD} <= results.keys():
-        many, one = (results[name].round_seconds for name in (ALL_THREADS, ONE_THREAD))
-        case.figures.append(ratio(f"{cpus} threads, against one", many, one, Goal(3) if cpus >= 4 else None))
-    if ONE_THREAD in results:
-        case.stages = results[ONE_THREAD].stages
+    contest = Contest(case, contestants, "together", work, number, ONE_THREAD).run(settings.rounds)
+    contest.compare(ALL_THREADS, ONE_THREAD, 3 if cpus >= 4 else None, f"{cpus} threads, against one")
+    contest.add_stages()
     return case
-
-
-def growth(settings: Settings) -> Case:
-    """Measure pairs per second along three properties of the texts."""
-    model = settings.models.minilm
-    case = Case("growth", "MiniLM, how the cost grows")
-    with Child() as worker:
-        worker.do(process.load, OURS, str(model.bundle()), {"device": "cpu"})
-
-        def rate(candidates: Sequence[str], references: Sequence[Any]) -> float:
-            return _candidates_per_second(worker, settings.rounds, candidates, references)
-
-        case.curves = [
-            Curve("tokens of a text", [(float(length), rate(*_texts_of(length, settings))) for length in LENGTHS]),
-            Curve("pairs", [(float(count), rate(*_repeated_pairs(count, settings))) for count in _counts(settings)]),
-            Curve(
-                "references of a candidate",
-                [(float(count), count * rate(*_groups_of(count, settings))) for count in REFERENCES],
-            ),
-        ]
-    return case
-
-
-def _texts_of(length: int, settings: Settings) -> list[list[str]]:
-    lengths = [length] * settings.limit(TOKENS_PER_SIDE // length)
-    return [of_lengths(texts, lengths, settings.models.minilm.token_counts) for texts in settings.all_pairs]
-
-
-def _counts(settings: Settings) -> list[int]:
-    return sorted({settings.limit(count) for count in COUNTS})
-
-
-def _repeated_pairs(count: int, settings: Settings) -> list[list[str]]:
-    return [repeated(texts, count) for texts in settings.all_pairs]
-
-
-def _groups_of(count: int, settings: Settings) -> tuple[list[str], list[list[str]]]:
-    """Return candidates with this many references each, no reference twice."""
-    candidates, _ = settings.first_pairs(CANDIDATES)
-    references = settings.all_pairs[1]
-    return candidates, [repeated(references, count, count * number) for number in range(len(candidates))]
-
-
-def _candidates_per_second(worker: Child, rounds: int, candidates: Sequence[str], references: Sequence[Any]) -> float:
-    """Return the median over the rounds."""
-    worker.do(process.prepare, "together", {"candidates": candidates, "references": references})
-    worker.do(process.run)
-    seconds: list[float] = []
-    for _ in range(rounds):
-        time.sleep(REST)
-        seconds += worker.do(process.run)
-    return len(candidates) / statistics.median(seconds)

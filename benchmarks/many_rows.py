@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.contest.contest import Contest, Contestant, Results
+from benchmarks.contest import Contest, Contestant, Results
 from benchmarks.settings import Settings
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from harness.results import Case, Figure, Goal, Skipped, Timing, figure
@@ -33,13 +33,14 @@ def many_rows(settings: Settings) -> Case:
     missing = {engine: package for engine, package in PACKAGES.items() if find_spec(package) is None}
     case.skipped = [Skipped(LABELS[engine], f"{package} is not installed") for engine, package in missing.items()]
     engines = [engine for engine in LABELS if engine not in missing]
-    bundle = str(model.bundle())
     with tempfile.TemporaryDirectory() as folder:
         files = _write_files(settings, rows, Path(folder))
-        contestants = {engine: Contestant(LABELS[engine], engine, bundle) for engine in engines}
-        work = {engine: {"files": files, "few": FEW, "output": str(Path(folder, engine))} for engine in engines}
-        results, failed = Contest(contestants, "files", work, watched=engines).run(settings.rounds)
-    case.skipped += [Skipped(LABELS[engine], reason) for engine, reason in failed.items()]
+        contestants = {
+            engine: Contestant(LABELS[engine], engine, model.bundle, work={"output": str(Path(folder, engine))})
+            for engine in engines
+        }
+        work = {"files": files, "few": FEW}
+        results = Contest(case, contestants, "files", work, rows, is_watched=True).run(settings.rounds).results
     case.timings = [_timing(LABELS[engine], result, rows) for engine, result in results.items()]
     case.figures = [*_figures(results)]
     return case

@@ -1,16 +1,14 @@
-"""A report in Markdown and as a chart; `python -m benchmarks.report REPORT ...` writes it into docs/performance.md."""
+"""A report in Markdown; `python -m benchmarks.report REPORT ...` writes it into docs/performance.md."""
 
 import statistics
 import sys
 from pathlib import Path
-from typing import Any
 
 from harness.processes import ROOT
-from harness.results import Case, Curve, Figure, Report, Row, Timing, preamble, table, write_figures
+from harness.results import Case, Figure, Report, Row, Timing, preamble, table, write_figures
 
 TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
-WIDTH, HEIGHT = 10.0, 2.2  # of a panel of the chart, in inches
 DOCUMENT = ROOT / "docs" / "performance.md"
 
 
@@ -41,9 +39,6 @@ def case_as_markdown(case: Case) -> str:
         parts.append(f"Where our time goes: {shares}.")
     if case.encode_rate:
         parts.append(f"Our rate in the model: {_scaled(case.encode_rate)}.")
-    for curve in case.curves:
-        rows = [(f"{along:g}", f"{rate:,.0f}") for along, rate in curve.points]
-        parts.append(table((curve.along, "pairs/s"), rows))
     parts += [f"Not measured: {skipped.label} ({skipped.reason})." for skipped in case.skipped]
     return "\n\n".join(part for part in parts if part)
 
@@ -80,55 +75,6 @@ def _seconds(seconds: float) -> str:
 
 def _scaled(rate: float) -> str:
     return f"{rate / 1e12:.1f} TFLOP/s" if rate >= 1e12 else f"{rate / 1e9:.1f} GFLOP/s"
-
-
-def draw(report: Report, path: Path) -> None:
-    """Write the chart of a report as a picture: bars for each case with timings, a line for each curve."""
-    import matplotlib as mpl  # here, so that a report can be read without it
-
-    mpl.use("Agg")  # no screen is needed
-    from matplotlib import pyplot as plt
-
-    panels: list[tuple[Case, Curve | None]] = [(case, None) for case in report.cases if case.timings]
-    panels += [(case, curve) for case in report.cases for curve in case.curves]
-    if not panels:
-        return
-    picture, axes = plt.subplots(
-        len(panels), squeeze=False, figsize=(WIDTH, HEIGHT * len(panels)), layout="constrained"
-    )
-    for (case, curve), axis in zip(panels, axes[:, 0], strict=True):
-        if curve is None:
-            _draw_bars(case, axis)
-        else:
-            _draw_line(case, curve, axis)
-    picture.suptitle(f"{report.machine.get('processor', '')}, {report.made}")
-    picture.savefig(path, dpi=120)
-    plt.close(picture)
-
-
-def _draw_bars(case: Case, axis: Any) -> None:
-    medians = [statistics.median(timing.seconds) for timing in case.timings]
-    spread = [
-        [median - min(timing.seconds) for median, timing in zip(medians, case.timings, strict=True)],
-        [max(timing.seconds) - median for median, timing in zip(medians, case.timings, strict=True)],
-    ]
-    colours = ["tab:orange" if timing.label.startswith("bert-score") else "tab:blue" for timing in case.timings]
-    axis.barh([timing.label for timing in case.timings], medians, xerr=spread, color=colours, capsize=3)
-    axis.invert_yaxis()
-    axis.set_title(f"({case.letter}) {case.title}", fontsize="medium")
-    axis.set_xlabel("seconds, median and spread of the rounds")
-
-
-def _draw_line(case: Case, curve: Curve, axis: Any) -> None:
-    along, rates = zip(*curve.points, strict=True)
-    axis.plot(along, rates, marker="o")
-    axis.set_xscale("log")
-    axis.set_xticks(along, labels=[f"{value:g}" for value in along])
-    axis.minorticks_off()
-    axis.set_ylim(bottom=0)
-    axis.set_title(case.title, fontsize="medium")
-    axis.set_xlabel(curve.along)
-    axis.set_ylabel("pairs/s")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from benchmarks.report import as_markdown, case_as_markdown, draw, goals_as_markdown
+from benchmarks.report import as_markdown, case_as_markdown, goals_as_markdown
 from benchmarks.settings import Settings
 from harness.results import Case, Goal, Report, figure, machine_facts, write_report
 
@@ -18,7 +18,7 @@ def run_cases(
     share_goal: float | None = None,
     facts: Mapping[str, str] = MappingProxyType({}),
 ) -> Report:
-    """Run cases and write `NAME.json`, `NAME.md` and `NAME.png` into the output folder of the settings.
+    """Run cases and write `NAME.json` and `NAME.md` into the output folder of the settings.
 
     `measure_peak` measures the matrix-product rate, of which every encode rate should reach `share_goal` percent;
     `facts` are more facts of the machine.
@@ -37,9 +37,8 @@ def run_cases(
         print("\n" + case_as_markdown(case), flush=True)
         write_report(report, settings.output / f"{name}.json")  # so that it exists if a later case fails
     (settings.output / f"{name}.md").write_text(as_markdown(report), encoding="utf-8")
-    draw(report, settings.output / f"{name}.png")
     print("\n" + goals_as_markdown(report))
-    print(f"\n{settings.output / name}.json, .md and .png written.")
+    print(f"\n{settings.output / name}.json and .md written.")
     return report
 
 

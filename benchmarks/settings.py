@@ -21,12 +21,10 @@ class Settings:
 
     rounds: int = 5
     pairs: int | None = None  # the most pairs of any case; None for the number of each case
-    stream_pairs: int = 1_000_000
     texts: Sequence[Path] | None = None  # of candidates and of references
     output: Path = ROOT / "build" / "benchmarks"
     bundles: Sequence[tuple[str, Path]] = ()  # that the user gave, each with MODEL-PRECISION
     roberta_folder: Path | None = None
-    roberta_sizes: dict[str, int] | None = None
     openvino_python: Path | None = None
     left_out: Sequence[str] = ()  # names of contestants
     device: str = "cpu"
@@ -50,7 +48,7 @@ class Settings:
     def models(self) -> Models:
         """The models, each made on first use."""
         texts = [text for side in self.all_pairs for text in side]
-        return Models(self.output / "models", texts, dict(self.bundles), self.roberta_folder, self.roberta_sizes)
+        return Models(self.output / "models", texts, dict(self.bundles), self.roberta_folder)
 
     def described(self) -> dict[str, str]:
         """Return the settings that a reader needs to repeat the run."""

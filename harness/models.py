@@ -85,7 +85,6 @@ class Models:
     texts: list[str]  # to train the tokenizer of the random RoBERTa on
     ready: dict[str, Path]  # bundles that the user gave, as MODEL-PRECISION
     roberta_folder: Path | None = None  # roberta-large itself, instead of the random one
-    roberta_sizes: dict[str, int] | None = None  # sizes other than roberta-large's, for a rehearsal
 
     @cached_property
     def minilm(self) -> Model:
@@ -100,12 +99,11 @@ class Models:
     @cached_property
     def roberta_large(self) -> Model:
         """Roberta-large up to layer 17, with random weights unless the user gave a folder."""
-        layers = (self.roberta_sizes or ROBERTA_LARGE)["num_hidden_layers"]
+        layers = ROBERTA_LARGE["num_hidden_layers"]
         folder = self.roberta_folder or self.folder / f"roberta-large-random-{layers}"
         if self.roberta_folder is None and not (folder / WEIGHTS).is_file():
             print("Making a random roberta-large ...", file=sys.stderr)
-            sizes = self.roberta_sizes or {}
-            call_in_child(save_random_roberta, folder, self.texts, sizes, limit=BUILD_SECONDS)
+            call_in_child(save_random_roberta, folder, self.texts, limit=BUILD_SECONDS)
         return self._model("roberta-large", folder, layers)
 
     @cached_property
@@ -133,7 +131,7 @@ class Models:
         return Model(name, folder, num_layers, self.folder / "bundles", ready)
 
 
-def save_random_roberta(folder: Path, texts: list[str], sizes: dict[str, int]) -> None:
+def save_random_roberta(folder: Path, texts: list[str]) -> None:
     """Save a random RoBERTa with a tokenizer trained on the texts."""
     import torch
     from tokenizers import ByteLevelBPETokenizer
@@ -144,7 +142,7 @@ def save_random_roberta(folder: Path, texts: list[str], sizes: dict[str, int]) -
     trained.train_from_iterator(texts, vocab_size=8000, special_tokens=special_tokens, show_progress=False)
     _save_tokenizer(trained, folder, "RobertaTokenizer", 512)
     torch.manual_seed(0)
-    config = RobertaConfig(layer_norm_eps=1e-5, **{**ROBERTA_LARGE, **sizes})
+    config = RobertaConfig(layer_norm_eps=1e-5, **ROBERTA_LARGE)
     RobertaModel(config, add_pooling_layer=False).save_pretrained(folder)
 
 

@@ -1,4 +1,4 @@
-"""Processes that import this checkout: their environment, their memory, and work with a time limit in one of them."""
+"""Processes that import this checkout: environment, memory, and work with a time limit or in a thread."""
 
 import contextlib
 import os
@@ -8,14 +8,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from bertscore_onnx.concurrency.closeable import Closeable
 
 ROOT = Path(__file__).parents[1]
+WARM_UP_SECONDS = 120.0
 
 Work = Callable[..., Any]
 
@@ -53,6 +55,25 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
+class Background(Closeable):
+    """A thread that calls a function again and again, with a pause before each call, until it is closed."""
+
+    def __init__(self, work: Callable[[], object], pause: float = 0.0) -> None:
+        """Start the thread."""
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, args=(work, pause))
+        self._thread.start()
+
+    def _repeat(self, work: Callable[[], object], pause: float) -> None:
+        while not self._is_over.wait(pause):
+            work()
+
+    def close(self) -> None:
+        """Wait for the end of the last call."""
+        self._is_over.set()
+        self._thread.join()
+
+
 class ChildError(Exception):
     """A function in a process raised an error, crashed or did not end in time, as its message explains."""
 
@@ -66,6 +87,28 @@ def call_in_child(work: Work, *arguments: Any, limit: float) -> Any:
     """Call a function in a process of its own, so that its imports stay out of the memory of this one."""
     with Child() as child:
         return child.do(work, *arguments, limit=limit)
+
+
+def calls_in_children(
+    work: Work, arguments: Iterable[tuple[Any, ...]], limit: float, warm_up: Callable[[], object] = int
+) -> Iterator[Any]:
+    """Yield the result of each call, or the `ChildError` of a crash or a hang, after which a new process goes on.
+
+    A new process first calls `warm_up`, so that the limit does not include imports.
+    """
+    child: Child | None = None
+    for each in arguments:
+        if child is None:
+            child = Child()
+            child.do(warm_up, limit=WARM_UP_SECONDS)
+        try:
+            yield child.do(work, *each, limit=limit)
+        except ChildError as error:
+            child.close()
+            child = None
+            yield error
+    if child:
+        child.close()
 
 
 class Child(Closeable):

@@ -13,7 +13,7 @@ import msgspec
 from bertscore_onnx import __version__
 from bertscore_onnx.concurrency.cpus import usable_cpus
 
-SCHEMA = 2  # the version of the JSON
+SCHEMA = 3  # the version of the JSON
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"  # the marks in a document
 
 # the features that matrix products in fp32, bf16 and int8 use
@@ -75,13 +75,6 @@ class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
-class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Pairs per second along one property of the texts."""
-
-    along: str
-    points: list[tuple[float, float]]
-
-
 class Case(msgspec.Struct, forbid_unknown_fields=True):
     """The results of one case."""
 
@@ -93,7 +86,6 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     skipped: list[Skipped] = []
     stages: dict[str, float] = {}  # the share of our time of each stage, in a round of its own
     encode_rate: float | None = None  # floating-point operations per second in our stage `encode`, by formula
-    curves: list[Curve] = []
 
 
 class Report(msgspec.Struct, forbid_unknown_fields=True):

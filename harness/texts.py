@@ -74,9 +74,9 @@ def of_lengths(
     return made
 
 
-def repeated(texts: Sequence[str], count: int, start: int = 0) -> list[str]:
-    """Return `count` texts from `start` on, beginning again after the last."""
-    return list(islice(cycle(texts), start, start + count))
+def repeated(texts: Sequence[str], count: int) -> list[str]:
+    """Return `count` texts, beginning again after the last."""
+    return list(islice(cycle(texts), count))
 
 
 def _synthetic_text(draw: random.Random) -> str:

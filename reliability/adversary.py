@@ -4,49 +4,49 @@ It must answer health checks, keep to its memory, let others in, and stop on SIG
 """
 
 import asyncio
-import http.client
 import math
 import os
 import random
 import sys
 import time
-from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from threading import Lock
 
 from msgspec import structs
 
 from harness.results import Figure
 from harness.texts import synthetic_pairs
 from reliability.report import at_most, none_of
-from reliability.server import HEALTH_SECONDS, KEPT_MB, MEMORY_MB, RETURN_SECONDS, SLOT_SECONDS, Client, Server, Watch
+from reliability.server import Server, Watch
 from reliability.settings import Settings
 from reliability.traffic import (
     BLOCK,
     MATCH,
     NDJSON,
-    NEVER,
     SCORE,
     Attacker,
     Ending,
     Exchange,
     Traffic,
+    Visit,
     connected,
-    for_seconds,
+    crowd,
     in_chunk,
     meanwhile,
     pair_body,
     pairs_body,
     play,
-    repeat_requests,
+    repeated_requests,
     request_of,
-    send,
-    status_of,
+    send_each,
+    send_parts,
     statuses_in,
     stream_head,
 )
-
-_PAUSE = 0.1  # seconds before connecting again
 
 # --- bodies that cost much more than others of their size ---
 
@@ -56,6 +56,7 @@ DOTS_BYTES = 47_000  # most of these bytes are a token each
 PAIR_BYTES = 34  # of a pair without its texts
 
 
+@cache
 def duplicate_keys() -> list[bytes]:
     """Return objects with one key very many times, known and unknown, in a pair and around it."""
     members = [b'"candidate":"a"', b'"k":0']
@@ -70,6 +71,7 @@ def duplicate_keys() -> list[bytes]:
     ]
 
 
+@cache
 def combining_marks() -> list[bytes]:
     """Return one letter with very many marks, which normalisation has to sort, for every endpoint."""
     requests = []
@@ -83,6 +85,7 @@ def combining_marks() -> list[bytes]:
     return requests
 
 
+@cache
 def dots() -> list[bytes]:
     """Return bodies of texts with a token per byte: many short texts, many words, long words, and one pair."""
     return [
@@ -106,6 +109,7 @@ def dense_body(size: int, words: int, longest: int, most_pairs: int = 1_000) -> 
     return request_of(pairs_body(pairs))
 
 
+@cache
 def token_bombs() -> list[bytes]:
     """Return texts that grow when they are normalised, or that have no end of a word, in the largest bodies."""
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
@@ -115,179 +119,96 @@ def token_bombs() -> list[bytes]:
     return [*(request_of(pairs_body([(text, text)])) for text in long_texts), request_of(many), request_of(longer)]
 
 
+@cache
 def long_matches() -> list[bytes]:
     """Return pairs of long texts, all of whose tokens are compared."""
     prose = " ".join(synthetic_pairs(3_000)[1])
     return [request_of(pair_body(prose[:size], prose[size : 2 * size]), MATCH) for size in (40_000, 110_000)]
 
 
-def largest_body() -> bytes:
+@cache
+def largest_body() -> list[bytes]:
     """Return the largest body with many pairs of prose."""
     prose = " ".join(synthetic_pairs(20_000)[1])
     texts = [prose[start : start + 1_800] for start in range(0, LARGEST - 60_000, 1_800)]
-    return request_of(pairs_body(zip(texts[::2], texts[1::2], strict=False)))
+    return [request_of(pairs_body(zip(texts[::2], texts[1::2], strict=False)))]
 
 
-# --- streams of very many lines, whose answers are read or not ---
+# --- visits by many clients together ---
 
 STREAMS, STREAM_BYTES = 30, 3_000_000
 UNREAD_BYTES = 4096  # that the system buffers for a client that does not read
-
-
-async def wrong_lines(port: int, seconds: float) -> Counter[int]:
-    """Send lines that are not JSON, and read the errors."""
-    return await _streams(port, seconds, [b"{\n"], are_read=True)
-
-
-async def wrong_lines_unread(port: int, seconds: float) -> Counter[int]:
-    """Send lines that are not JSON, and read nothing."""
-    return await _streams(port, seconds, [b"{\n"], are_read=False)
-
-
-async def tiny_lines(port: int, seconds: float) -> Counter[int]:
-    """Send blank lines, and the shortest valid ones."""
-    return await _streams(port, seconds, [b"\n", pair_body("", "") + b"\n"], are_read=True)
-
-
-async def pair_lines(streams: int, port: int, seconds: float) -> Counter[int]:
-    """Send thousands of pairs of prose over each of some streams."""
-    lines = b"".join(pair_body(*pair) + b"\n" for pair in zip(*synthetic_pairs(1_000), strict=True))
-    return await _streams(port, seconds, [lines], streams, are_read=True)
-
-
-async def _streams(
-    port: int, seconds: float, lines: list[bytes], streams: int = STREAMS, *, are_read: bool
-) -> Counter[int]:
-    """Send streams as fast as the server reads them, each again and again."""
-    chunks = [in_chunk(line * max(1, BLOCK // len(line))) for line in lines]
-    statuses: Counter[int] = Counter()
-
-    async def stream(chunk: bytes) -> None:
-        while True:
-            try:
-                async with (
-                    connected(port, receive_buffer=BLOCK if are_read else UNREAD_BYTES) as (reader, writer),
-                    meanwhile(_send_stream(writer, chunk)),
-                ):
-                    statuses.update(await _distinct_statuses(reader) if are_read else await asyncio.Future())
-            except OSError:
-                await asyncio.sleep(0.05)  # the server has closed the stream
-
-    await for_seconds(seconds, [stream(chunks[number % len(chunks)]) for number in range(streams)])
-    return statuses
-
-
-async def _send_stream(writer: asyncio.StreamWriter, chunk: bytes) -> None:
-    await send(writer, stream_head())
-    for _ in range(STREAM_BYTES // len(chunk)):
-        await send(writer, chunk)
-    await send(writer, in_chunk(b""))
-
-
-async def _distinct_statuses(reader: asyncio.StreamReader) -> list[int]:
-    """Read to the end of the connection; return the status, and that of an internal error in a line."""
-    statuses: set[int] = set()
-    while block := await reader.read(BLOCK):
-        statuses.update(statuses_in(block))
-    return sorted(statuses)
-
-
-# --- clients that use all requests that a server has in progress at a time, and do next to nothing ---
-
-SLOTS = 8
+SLOTS = 8  # requests in progress at a time, all of which some attacks use, doing next to nothing
 READ_TIMEOUT = 1.0
 SLOT_OPTIONS = ("--max-requests", str(SLOTS), "--read-timeout", str(READ_TIMEOUT))  # of the server
 PIPELINED = 50
-
-
-async def unread_answers(port: int, seconds: float) -> Counter[int]:
-    """Send requests with large answers one after another over each connection, and read none."""
-    request = request_of(pairs_body([("a", "b")] * 1_000), close=False)
-
-    async def client() -> None:
-        async with connected(port, receive_buffer=UNREAD_BYTES) as (_, writer):
-            for _ in range(PIPELINED):
-                await send(writer, request)
-            await asyncio.Event().wait()
-
-    await for_seconds(seconds, [client() for _ in range(SLOTS)])
-    return Counter()
-
-
-async def slow_uploads(port: int, seconds: float) -> Counter[int]:
-    """Send bodies of known length, and chunked ones, a byte at a time."""
-    head, length, _ = request_of(b" " * 1_000).partition(b"\r\n\r\n")
-    known = [head + length, *[b" "] * 1_000]
-    chunked = [stream_head(), *[in_chunk(b" ")] * 1_000]
-    return await _slowly(port, seconds, [known, chunked])
-
-
-async def slow_lines(port: int, seconds: float) -> Counter[int]:
-    """Send streams with a blank line now and then."""
-    return await _slowly(port, seconds, [[stream_head(), *[in_chunk(b"\n")] * 1_000]])
-
-
-async def _slowly(port: int, seconds: float, kinds: list[list[bytes]]) -> Counter[int]:
-    async def client(parts: list[bytes]) -> None:
-        async with connected(port) as (_, writer):
-            for part in parts:
-                await send(writer, part)
-                await asyncio.sleep(READ_TIMEOUT / 2)
-
-    await for_seconds(seconds, [client(kinds[number % len(kinds)]) for number in range(SLOTS)])
-    return Counter()
-
-
-# --- too many connections, clients that keep sending after the answer, and data that is not HTTP ---
-
 OPEN_FILES = 256  # that the server may have at a time
 IDLE = 400  # connections
 LARGE_BODIES = 512  # as many requests as a server has in progress at a time by default
 LIMIT = 10.0  # seconds within which a connection has to get an answer or its end
 
 
-async def idle_connections(port: int, seconds: float) -> Counter[int]:
-    """Open more connections than the server may have files, again if it closes one; send nothing."""
+async def stream_lines(lines: Sequence[bytes], are_read: bool, number: int, port: int) -> list[int]:
+    """Send one of the lines many times over a stream, as fast as the server reads, and read the answer or nothing.
 
-    async def client() -> None:
-        while True:
-            try:
-                async with connected(port) as (reader, _):
-                    await reader.read(1)
-            except OSError:
-                pass
-            await asyncio.sleep(_PAUSE)
-
-    await for_seconds(seconds, [client() for _ in range(IDLE)])
-    return Counter()
-
-
-async def large_bodies(port: int, seconds: float) -> Counter[int]:
-    """Send one of the largest bodies over each of many connections, all at a time."""
-    request = largest_body()
-    statuses: Counter[int] = Counter()
-
-    async def client() -> None:
-        statuses[await status_of(request, port)] += 1
-
-    await for_seconds(seconds, [client() for _ in range(LARGE_BODIES)])
-    return statuses
+    Returns its status, and that of an internal error in a line.
+    """
+    line = lines[number % len(lines)]
+    chunk = in_chunk(line * max(1, BLOCK // len(line)))
+    parts = [stream_head(), *[chunk] * (STREAM_BYTES // len(chunk)), in_chunk(b"")]
+    statuses: set[int] = set()
+    async with (
+        connected(port, receive_buffer=BLOCK if are_read else UNREAD_BYTES) as (reader, writer),
+        meanwhile(send_parts(writer, parts)),
+    ):
+        while block := await (reader.read(BLOCK) if are_read else asyncio.Future[bytes]()):
+            statuses.update(statuses_in(block))
+    return sorted(statuses)
 
 
-async def odd_connections(port: int, seconds: float) -> Counter[int]:
-    """Open connections of every odd kind over and over, and count those that get neither an answer nor their end."""
-    statuses: Counter[int] = Counter()
-
-    async def client(odd: Exchange) -> None:
-        while True:
-            statuses.update(await play(odd, port, LIMIT))
-            await asyncio.sleep(_PAUSE)
-
-    await for_seconds(max(seconds, LIMIT + 1), [client(odd) for odd in _odd_exchanges()])
-    return statuses
+def streams_of(*lines: bytes, streams: int = STREAMS, are_read: bool = True) -> Traffic:
+    """Return traffic of streams that repeat these lines."""
+    return partial(crowd, partial(stream_lines, lines, are_read), streams)
 
 
-def _odd_exchanges() -> list[Exchange]:
+def pair_lines(streams: int) -> Traffic:
+    """Return traffic of thousands of pairs of prose over each of some streams."""
+    return streams_of(
+        b"".join(pair_body(*pair) + b"\n" for pair in zip(*synthetic_pairs(1_000), strict=True)), streams=streams
+    )
+
+
+async def leave_unread(number: int, port: int) -> list[int]:
+    """Send requests with large answers one after another over a connection, and read none."""
+    request = request_of(pairs_body([("a", "b")] * 1_000), close=False)
+    async with connected(port, receive_buffer=UNREAD_BYTES) as (_, writer):
+        await send_parts(writer, [request] * PIPELINED)
+        return await asyncio.Future()
+
+
+async def send_slowly(kinds: Sequence[Sequence[bytes]], number: int, port: int) -> list[int]:
+    """Send the parts of a request with a long pause after each."""
+    async with connected(port) as (_, writer):
+        await send_parts(writer, kinds[number % len(kinds)], READ_TIMEOUT / 2)
+    return []
+
+
+async def stay_idle(number: int, port: int) -> list[int]:
+    """Open a connection and send nothing."""
+    async with connected(port) as (reader, _):
+        await reader.read(1)
+    return []
+
+
+async def connect_oddly(number: int, port: int) -> list[int]:
+    """Open a connection of an odd kind; it has to get an answer or its end."""
+    exchanges = odd_exchanges()
+    return await play(exchanges[number % len(exchanges)], port, LIMIT)
+
+
+@cache
+def odd_exchanges() -> list[Exchange]:
+    """Return clients that send on after the answer, do not speak HTTP, or close their side."""
     pair = pair_body("a", "b")
     sound = request_of(pairs_body([("a", "b")]), close=False)
     head, _, body = sound.partition(b"\r\n\r\n")
@@ -324,6 +245,7 @@ def _odd_exchanges() -> list[Exchange]:
 
 # --- the case ---
 
+AT_A_TIME = 3  # attacks, each on a server of its own
 FEW = 4  # connections, if each request costs much
 DRAIN = 5  # seconds for requests in progress at SIGTERM
 LAST_SECONDS = 6  # after those, until the server has ended
@@ -335,6 +257,10 @@ HONEST = pairs_body([("It is cold today.", "It is freezing today.")])
 
 _TAKING_SECONDS = 0.5  # within which all slots are taken: half of the time that the server waits for a client
 _BEFORE_STOP = 1.0
+_UPLOADS = [
+    [request_of(b" " * 1_000).removesuffix(b" " * 1_000), *[b" "] * 1_000],  # of known length
+    [stream_head(), *[in_chunk(b" ")] * 1_000],
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,91 +270,91 @@ class Attack:
     traffic: Traffic
     options: tuple[str, ...] = ()
     open_files: int | None = None
+    seconds: float = 0.0  # that it takes at least
+    waits: bool = False  # it needs little of the processor
     holds_slots: bool = False  # it has all requests that may be in progress, so others must be let in meanwhile
+    log_lines: int | None = None  # the most that may be logged
+
+
+def _holding(visit: Visit) -> Attack:
+    traffic = partial(crowd, visit, SLOTS, once=True)
+    return Attack(traffic, SLOT_OPTIONS, seconds=HOLDING_SECONDS, waits=True, holds_slots=True)
 
 
 ATTACKS = {
-    "duplicate keys": Attack(partial(repeat_requests, duplicate_keys, FEW)),
-    "combining marks": Attack(partial(repeat_requests, combining_marks, FEW)),
-    "wrong lines": Attack(wrong_lines),
-    "wrong lines, unread": Attack(wrong_lines_unread),
-    "tiny lines": Attack(tiny_lines),
-    "unread answers": Attack(unread_answers, SLOT_OPTIONS, holds_slots=True),
-    "slow uploads": Attack(slow_uploads, SLOT_OPTIONS, holds_slots=True),
-    "slow lines": Attack(slow_lines, SLOT_OPTIONS, holds_slots=True),
-    "dots": Attack(partial(repeat_requests, dots, 2 * (os.cpu_count() or 1))),
-    "token bombs": Attack(partial(repeat_requests, token_bombs, FEW)),
-    "long matches": Attack(partial(repeat_requests, long_matches, FEW), ("--long-text", "window")),
-    "idle connections": Attack(idle_connections, open_files=OPEN_FILES),
-    "large bodies": Attack(large_bodies),
-    "odd connections": Attack(odd_connections),
+    "duplicate keys": Attack(repeated_requests(duplicate_keys, FEW)),
+    "combining marks": Attack(repeated_requests(combining_marks, FEW)),
+    "wrong lines": Attack(streams_of(b"{\n")),
+    "wrong lines, unread": Attack(streams_of(b"{\n", are_read=False)),
+    "tiny lines": Attack(streams_of(b"\n", pair_body("", "") + b"\n")),
+    "unread answers": _holding(leave_unread),
+    "slow uploads": _holding(partial(send_slowly, _UPLOADS)),
+    "slow lines": _holding(partial(send_slowly, [[stream_head(), *[in_chunk(b"\n")] * 1_000]])),
+    "dots": Attack(repeated_requests(dots, 2 * (os.cpu_count() or 1))),
+    "token bombs": Attack(repeated_requests(token_bombs, FEW)),
+    "long matches": Attack(repeated_requests(long_matches, FEW), ("--long-text", "window")),
+    "idle connections": Attack(partial(crowd, stay_idle, IDLE), open_files=OPEN_FILES, waits=True, log_lines=LOG_LINES),
+    "large bodies": Attack(partial(crowd, partial(send_each, largest_body), LARGE_BODIES, once=True)),
+    "odd connections": Attack(partial(crowd, connect_oddly, len(odd_exchanges())), seconds=LIMIT + 1, waits=True),
 }
 
 
 def measure(settings: Settings) -> list[Figure]:
-    """Attack a new server each time, and return for each bound the worst figure of all attacks, with its attack."""
+    """Attack a server of its own each time; return for each bound the worst figure of all attacks, with its attack.
+
+    A few attacks run at a time, but only one of those that need much of the processor.
+    """
     worst: dict[str, tuple[Figure, str]] = {}
-    for name, attack in ATTACKS.items():
-        figures = _figures_of(settings, attack)
-        print(f"{name}: {', '.join(f'{one.name}: {one.median:.4g}' for one in figures)}", file=sys.stderr)
-        for one in figures:
-            if one.name not in worst or one.median > worst[one.name][0].median:
-                worst[one.name] = one, name
+    names = sorted(ATTACKS, key=lambda name: not ATTACKS[name].waits)
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        attacked = pool.map(partial(_figures_of, settings, Lock()), [ATTACKS[name] for name in names])
+        for name, figures in zip(names, attacked, strict=True):
+            print(f"{name}: {', '.join(f'{one.name}: {one.median:.4g}' for one in figures)}", file=sys.stderr)
+            for one in figures:
+                if one.name not in worst or one.median > worst[one.name][0].median:
+                    worst[one.name] = one, name
     return [
         structs.replace(one, name=f"{one.name} ({name})" if one.median else one.name) for one, name in worst.values()
     ]
 
 
-def _figures_of(settings: Settings, attack: Attack) -> list[Figure]:
+def _figures_of(settings: Settings, alone: Lock, attack: Attack) -> list[Figure]:
     """Attack a new server twice: to the end, and until SIGTERM comes in the middle."""
-    seconds = max(settings.sizes.attack_seconds, HOLDING_SECONDS if attack.holds_slots else 0)
+    seconds = max(settings.sizes.attack_seconds, attack.seconds)
     options = ("--drain", str(DRAIN), *attack.options)
     with Server(settings.minilm, *options, open_files=attack.open_files) as server:
         _until_scored(server)  # fills the server's caches
         lines = server.log().count("\n")
-        with Watch(server) as watch:
-            with Attacker(attack.traffic, server.port, seconds) as attacker:
+        waiting = nullcontext() if attack.waits else alone
+        with Attacker(attack.traffic, server.port, seconds) as attacker, waiting:
+            with Watch(server) as watch:
+                attacker.begin()
                 if attack.holds_slots:
                     time.sleep(_TAKING_SECONDS)
                     back = _until_scored(server)
                 statuses = attacker.statuses()
-            if not attack.holds_slots:
-                back = _until_scored(server)
-            slots = server.requests_left(SLOT_SECONDS)
-            log = server.log()
-            kept = watch.kept_mb()
-        with Attacker(attack.traffic, server.port, seconds):
+                if not attack.holds_slots:
+                    back = _until_scored(server)
+                figures = watch.figures(statuses, PERMITTED)
+            lines = server.log().count("\n") - lines
+            attacker.begin()
             time.sleep(_BEFORE_STOP)  # so that SIGTERM comes in the middle of the attack
             ending, exit_status = server.wait(server.stop(), 2 * (DRAIN + LAST_SECONDS))
     print(f"statuses of the answers to the attacker: {dict(statuses)}", file=sys.stderr)
-    broken = sum(count for status, count in statuses.items() if status >= 500 and status not in PERMITTED)
-    figures = [
-        at_most("slowest /health/live", watch.slowest, "s", HEALTH_SECONDS, of_speed=True),
-        none_of("probes of it without an answer", watch.unanswered),
-        at_most("growth of memory", watch.growth_mb, "MB", MEMORY_MB),
-        at_most(f"of which was kept after {RETURN_SECONDS:g} s", kept, "MB", KEPT_MB),
-        none_of("answers to attackers, 5xx other than 503 and 504", broken),
-        none_of("neither answered nor closed", statuses[NEVER]),
+    return [
+        *figures,
         at_most("until an honest request is scored", back, "s", BACK_SECONDS, of_speed=True),
-        at_most(f"slots that are taken up {SLOT_SECONDS:g} s after the attack", slots, "", 0),
-        none_of("tracebacks in the log", log.count("Traceback")),
         at_most("from SIGTERM to the end", ending, "s", DRAIN + LAST_SECONDS, of_speed=True),
         none_of("exit status other than 0", exit_status != 0),
+        *([at_most("lines logged", lines, "", attack.log_lines)] if attack.log_lines else []),
     ]
-    if attack.traffic is idle_connections:
-        figures.append(at_most("lines logged", log.count("\n") - lines, "", LOG_LINES))
-    return figures
 
 
 def _until_scored(server: Server) -> float:
     """Send an honest request until it is scored; return the seconds, infinity after `BACK_SECONDS`."""
     begun = time.monotonic()
     while (waited := time.monotonic() - begun) < BACK_SECONDS:
-        try:
-            with Client(server.port, timeout=BACK_SECONDS - waited) as client:
-                if client.post(HONEST)[0] == 200:
-                    return time.monotonic() - begun
-        except (OSError, http.client.HTTPException):
-            pass
+        if server.status(HONEST, timeout=BACK_SECONDS - waited) == 200:
+            return time.monotonic() - begun
         time.sleep(0.1)
     return math.inf

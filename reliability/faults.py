@@ -2,7 +2,6 @@
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -14,6 +13,7 @@ from bertscore_onnx.errors import OutOfMemoryError
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.serving import MicroBatcher
 from bertscore_onnx.serving.worker import is_finite
+from harness.processes import Background
 from harness.results import Figure
 from reliability.report import at_least, at_most, none_of
 from reliability.settings import Settings
@@ -66,9 +66,7 @@ class Rig:
             self.scorer, deadline=DEADLINE, max_stall=MAX_STALL, max_delay=0.01, make_scorer=self._make_replacement
         )
         self.unready: list[float] = []  # when the probe found it not ready, by `time.monotonic()`
-        self._is_over = threading.Event()
-        self._probe = threading.Thread(target=self._probe_health)
-        self._probe.start()
+        self._probe = Background(self._probe_health, PROBE_SECONDS)
 
     def seen_after(self, fault_at: float) -> float:
         """Return the seconds from a fault until the probe found the batcher not ready."""
@@ -85,8 +83,7 @@ class Rig:
 
     def close(self) -> None:
         """Stop both."""
-        self._is_over.set()
-        self._probe.join()
+        self._probe.close()
         self.batcher.close()
         self.scorer.close()
 
@@ -96,9 +93,8 @@ class Rig:
         return self.scorer
 
     def _probe_health(self) -> None:
-        while not self._is_over.wait(PROBE_SECONDS):
-            if not self.batcher.ready:
-                self.unready.append(time.monotonic())
+        if not self.batcher.ready:
+            self.unready.append(time.monotonic())
 
 
 def _raise(error: BaseException) -> None:

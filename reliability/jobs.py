@@ -1,15 +1,27 @@
-"""Case 14: a job is killed again and again and ends like one that is not; its memory does not grow with its rows."""
+"""Cases 14 to 16: jobs that are killed, whose inputs are rewritten, and whose files are damaged.
 
+Each ends like a job that nothing disturbed, or fails. The memory of a job does not grow with its rows.
+"""
+
+import json
+import logging
+import os
+import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pyarrow
 from pyarrow import parquet
 
+from bertscore_onnx.distributed.job import JobResult, score_files, verify_files
+from bertscore_onnx.errors import InputError
 from harness.processes import environment, memory_mb
 from harness.results import Figure
 from harness.texts import distinct_pairs
@@ -19,10 +31,13 @@ from reliability.settings import Settings
 KILLS = 5
 PARTS = 100  # of the job that is killed
 GROWTH_PERCENT = 5.0  # of memory, for ten times the rows
+REWRITTEN_ROWS, REWRITTEN_PARTS = 3_000, 20  # of a job whose input is rewritten
+NOTE = "x" * 300  # a column that makes an input long enough to be read all through the job
 
 _LOOK_SECONDS = 0.005
 
 Stamps = dict[str, tuple[int, int]]  # the inode and the modification time of each complete part
+Run = Callable[[], JobResult]
 
 
 def measure(settings: Settings) -> list[Figure]:
@@ -114,3 +129,156 @@ def _peak_mb(job: "subprocess.Popen[bytes]") -> float:
         peak = max(peak, memory_mb("VmHWM", job.pid))
         time.sleep(_LOOK_SECONDS)
     return peak
+
+
+# --- inputs that are rewritten while a job runs ---
+
+
+def measure_rewritten(settings: Settings) -> list[Figure]:
+    """Rewrite the input of a job when a random number of its parts is complete, then restore it and resume the job."""
+    draw, ways = random.Random(0), list(_WAYS)
+    rounds = settings.sizes.rewritten_inputs
+    refused = wrong = unfinished = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        inputs = {end: _versions(folder / f"pairs.{end}") for end in ("parquet", "jsonl")}
+        whole = {end: _undisturbed(settings, folder / f"pairs.{end}") for end in inputs}
+        for number in range(rounds):
+            end, way = [*inputs][number % 2], ways[number % len(ways)]
+            file, output = folder / f"pairs.{end}", folder / f"{number}"
+            run = _job(settings, file, output, part_rows=REWRITTEN_ROWS // REWRITTEN_PARTS)
+            is_complete = _is_complete_though(
+                run, output, draw.randrange(REWRITTEN_PARTS // 2), partial(way, file, *inputs[end])
+            )
+            found = _contents(output)
+            refused += not is_complete
+            wrong += not _holds(found, whole[end], is_complete=is_complete)
+            file.write_bytes(inputs[end][0])
+            unfinished += not _is_resumed(run, output, whole[end])
+    return [
+        at_least(f"of {rounds} jobs whose input was rewritten, refused", refused, "", rounds // 2),
+        none_of("jobs with scores of other texts, or complete with other files than an undisturbed one", wrong),
+        none_of("jobs that were not resumed with the original to the files of an undisturbed one", unfinished),
+    ]
+
+
+def _versions(file: Path) -> tuple[bytes, bytes, bytes]:
+    """Write an input; return its content, that of other texts of the same size, and one of more rows."""
+    pairs = [*distinct_pairs(REWRITTEN_ROWS)]
+    others = [(candidate.translate(_OTHER_LETTERS), reference) for candidate, reference in pairs]
+    contents = []
+    for rows in (others + others, others, pairs):
+        table = [{"candidate": candidate, "reference": reference, "note": NOTE} for candidate, reference in rows]
+        if file.suffix == ".jsonl":
+            file.write_text("".join(f"{json.dumps(row)}\n" for row in table), encoding="utf-8")
+        else:
+            plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+            parquet.write_table(pyarrow.Table.from_pylist(table), file, row_group_size=500, **plain)
+        contents.append(file.read_bytes())
+    longer, other, original = contents
+    assert len(other) == len(original) != len(longer)
+    return original, other, longer
+
+
+def _write_same_size(file: Path, original: bytes, other: bytes, longer: bytes) -> None:
+    """Write other texts of the same size, and restore the modification time."""
+    status = file.stat()
+    file.write_bytes(other)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _replace(file: Path, original: bytes, other: bytes, longer: bytes) -> None:
+    renamed = file.with_suffix(".new")
+    renamed.write_bytes(other)
+    renamed.replace(file)
+
+
+def _restore(file: Path, original: bytes, other: bytes, longer: bytes) -> None:
+    file.write_bytes(other)
+    time.sleep(_LOOK_SECONDS)
+    file.write_bytes(original)
+
+
+_OTHER_LETTERS = str.maketrans("aeiou", "eioua")
+_WAYS: list[Callable[[Path, bytes, bytes, bytes], object]] = [
+    _write_same_size,
+    lambda file, original, other, longer: file.write_bytes(longer),
+    _replace,
+    lambda file, original, other, longer: os.truncate(file, len(original) // 2),
+    _restore,
+]
+
+
+def _is_complete_though(run: Run, output: Path, parts: int, rewrite: Callable[[], object]) -> bool:
+    """Rewrite the input once a job has described itself and this many parts; return whether the job succeeds."""
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(run)
+        while not job.done() and not ((output / "_manifest.json").exists() and len(_stamps(output)) >= parts):
+            time.sleep(_LOOK_SECONDS)
+        rewrite()
+        try:
+            job.result()
+        except InputError:
+            return False
+    return True
+
+
+def _holds(found: dict[str, bytes], whole: dict[str, bytes], *, is_complete: bool) -> bool:
+    """Return whether the files of a job are those of an undisturbed one, as far as there need to be any."""
+    parts = {name: content for name, content in found.items() if name.startswith("part-")}
+    return found == whole if is_complete else parts.items() <= whole.items()
+
+
+def _is_resumed(run: Run, output: Path, whole: dict[str, bytes]) -> bool:
+    """Run a job again; return whether its files are now those of an undisturbed one."""
+    try:
+        run()
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return False
+    return _contents(output) == whole
+
+
+def _undisturbed(settings: Settings, file: Path) -> dict[str, bytes]:
+    output = file.with_suffix(f"{file.suffix}-scores")
+    _job(settings, file, output, part_rows=REWRITTEN_ROWS // REWRITTEN_PARTS)()
+    return _contents(output)
+
+
+def _job(settings: Settings, inputs: Path, output: Path, *, part_rows: int, idf: bool = False) -> Run:
+    """Return a job in this process."""
+    return lambda: score_files(inputs, output, settings.tiny, part_rows=part_rows, idf=idf, device="cpu", nthreads=1)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+# --- bits that flip in the folder of a complete job ---
+
+
+def measure_flipped(settings: Settings) -> list[Figure]:
+    """Flip single bits of the files of a complete job, one by one; verify the folder and run the job again."""
+    logging.getLogger("bertscore_onnx").addHandler(logging.NullHandler())  # for a warning about each
+    draw, flips = random.Random(0), settings.sizes.flipped_bits
+    unnoticed = unrepaired = 0
+    with tempfile.TemporaryDirectory() as name:
+        output = Path(name, "scores")
+        run = _job(settings, _write_pairs(Path(name, "pairs.parquet"), 50), output, part_rows=20, idf=True)
+        run()
+        whole = _contents(output)
+        false_alarms = len(verify_files(output))
+        for _ in range(flips):
+            damaged = draw.choice(sorted(whole))
+            content = bytearray(whole[damaged])
+            content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+            (output / damaged).write_bytes(content)
+            unnoticed += [damaged in fault for fault in verify_files(output)] != [True]
+            if not _is_resumed(run, output, whole):
+                unrepaired += 1
+                (output / damaged).write_bytes(whole[damaged])
+    return [
+        none_of("faults found in a sound folder", false_alarms),
+        none_of(f"of {flips:,} flipped bits, not found", unnoticed),
+        none_of("not repaired by the job, to the same bytes", unrepaired),
+    ]

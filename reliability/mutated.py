@@ -17,6 +17,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.errors import BertScoreOnnxError, GoldenScoreError
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, SentencePieceSpec
-from harness.processes import Child, ChildError, memory_mb
+from harness.processes import ChildError, calls_in_children, memory_mb
 from harness.results import Figure
 from reliability.damage import read_fields, reseal, write_sealed
 from reliability.report import none_of
@@ -44,7 +45,6 @@ from reliability.settings import Settings
 
 SECONDS = 10.0  # per bundle
 MEMORY = 500_000_000  # bytes that a bundle may take on top of what the process had before
-STARTING_SECONDS = 120.0
 
 SCORED, BROKE, HUNG = "scored", "broke", "hung"
 SEPARATORS = 9  # in a signature
@@ -74,27 +74,18 @@ def measure(settings: Settings) -> list[Figure]:
 
 def _attempt_all(bases: list[Path], numbers: range, folder: Path) -> Counter[str]:
     outcomes: Counter[str] = Counter()
-    child = _started(bases)
-    for number in numbers:
-        try:
-            kind, detail = child.do(attempt, bases, number, folder, limit=SECONDS)
-        except ChildError as error:
-            kind, detail = HUNG if "hangs" in str(error) else BROKE, str(error)
-            child.close()
-            child = _started(bases)
+    attempts = [(bases, number, folder) for number in numbers]
+    results = calls_in_children(attempt, attempts, SECONDS, partial(_score, bases[0]))
+    for number, result in zip(numbers, results, strict=True):
+        if isinstance(result, ChildError):
+            kind, detail = HUNG if "hangs" in str(result) else BROKE, str(result)
+        else:
+            kind, detail = result
         if kind in (HUNG, BROKE):
             base, name, change, _ = _choose(bases, number)
             print(f"bundle {number}, {base.name}, {name} by {change.__name__}: {kind}: {detail}", file=sys.stderr)
         outcomes[kind] += 1
-    child.close()
     return outcomes
-
-
-def _started(bases: list[Path]) -> Child:
-    """Start a process and open a sound bundle in it, so that the limits do not include imports."""
-    child = Child()
-    child.do(_score, bases[0], limit=STARTING_SECONDS)
-    return child
 
 
 def attempt(bases: list[Path], number: int, folder: Path) -> tuple[str, str]:
@@ -226,7 +217,7 @@ def mutated_fields(content: bytes, draw: Draw) -> bytes:
     """Change the tree of a JSON text in one to three places."""
     tree = json.loads(content)
     for _ in range(draw.choice([1, 1, 1, 2, 3])):
-        tree = mutated_tree(tree, draw)
+        mutate_tree(tree, draw)
     return json.dumps(tree).encode()
 
 
@@ -237,8 +228,7 @@ def mutated_json(content: bytes, draw: Draw) -> bytes:
     text = json.dumps(tree)
     if draw.random() < 0.05:
         depth = draw.choice(DEPTHS)
-        place = text.find("null")
-        text = text[:place] + "[" * depth + "]" * depth + text[place + 4 :]
+        text = text.replace("null", "[" * depth + "]" * depth, 1)
     return text.encode()
 
 
@@ -251,9 +241,8 @@ def _shorten_sequences(node: Any) -> None:
             _shorten_sequences(below)
 
 
-def mutated_tree(tree: Any, draw: Draw) -> Any:
-    """Return a tree with one node changed; each level is as likely as any other."""
-    tree = copy.deepcopy(tree)
+def mutate_tree(tree: Any, draw: Draw) -> None:
+    """Change one node below the root of a tree; each level is as likely as any other."""
     parent: Any = None
     key: Any = None
     node = tree
@@ -261,14 +250,14 @@ def mutated_tree(tree: Any, draw: Draw) -> Any:
         parent = node
         key = draw.choice(list(node)) if isinstance(node, dict) else draw.randrange(len(node))
         node = node[key]
-    if parent is None:
-        return draw.choice(CONTAINERS)
+    if parent is None:  # the tree is empty
+        return
     kind = draw.randrange(10)
     if kind == 0:
         del parent[key]
     elif kind == 1 and isinstance(parent, dict):
         parent[draw.choice(["unknown", "", "type", *parent])] = node
-    elif kind == 1 and isinstance(parent, list):
+    elif kind == 1:
         parent[key : key + 1] = [node] * draw.choice([2, 2, 1000])
     elif kind == 2:
         parent[key] = _any_value(draw)
@@ -276,11 +265,10 @@ def mutated_tree(tree: Any, draw: Draw) -> Any:
         parent[key] = copy.deepcopy(draw.choice(list(parent.values()) if isinstance(parent, dict) else parent))
     else:
         parent[key] = _of_its_type(node, draw)
-    return tree
 
 
 def _any_value(draw: Draw) -> Any:
-    return draw.choice([None, True, *draw.choice(KINDS)])
+    return copy.deepcopy(draw.choice([None, True, *draw.choice(KINDS)]))  # for it may be changed next
 
 
 def _of_its_type(node: Any, draw: Draw) -> Any:
@@ -317,9 +305,9 @@ def mutated_graph(content: bytes, draw: Draw) -> bytes:
     tree = _with_integers(MessageToDict(onnx.load_from_string(content), use_integers_for_enums=True))
     for _ in range(draw.choice([1, 1, 1, 2, 3])):
         while True:
-            change = draw.choice([mutated_tree, _mutated_part, _mutated_part, _mutated_tensor, _external])
+            changed = copy.deepcopy(tree)
             try:
-                changed = change(tree, draw)
+                draw.choice([mutate_tree, _mutate_part, _mutate_part, _mutate_tensor, _make_external])(changed, draw)
                 model = ParseDict(changed, onnx.ModelProto())
             except (ParseError, LookupError, TypeError, ValueError, AttributeError, OverflowError):
                 continue
@@ -336,30 +324,25 @@ def _with_integers(node: Any, *, is_integer: bool = False) -> Any:
     return int(node) if is_integer and isinstance(node, str) else node
 
 
-def _mutated_part(tree: Any, draw: Draw) -> Any:
+def _mutate_part(tree: Any, draw: Draw) -> None:
     """Change a list of the graph: its nodes, initializers, inputs or outputs."""
-    graph = tree["graph"]
-    part = draw.choice([key for key, below in graph.items() if isinstance(below, list)])
-    changed = mutated_tree(graph[part], draw)
-    if part == "node" and changed and draw.random() < 0.1:
-        draw.choice(changed)["opType"] = draw.choice(OPERATORS)
-    return {**tree, "graph": {**graph, part: changed}}
+    name, part = draw.choice([(name, part) for name, part in tree["graph"].items() if isinstance(part, list)])
+    mutate_tree(part, draw)
+    if name == "node" and part and draw.random() < 0.1:
+        draw.choice(part)["opType"] = draw.choice(OPERATORS)
 
 
-def _mutated_tensor(tree: Any, draw: Draw) -> Any:
+def _mutate_tensor(tree: Any, draw: Draw) -> None:
     """Change the shape or the type of an initializer."""
-    tree = copy.deepcopy(tree)
     tensor = draw.choice(tree["graph"]["initializer"])
     if draw.random() < 0.5:
         tensor["dataType"] = draw.choice(DATA_TYPES)
     else:
-        tensor["dims"] = mutated_tree(tensor["dims"], draw)
-    return tree
+        mutate_tree(tensor["dims"], draw)
 
 
-def _external(tree: Any, draw: Draw) -> Any:
+def _make_external(tree: Any, draw: Draw) -> None:
     """Let an initializer come from a file."""
-    tree = copy.deepcopy(tree)
     tensor = draw.choice(tree["graph"]["initializer"])
     tensor["dataLocation"] = onnx.TensorProto.EXTERNAL
     if draw.random() < 0.8:
@@ -369,7 +352,6 @@ def _external(tree: Any, draw: Draw) -> Any:
         for key, values in (("location", LOCATIONS), ("offset", OFFSETS), ("length", OFFSETS))
         for _ in range(draw.choice([0, 1, 1, 1, 2]))
     ]
-    return tree
 
 
 # --- the bundles to mutate: one for each kind of tokenizer, all with the same tiny graph ---

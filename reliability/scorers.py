@@ -4,9 +4,9 @@ import multiprocessing
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.serving import MicroBatcher
-from harness.processes import resident_mb
+from harness.processes import Background, resident_mb
 from harness.results import Figure
 from harness.texts import synthetic_pairs
 from reliability.report import at_least, at_most, none_of
@@ -139,7 +139,7 @@ def measure_processes(settings: Settings) -> list[Figure]:
         ]
         for _ in range(settings.sizes.started_processes):
             outcomes.update(_outcome(trial, expected) for trial in trials)
-            with _kept_busy(scorer):
+            with Background(partial(score_with, scorer)):
                 outcomes.update(_outcome(trial, expected) for trial in trials)
     return [
         none_of(f"of {outcomes.total()} processes, hanging", outcomes["hang"]),
@@ -200,23 +200,3 @@ def _send_result(sender: Connection, work: Callable[..., list[float]], arguments
         sender.send("clear error")
     except Exception:
         sender.send("unclear error")
-
-
-@contextmanager
-def _kept_busy(scorer: BERTScorer) -> Iterator[None]:
-    """Score in another thread during the block."""
-    is_over, has_begun = threading.Event(), threading.Event()
-
-    def keep_scoring() -> None:
-        while not is_over.is_set():
-            has_begun.set()
-            score_with(scorer)
-
-    thread = threading.Thread(target=keep_scoring)
-    thread.start()
-    has_begun.wait()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()

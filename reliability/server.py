@@ -1,4 +1,4 @@
-"""The server in a process of its own, a client for it from the standard library, and a watch on both."""
+"""The server in a process of its own, a client for it, and a watch on its health and memory."""
 
 import contextlib
 import http.client
@@ -8,15 +8,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from resource import RLIMIT_NOFILE, setrlimit
 
 from bertscore_onnx.concurrency.closeable import Closeable
-from harness.processes import environment, resident_mb
-from reliability.traffic import JSON, SCORE
+from harness.processes import Background, environment, resident_mb
+from harness.results import Figure
+from reliability.report import at_most, none_of
+from reliability.traffic import CLOSED, JSON, NEVER, SCORE
 
 STARTING_SECONDS = 60
 
@@ -54,6 +56,14 @@ class Server(Closeable):
         """Return the answer to a GET."""
         with Client(self.port) as client:
             return client.get(path)
+
+    def status(self, body: bytes, timeout: float = 60) -> int:
+        """Return the status of the answer to a request to score pairs, `CLOSED` if there is none."""
+        try:
+            with Client(self.port, timeout) as client:
+                return client.post(body)
+        except (OSError, http.client.HTTPException):
+            return CLOSED
 
     def metric(self, name: str) -> float:
         """Return a metric, summed over its labels; 0 if there is none yet."""
@@ -112,11 +122,12 @@ class Client(Closeable):
         """Prepare a connection."""
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
 
-    def post(self, content: bytes, path: str = SCORE, media_type: str = JSON) -> tuple[int, bytes]:
-        """Send a body; return the status and the answer, or raise `OSError` or `http.client.HTTPException`."""
-        self._connection.request("POST", path, content, {"Content-Type": media_type})
+    def post(self, body: bytes) -> int:
+        """Send a body to score; return the status, or raise `OSError` or `http.client.HTTPException`."""
+        self._connection.request("POST", SCORE, body, {"Content-Type": JSON})
         with contextlib.closing(self._connection.getresponse()) as response:
-            return response.status, response.read()
+            response.read()
+            return response.status
 
     def get(self, path: str) -> str:
         """Return the answer to a GET."""
@@ -130,7 +141,7 @@ class Client(Closeable):
 
 
 class Watch(Closeable):
-    """A thread that requests the server's health, each time over a new connection, and one that reads its memory."""
+    """Requests the server's health during a block, each time over a new connection, and reads its memory."""
 
     def __init__(self, server: Server) -> None:
         """Start to watch."""
@@ -139,39 +150,49 @@ class Watch(Closeable):
         self._begun_mb = self._peak_mb = resident_mb(self._pid)
         self.slowest = 0.0  # seconds of the slowest answer of `/health/live`
         self.unanswered = 0  # requests for it without an answer
-        self._is_over = threading.Event()
-        self._threads = [threading.Thread(target=work) for work in (self._probe, self._sample)]
+        self._threads = [Background(self._probe, _PROBE_SECONDS), Background(self._sample, _SAMPLE_SECONDS)]
+
+    def figures(self, statuses: Counter[int], permitted: tuple[int, ...] = ()) -> list[Figure]:
+        """Return the bounds that hold under any traffic, once it is over; `statuses` are those of its answers.
+
+        Errors 5xx other than the `permitted` ones are faults of the server.
+        """
+        broken = sum(count for status, count in statuses.items() if status >= 500 and status not in permitted)
+        besides = f" other than {' and '.join(map(str, permitted))}" if permitted else ""
+        left = self._server.requests_left(SLOT_SECONDS)
+        log = self._server.log()
+        kept = self._kept_mb()
+        return [
+            at_most("slowest /health/live", self.slowest, "s", HEALTH_SECONDS, of_speed=True),
+            none_of("probes of it without an answer", self.unanswered),
+            at_most("growth of memory", self._peak_mb - self._begun_mb, "MB", MEMORY_MB),
+            at_most(f"of which was kept after {RETURN_SECONDS:g} s", kept, "MB", KEPT_MB),
+            none_of(f"answers 5xx{besides}", broken),
+            none_of("neither answered nor closed", statuses[NEVER]),
+            at_most(f"slots that are taken up {SLOT_SECONDS:g} s afterwards", left, "", 0),
+            none_of("tracebacks in the log", log.count("Traceback")),
+        ]
+
+    def close(self) -> None:
+        """Stop watching."""
         for thread in self._threads:
-            thread.start()
+            thread.close()
 
-    @property
-    def growth_mb(self) -> float:
-        """The growth of the server's memory from the start of the watch to its peak."""
-        return self._peak_mb - self._begun_mb
-
-    def kept_mb(self) -> float:
+    def _kept_mb(self) -> float:
         """Return the growth of the server's memory by now; wait for `RETURN_SECONDS` if it is large."""
         until = time.monotonic() + RETURN_SECONDS
         while (kept := resident_mb(self._pid) - self._begun_mb) > KEPT_MB and time.monotonic() < until:
             time.sleep(_LOOK_SECONDS)
         return kept
 
-    def close(self) -> None:
-        """Stop watching."""
-        self._is_over.set()
-        for thread in self._threads:
-            thread.join()
-
     def _probe(self) -> None:
-        while not self._is_over.wait(_PROBE_SECONDS):
-            begun = time.monotonic()
-            try:
-                with Client(self._server.port, _PROBE_LIMIT) as client:
-                    self.unanswered += '"live"' not in client.get("/health/live")
-            except (OSError, http.client.HTTPException):
-                self.unanswered += 1
-            self.slowest = max(self.slowest, time.monotonic() - begun)
+        begun = time.monotonic()
+        try:
+            with Client(self._server.port, _PROBE_LIMIT) as client:
+                self.unanswered += '"live"' not in client.get("/health/live")
+        except (OSError, http.client.HTTPException):
+            self.unanswered += 1
+        self.slowest = max(self.slowest, time.monotonic() - begun)
 
     def _sample(self) -> None:
-        while not self._is_over.wait(_SAMPLE_SECONDS):
-            self._peak_mb = max(self._peak_mb, resident_mb(self._pid))
+        self._peak_mb = max(self._peak_mb, resident_mb(self._pid))

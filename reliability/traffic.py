@@ -5,11 +5,12 @@ import json
 import re
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import cycle, islice
+from functools import partial
+from itertools import count
 
 from bertscore_onnx.concurrency.closeable import Closeable
 from harness.processes import Child
@@ -24,12 +25,13 @@ NEVER = -1  # neither an answer nor the end of the connection came in time
 INTERNAL = 500  # the status of any answer that reports an internal error, even in a line of a stream
 BLOCK = 1 << 16  # bytes that are read, or written before waiting for the socket
 
-_PAUSE = 0.05  # seconds before connecting again
+_PAUSE = 0.05  # seconds before a client that got no answer connects again
 _GRACE = 120.0  # seconds for a process to start, and to end in
 _STATUS = re.compile(rb"HTTP/1\.1 ([2-5]\d\d) ")
 
 Socket = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Traffic = Callable[[int, float], Awaitable[Counter[int]]]  # at a port, for some seconds; returns the statuses
+Traffic = Callable[[int, float], Coroutine[None, None, Counter[int]]]  # at a port, for some seconds; its statuses
+Visit = Callable[[int, int], Coroutine[None, None, Iterable[int]]]  # with its number, at a port; its statuses
 
 
 def request_of(content: bytes, path: str = SCORE, media_type: str = JSON, *, close: bool = True) -> bytes:
@@ -85,11 +87,13 @@ async def connected(port: int, *, receive_buffer: int | None = None) -> AsyncIte
             await writer.wait_closed()
 
 
-async def send(writer: asyncio.StreamWriter, content: bytes) -> None:
-    """Write bytes no faster than the server reads them; raise `OSError` if it has closed the connection."""
-    for start in range(0, len(content), BLOCK):
-        writer.write(content[start : start + BLOCK])
-        await writer.drain()
+async def send_parts(writer: asyncio.StreamWriter, parts: Iterable[bytes], pause: float = 0.0) -> None:
+    """Write parts no faster than the server reads them; raise `OSError` if it has closed the connection."""
+    for part in parts:
+        for start in range(0, len(part), BLOCK):
+            writer.write(part[start : start + BLOCK])
+            await writer.drain()
+        await asyncio.sleep(pause)
 
 
 @asynccontextmanager
@@ -126,10 +130,8 @@ async def play(exchange: Exchange, port: int, limit: float = 60.0) -> list[int]:
     """Play an exchange; return the statuses of its answers, or `NEVER` if neither they nor the end came in time."""
     content, all_sent = bytearray(), asyncio.Event()
 
-    async def send_parts(writer: asyncio.StreamWriter) -> None:
-        for part in exchange.parts:
-            await send(writer, part)
-            await asyncio.sleep(exchange.pause)
+    async def send_all(writer: asyncio.StreamWriter) -> None:
+        await send_parts(writer, exchange.parts, exchange.pause)
         all_sent.set()
         if exchange.ending is Ending.HALF_CLOSE:
             writer.write_eof()
@@ -137,7 +139,7 @@ async def play(exchange: Exchange, port: int, limit: float = 60.0) -> list[int]:
             writer.transport.abort()
 
     try:
-        async with asyncio.timeout(limit), connected(port) as (reader, writer), meanwhile(send_parts(writer)):
+        async with asyncio.timeout(limit), connected(port) as (reader, writer), meanwhile(send_all(writer)):
             while block := await reader.read(BLOCK):
                 content += block
                 if 0 < exchange.answers <= len(statuses_in(content)):
@@ -163,36 +165,35 @@ def statuses_in(content: bytes | bytearray) -> list[int]:
     return [int(status) for status in _STATUS.findall(content)]
 
 
-async def repeat_requests(
-    make: Callable[[], Sequence[bytes]], connections: int, port: int, seconds: float
-) -> Counter[int]:
-    """Send the requests that `make` returns over and over, several at a time; count the statuses."""
+async def crowd(visit: Visit, clients: int, port: int, seconds: float, *, once: bool = False) -> Counter[int]:
+    """Let clients visit a server together, each again and again or `once`; count the statuses of the answers."""
     statuses: Counter[int] = Counter()
-    requests = make()
 
-    async def client(own: Iterator[bytes]) -> None:
-        for request in own:
-            status = await status_of(request, port)
-            statuses[status] += 1
-            if status == CLOSED:
+    async def client(first: int) -> None:
+        for number in [first] if once else count(first, clients):
+            found: list[int] = []
+            with suppress(OSError):  # the server has refused or closed the connection
+                found += await visit(number, port)
+            statuses.update(found)
+            if not any(found):
                 await asyncio.sleep(_PAUSE)
-
-    starts = [islice(cycle(requests), start, None) for start in range(connections)]
-    await for_seconds(seconds, [client(own) for own in starts])
-    return statuses
-
-
-async def for_seconds(seconds: float, clients: Sequence[Coroutine[None, None, None]]) -> None:
-    """Run clients together and cancel them when the time is over; a refused connection is no error."""
-
-    async def unless_refused(client: Coroutine[None, None, None]) -> None:
-        with suppress(OSError):
-            await client
 
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
-            for client in clients:
-                group.create_task(unless_refused(client))
+            for number in range(clients):
+                group.create_task(client(number))
+    return statuses
+
+
+async def send_each(make: Callable[[], Sequence[bytes]], number: int, port: int) -> list[int]:
+    """Send one of the requests that `make` returns, by turns."""
+    requests = make()
+    return [await status_of(requests[number % len(requests)], port)]
+
+
+def repeated_requests(make: Callable[[], Sequence[bytes]], clients: int) -> Traffic:
+    """Return traffic of clients that send these requests over and over; `make` is cached."""
+    return partial(crowd, partial(send_each, make), clients)
 
 
 class Attacker(Closeable):
@@ -200,10 +201,14 @@ class Attacker(Closeable):
 
     def __init__(self, traffic: Traffic, port: int, seconds: float) -> None:
         """Start the process; `traffic` is pickled, so it has to be a function of a module."""
+        self._work = traffic, port, seconds
         self._limit = seconds + _GRACE
         self._child = Child()
         self._child.do(callable, traffic, limit=_GRACE)  # it has finished its imports
-        self._child.begin(_produce, traffic, port, seconds)
+
+    def begin(self) -> None:
+        """Start the traffic, again once it is over."""
+        self._child.begin(_produce, *self._work)
 
     def statuses(self) -> Counter[int]:
         """Wait for its end; return the statuses of its answers."""
@@ -216,7 +221,4 @@ class Attacker(Closeable):
 
 
 def _produce(traffic: Traffic, port: int, seconds: float) -> Counter[int]:
-    async def bounded() -> Counter[int]:
-        return await traffic(port, seconds)
-
-    return asyncio.run(bounded())
+    return asyncio.run(traffic(port, seconds))

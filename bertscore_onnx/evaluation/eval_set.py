@@ -296,6 +296,8 @@ def read_eval_set(
 
     human = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{gold}")
     systems = sorted((human.systems | {*(eval_set.outputs(language_pair) if with_texts else ())}) - in_use)
+    if not systems:
+        raise InputError(f"{eval_set.folder} has no {gold} scores of any system for {language_pair}.")
     segments = _Segments()
     human_segment = human.segment_scores(systems, segments)
     human_system = human.system_scores(systems, human_segment)

@@ -10,21 +10,22 @@ import threading
 import time
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import h11
-import numpy as np
 import pytest
 
+from bertscore_onnx.distributed import job, rows
 from bertscore_onnx.errors import DigestError
 from bertscore_onnx.serving import MicroBatcher
 from harness.processes import Child, ChildError
 from harness.results import BEGIN, END, read_report
 from reliability import __main__ as command
-from reliability import adversary, damage, faults, jobs, load
+from reliability import adversary, damage, faults, hostile, jobs, load
+from reliability.__main__ import CASES, run_cases
 from reliability.adversary import Attack
 from reliability.fuzzing import exchanges
 from reliability.report import DOCUMENT, at_least, at_most, none_of
-from reliability.run import CASES, run_cases
 from reliability.scorers import late_spread
 from reliability.server import HEALTH_SECONDS, Server, Watch
 from reliability.settings import Settings, Sizes
@@ -35,7 +36,7 @@ from reliability.traffic import (
     Exchange,
     pairs_body,
     play,
-    repeat_requests,
+    repeated_requests,
     request_of,
     statuses_in,
 )
@@ -45,14 +46,10 @@ TINY = Sizes(
     requests=20,
     clients=4,
     faults=6,
-    sharing_threads=4,
-    calls_per_thread=2,
-    openings_per_thread=1,
-    fuzzed_strings=400,
-    mutated_bundles=60,
-    fuzzed_requests=60,
     attack_seconds=0.3,
-    starved_seconds=0.3,
+    rewritten_inputs=2,
+    flipped_bits=3,
+    mutated_files=0,
 )
 
 
@@ -90,16 +87,17 @@ def break_down(settings):
 def test_bounds_that_count_decide_the_run_and_the_exit_status(
     monkeypatch, settings, tmp_path, capsys, case, options, is_held, shown
 ):
-    monkeypatch.setattr("reliability.run.CASES", {"0": ("a case", case), "1": ("a case", hold)})
+    monkeypatch.setattr(command, "CASES", {"0": ("a case", case), "1": ("a case", hold)})
     assert run_cases(["0", "1"], settings, {"form": "tiny"}, tmp_path, **options) is is_held
     assert shown in capsys.readouterr().out
     report = read_report(tmp_path / "reliability.json")
     assert all(figure.met for figure in report.cases[1].figures)
     assert "Settings: form: tiny." in (tmp_path / "reliability.md").read_text(encoding="utf-8")
-    monkeypatch.setattr(command, "CASES", ["0"])
     monkeypatch.setattr(command, "run_cases", lambda *arguments, **options: is_held)
+    model = SimpleNamespace(bundle=lambda: settings.tiny)
+    monkeypatch.setattr(command, "Models", lambda *arguments: SimpleNamespace(tiny=model, minilm=model))
     with contextlib.nullcontext() if is_held else pytest.raises(SystemExit, match="1"):
-        command.main(["--case", "0", "--tiny", str(settings.tiny), "--minilm", str(settings.tiny)])
+        command.main(["--case", "0"])
 
 
 def test_the_document_has_its_marks_and_every_case():
@@ -119,20 +117,21 @@ def test_a_crash_a_hang_and_an_error_in_a_process_are_told_apart():
         child.do(time.sleep, 60, limit=0.2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", ["1", "3", "5", "8", "9", "13"])
-def test_a_case_keeps_its_bounds(settings, tmp_path, capsys, number):
-    assert run_cases([number], settings, {}, tmp_path, ignore_speed=True), capsys.readouterr()
-
-
 def met(figures):
     return [figure.met for figure in figures]
 
 
-def test_lost_swapped_and_wrong_answers_are_counted():
-    alone = [np.full((3, 1), value, dtype=np.float32) for value in (0.1, 0.5)]
-    assert load.swapped([0, 0, 1], [alone[0], alone[1], None], alone) == 1
-    assert load.largest_difference([0, 1], [alone[0] + np.float32(0.25), None], alone) == pytest.approx(0.25)
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*truncated")
+def test_lost_and_wrong_answers_break_the_bounds_of_batching(settings, monkeypatch):
+    class Faulty(MicroBatcher):
+        def submit(self, candidates, references):
+            if len(candidates) == 1:
+                raise RuntimeError("lost")
+            return super().submit(["other"] * len(candidates), references)
+
+    monkeypatch.setattr(load, "MicroBatcher", Faulty)
+    assert met(load.measure_batching(settings)) == [False, False, True]
 
 
 @pytest.mark.slow
@@ -148,15 +147,14 @@ def test_a_leak_spreads_the_second_half_and_a_start_does_not():
     assert late_spread([0, 10, 20, 30, 40, 50]) == 20
 
 
-def crash(bundle, verify):
+def crash(*case):
     os.abort()
 
 
 @pytest.mark.slow
 def test_a_damage_that_is_accepted_refused_otherwise_or_fatal_breaks_its_bound(settings, monkeypatch):
-    no_damage = damage.Damage("none", lambda bundle: None, (DigestError,))
-    missing = damage.Damage("missing", lambda bundle: (bundle / "model.onnx").unlink(), (DigestError,))
-    monkeypatch.setattr(damage, "DAMAGES", [no_damage, missing])
+    missing = partial(damage.replace, "model.onnx", lambda file: None)
+    monkeypatch.setattr(damage, "DAMAGES", {DigestError: {"none": lambda bundle: None, "missing": missing}})
     assert met(damage.measure(settings)) == [False, True, False, True]
     monkeypatch.setattr(damage, "outcome", crash)
     assert met(damage.measure(settings)) == [True, False, True, False]
@@ -217,7 +215,7 @@ def honest_requests():
 
 @pytest.mark.slow
 def test_an_attack_by_an_honest_client_keeps_every_bound(settings, monkeypatch):
-    monkeypatch.setattr(adversary, "ATTACKS", {"none": Attack(partial(repeat_requests, honest_requests, 2))})
+    monkeypatch.setattr(adversary, "ATTACKS", {"none": Attack(repeated_requests(honest_requests, 2))})
     figures = adversary.measure(settings)
     assert [figure.name for figure in figures if not figure.met and not figure.goal.of_speed] == []
     assert figures[0].name == "slowest /health/live (none)"
@@ -239,8 +237,8 @@ def test_a_server_that_stands_still_or_ends_is_seen(tiny_bundle):
 
 def test_a_polite_client_that_waits_or_gets_nothing_breaks_its_bound():
     greedy, ordinary = load.Polite([0.4] * 100), load.Polite([0.1] * 100)
-    assert met([load._starved("any", greedy, ordinary), load._starved("any", ordinary, greedy)]) == [False, True]
-    assert not load._starved("any", load.Polite(), ordinary).met
+    assert met([load.starved("any", greedy, ordinary), load.starved("any", ordinary, greedy)]) == [False, True]
+    assert not load.starved("any", load.Polite(), ordinary).met
 
 
 def test_parts_that_are_written_again_or_lost_are_counted(tmp_path):
@@ -251,3 +249,65 @@ def test_parts_that_are_written_again_or_lost_are_counted(tmp_path):
     (tmp_path / "part-0.parquet").unlink()
     os.utime(tmp_path / "part-1.parquet", (0, 0))
     assert jobs._changed(before, tmp_path) == 2
+
+
+@pytest.mark.slow
+def test_a_job_that_does_not_compare_its_inputs_breaks_the_bounds_of_rewritten_inputs(settings, monkeypatch):
+    def read_block(file, number):
+        file._file.seek(number * rows.BLOCK)
+        return file._file.read(rows.BLOCK)
+
+    monkeypatch.setattr(rows._CheckedFile, "_read_block", read_block)
+    monkeypatch.setattr(job, "check_unchanged", lambda table: None)
+    monkeypatch.setattr(jobs, "_WAYS", jobs._WAYS[:1])
+    assert met(jobs.measure_rewritten(settings))[:2] == [False, False]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*every token of a side weighs 0")
+def test_faults_that_are_not_found_or_not_repaired_break_the_bounds_of_flipped_bits(settings, monkeypatch):
+    runs = []
+
+    def score_once(*arguments, **options):
+        if not runs:
+            runs.append(job.score_files(*arguments, **options))
+
+    monkeypatch.setattr(jobs, "score_files", score_once)
+    assert met(jobs.measure_flipped(settings)) == [True, True, False]
+    monkeypatch.undo()
+    monkeypatch.setattr(jobs, "verify_files", lambda folder: [])
+    assert met(jobs.measure_flipped(settings)) == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("status", "errors", "raised", "must_fail", "outcome"),
+    [
+        (0, "", None, False, hostile.ENDED),
+        (0, "", None, True, hostile.BROKE),
+        (1, "Warning: odd\nError: It is a folder.\n", SystemExit(1), True, hostile.FAILED),
+        (2, "Usage: score\nTry score -h\n\nError: It is a folder.\n", SystemExit(2), True, hostile.FAILED),
+        (1, "", ValueError("odd"), False, hostile.BROKE),
+        (1, "Error: one\nError: two\n", SystemExit(1), True, hostile.BROKE),
+        (1, f"Error: {'x' * 3000}\n", SystemExit(1), True, hostile.BROKE),
+        (1, "Error: There is not enough memory.\n", SystemExit(1), True, hostile.FULL),
+    ],
+)
+def test_a_command_that_does_not_end_with_one_clear_line_is_seen(status, errors, raised, must_fail, outcome):
+    assert hostile.outcome_of(status, errors, raised, must_fail=must_fail)[0] == outcome
+
+
+def hang(*case):
+    time.sleep(60)
+
+
+@pytest.mark.slow
+def test_commands_that_hang_or_crash_break_the_bounds_of_hostile_files(settings, monkeypatch):
+    monkeypatch.setattr(hostile, "INPUTS", hostile.INPUTS[:1])
+    monkeypatch.setattr(hostile, "SPECIAL", ("folder",))
+    assert met(hostile.measure(settings)) == [True, True, True, True]
+    monkeypatch.setattr(hostile, "attempt", hang)
+    monkeypatch.setattr(hostile, "SECONDS", 0.2)
+    assert met(hostile.measure(settings)) == [True, False, True, False]
+    monkeypatch.setattr(hostile, "SECONDS", 60.0)
+    monkeypatch.setattr(hostile, "attempt", crash)
+    assert met(hostile.measure(settings)) == [False, True, True, False]

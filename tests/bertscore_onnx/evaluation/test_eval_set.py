@@ -195,6 +195,13 @@ def test_a_damaged_file_is_named_with_its_line(folder, name, content, message):
     assert str(path) in str(caught.value)
 
 
+def test_human_scores_of_nothing_but_the_reference_in_use_are_refused(folder):
+    write(folder, "human-scores/he-en.mqm.seg.score", "refB\t1\n" * 5)
+    (folder / "human-scores/he-en.mqm.sys.score").unlink()
+    with pytest.raises(InputError, match="has no mqm scores of any system for he-en"):
+        read_eval_set(EvalSet(folder), "he-en")
+
+
 def test_a_metric_that_lacks_a_judged_system_is_left_out_with_a_warning(folder, caplog):
     write(folder, BLEU_SYSTEMS, score_lines({"A": [1], "B": [2], "C": [3], "D": [3]}))
     assert [*read(folder).metrics] == ["chrF-refB"]

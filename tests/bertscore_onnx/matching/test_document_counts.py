@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow
@@ -96,6 +97,12 @@ def test_counts_of_another_tokenization_are_refused(request, tiny_bundle, whole,
         BERTScorer(tiny_bundle, idf=other, device="cpu")
     with pytest.raises(InputError, match="of different tokenizations"):
         whole + other
+
+
+def test_a_long_name_of_a_tokenization_is_shortened(tiny_bundle, whole):
+    with pytest.raises(IdfError) as caught:
+        BERTScorer(tiny_bundle, idf=replace(whole, tokenization="x" * 100_000), device="cpu")
+    assert len(str(caught.value)) < 1_000
 
 
 def test_counts_serve_other_layers_of_the_model(all_layers_bundle, whole):

@@ -74,7 +74,7 @@ class ModelAlone:
 
     def _record(self, candidates: list[str], references: list[str]) -> tuple[Runs, list[Runs], Any]:
         """Return the runs in this thread, those in other threads, and the scores."""
-        from benchmarks.contest.stages import STAGES, replaced
+        from benchmarks.stages import STAGES, replaced
 
         by_thread: dict[int, Runs] = defaultdict(list)
         with ExitStack() as patches:

@@ -1,0 +1,215 @@
+"""Several contestants do the same work in turn, each in a process of its own, one at a time.
+
+A process imports an engine only when it is loaded, so that its memory is that of its engine.
+"""
+
+import os
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from harness.processes import Background, Child, ChildError, memory_mb, peak_memory
+from harness.results import Case, Goal, Skipped, Timing, figure, percentile, ratio
+
+PEER = "bert-score"  # whose scores those of the others are compared with
+REST = 0.05  # seconds before each run, in which the idle thread pools of the previous process stop spinning
+SAMPLE_SECONDS = 0.2
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """An engine, with the model that it loads, its options and what only it gets of the work."""
+
+    label: str
+    engine: str
+    path: Callable[[], Path]  # of a bundle or a model folder, which is made now; may raise `ChildError`
+    options: Mapping[str, Any] = field(default_factory=dict)
+    work: Mapping[str, Any] = field(default_factory=dict)
+    python: Path = Path(sys.executable)  # the interpreter of the environment in which the engine is installed
+
+
+@dataclass(slots=True)
+class Results:
+    """The measurements of one contestant."""
+
+    rounds: list[list[float]] = field(default_factory=list)  # for each round the seconds of its calls
+    scores: list[float] = field(default_factory=list)
+    peak_memory: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)  # the share of each stage, if profiled
+    encode_seconds: float = 0.0
+    running_threads: list[int] = field(default_factory=list)  # of the scoring processes, sampled, if watched
+    process_memory: float = 0.0  # the most memory that one of these processes held, in MB
+
+    @property
+    def seconds(self) -> list[float]:
+        """The seconds of each round; of a round of many calls, their median."""
+        return [percentile(calls, 50) for calls in self.rounds]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """The same work for several contestants, whose results are added to a case."""
+
+    case: Case
+    contestants: Mapping[str, Contestant]  # by name
+    workload: str  # a key of `benchmarks.engines.WORKLOADS`
+    work: Mapping[str, Any]  # the arguments of the workload
+    pairs: int  # in a call
+    profiled: str = ""  # the contestant whose stages are timed, in a run after all others
+    is_watched: bool = False  # the processes of all contestants are watched, in such a run
+    warm_up: bool = True  # do the work once before the rounds
+    results: dict[str, Results] = field(default_factory=dict)  # of the contestants that did not fail
+
+    def run(self, rounds: int, left_out: Sequence[str] = ()) -> "Contest":
+        """Let the contestants work in turn, each round in the reverse order of the last; skip those that fail."""
+        workers: dict[str, Child] = {}
+        self.results.update({name: Results() for name in self.contestants if name not in left_out})
+        order = [*self.results]
+        failed = {name: "left out by --skip" for name in self.contestants if name in left_out}
+        try:
+            for step in (self._load, *[self._run_once] * rounds, self._finish):
+                order.reverse()  # a later contestant may find the processor at a higher clock rate
+                for name in [name for name in order if name in self.results]:
+                    try:
+                        step(name, workers, self.results[name])
+                    except ChildError as error:
+                        failed[name] = error.reason
+                        del self.results[name]
+        finally:
+            for worker in workers.values():
+                worker.close()
+        self.case.skipped += [
+            Skipped(one.label, failed[name]) for name, one in self.contestants.items() if name in failed
+        ]
+        self.case.timings += [self._timing(name, result) for name, result in self.results.items()]
+        return self
+
+    def compare(self, ours: str, theirs: str, goal: float | None = None, name: str = "") -> None:
+        """Add to the case how many times faster one contestant is than another, if neither failed."""
+        if {ours, theirs} <= self.results.keys():
+            name = name or f"{self.contestants[ours].label}, against {self.contestants[theirs].label}"
+            our, their = self.results[ours].seconds, self.results[theirs].seconds
+            self.case.figures.append(ratio(name, our, their, None if goal is None else Goal(goal)))
+
+    def add_stages(self, flops: float | None = None, goal: float | None = None) -> None:
+        """Add to the case the stages of the profiled contestant, and if `flops` are given the rate of the model.
+
+        `goal` is the largest percentage of the time that may pass outside the model.
+        """
+        if result := self.results.get(self.profiled):
+            self.case.stages = result.stages
+            if flops is not None:
+                outside = 100 * (1 - result.stages["encode"])
+                target = None if goal is None else Goal(goal, at_most=True)
+                self.case.figures.append(figure("our time outside the model", "%", [outside], target))
+                self.case.encode_rate = flops / result.encode_seconds
+
+    def _timing(self, name: str, result: Results) -> Timing:
+        difference = None
+        peer = self.results.get(PEER)
+        if peer and name != PEER and result.scores:
+            difference = max(abs(our - their) for our, their in zip(result.scores, peer.scores, strict=True))
+        rate = self.pairs / statistics.median(result.seconds)
+        return Timing(self.contestants[name].label, result.seconds, rate, result.peak_memory, difference)
+
+    def _load(self, name: str, workers: dict[str, Child], results: Results) -> None:
+        contestant = self.contestants[name]
+        path = str(contestant.path())
+        worker = workers[name] = Child(str(contestant.python), hides_stderr=True)
+        work = {**self.work, **contestant.work}
+        worker.do(load, contestant.engine, path, dict(contestant.options), self.workload, work)
+        if self.warm_up:
+            worker.do(run)
+
+    def _run_once(self, name: str, workers: dict[str, Child], results: Results) -> None:
+        time.sleep(REST)
+        seconds, results.scores = workers[name].do(run)
+        results.rounds.append(seconds)
+
+    def _finish(self, name: str, workers: dict[str, Child], results: Results) -> None:
+        results.peak_memory = workers[name].do(peak_memory)
+        if name == self.profiled:
+            seconds, results.stages = workers[name].do(profile)
+            results.encode_seconds = seconds * results.stages["encode"]
+        if self.is_watched:
+            results.running_threads, results.process_memory = workers[name].do(watch)
+
+
+# --- in the process of a contestant ---
+
+_contestant = SimpleNamespace(work=None)  # of this process
+
+
+def load(engine: str, path: str, options: dict[str, Any], workload: str, work: dict[str, Any]) -> None:
+    """Load an engine, and set the work to do."""
+    from benchmarks.engines import ENGINES, WORKLOADS
+
+    _contestant.work = partial(WORKLOADS[workload], ENGINES[engine](path, **options), **work)
+
+
+def run() -> tuple[list[float], list[float]]:
+    """Do the work once; return the seconds of each call, and the F of each pair."""
+    outcome: tuple[list[float], list[float]] = _contestant.work()
+    return outcome
+
+
+def profile() -> tuple[float, dict[str, float]]:
+    """Do the work once; return the seconds, and the share of each stage."""
+    from benchmarks import stages
+
+    return stages.profile(_contestant.work)
+
+
+def watch() -> tuple[list[int], float]:
+    """Do the work once and sample the processes that score meanwhile, this one and its descendants; on Linux.
+
+    Returns the number of running or runnable threads in each sample with any, and the most memory that one of the
+    processes ever held, in MB.
+    """
+    threads: list[int] = []
+    peaks = [0.0]
+
+    def sample() -> None:
+        scoring = [*_scoring_processes()]
+        peaks.extend(memory_mb("VmHWM", pid) for pid in scoring)
+        if running := sum(map(_running_threads, scoring)):
+            threads.append(running)
+
+    with Background(sample, SAMPLE_SECONDS):
+        _contestant.work()
+    return threads, max(peaks)
+
+
+def _scoring_processes() -> Iterator[int]:
+    """Yield this process and its descendants, if they have loaded ONNX Runtime."""
+    children = defaultdict(list)
+    for folder in PROC.glob("[0-9]*"):
+        with suppress(OSError):
+            children[int(_stat(folder)[1])].append(int(folder.name))
+    waiting = [os.getpid()]
+    while waiting:
+        pid = waiting.pop()
+        waiting += children[pid]
+        with suppress(OSError):
+            if "onnxruntime" in (PROC / str(pid) / "maps").read_text(encoding="utf-8", errors="replace"):
+                yield pid
+
+
+def _running_threads(pid: int) -> int:
+    with suppress(OSError):
+        return sum(_stat(thread)[0] == "R" for thread in (PROC / str(pid) / "task").iterdir())
+    return 0
+
+
+def _stat(folder: Path) -> list[str]:
+    """Return the state of a process or a thread, the id of its parent, and more."""
+    return (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
