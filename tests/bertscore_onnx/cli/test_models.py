@@ -14,7 +14,7 @@ def no_terminal(monkeypatch):
 @pytest.fixture(autouse=True)
 def parity(monkeypatch):
     """Only RoBERTa has been measured."""
-    parity = Parity("roberta", "bert-score 0.3.13", 2.4e-7, 0, {"fp16": 2.1e-4})
+    parity = Parity("roberta", "bert-score 0.3.13", 2.4e-7, 0, {"fp16": 2.1e-4}, 0)
     monkeypatch.setattr("bertscore_onnx.bundle.catalogue.parity", lambda: {"roberta": parity})
 
 

@@ -205,7 +205,7 @@ def test_a_damaged_file_is_named(score, write_pairs, tmp_path, damage):
 
 @pytest.mark.slow
 def test_a_row_of_ten_megabytes_is_scored_as_its_first_tokens_are(scored, write_pairs, scorer):
-    large = "the cat " * 1_250_000
+    large = "the cat " * 1_249_000
     path = write_pairs("pairs.parquet", 3, candidate=["it", large, "a"], reference=["it", "the cat", large])
     with pytest.warns(UserWarning, match="longer than"):
         rows = scored(path, columns=["id"])
