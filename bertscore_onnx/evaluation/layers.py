@@ -4,7 +4,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation.correlation import correlate_pairs
+from bertscore_onnx.evaluation.metric_tests import intervals, tail_share
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices, draw_counts
 from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
@@ -391,7 +391,9 @@ def _results(
     layers = [
         LayerResult(
             layer,
-            *(correlation(score, layer) for score in range(3)),
+            correlation(0, layer),
+            correlation(1, layer),
+            correlation(2, layer),
             *(_or_none(values[layer]) for values in (p, loss, loss_high)),
         )
         for layer in range(len(f1))
@@ -413,28 +415,10 @@ def p_values(mean: Floats, resampled: Floats) -> Floats:
     return p
 
 
-def intervals(resampled: Floats, num_units: int) -> Floats:
-    """Return the ends of 95 % intervals, (2, …), from (resamples, …)."""
-    tail = _tail(0.025, num_units)
-    return np.quantile(resampled, [tail, 1 - tail], axis=0)
-
-
 def loss_bounds(resampled: Floats, num_units: int) -> Floats:
     """Return how much worse than any other layer each is at most, at 95 %, (layers,), from (resamples, layers)."""
     differences = (resampled - of_layer[:, None] for of_layer in resampled.T)
-    return np.array([np.nanmax(np.quantile(each, 1 - _tail(0.05, num_units), axis=0)) for each in differences])
-
-
-def _tail(tail: float, num_units: int) -> float:
-    """Return the share of resamples to cut off, which few units make too alike, so that it holds in the population.
-
-    Student's t (by Cornish and Fisher's expansion) and the divisor n − 1 of a variance: Hesterberg, "What Teachers
-    Should Know About the Bootstrap", 2015, section 3.2.
-    """
-    freedom = max(1, num_units - 1)
-    z = -NormalDist().inv_cdf(tail)
-    t = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    return NormalDist().cdf(-t * (1 + 1 / freedom) ** 0.5)
+    return np.array([np.nanmax(np.quantile(each, 1 - tail_share(0.05, num_units), axis=0)) for each in differences])
 
 
 def optimism(mean: Floats, resampled: Floats) -> float:

@@ -163,7 +163,7 @@ def test_prints_a_table_or_tsv(run, eval_set):
 
 def test_the_signature_has_the_seed_and_the_permutations(run_json, eval_set):
     signature = run_json("meta", eval_set, "--perm-both", "30", "--seed", "9")["signature"]
-    assert signature.startswith("bertscore-onnx|permutations:30|seed:9|version:")
+    assert signature.startswith("bertscore-onnx|test:segments|permutations:30|seed:9|version:")
 
 
 def test_language_pairs_without_the_gold_are_left_out(judged, eval_set):
