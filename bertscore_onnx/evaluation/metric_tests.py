@@ -341,14 +341,14 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
     if len(human) > 1 and is_complete.any():
         sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
         by_segment["spa"] = (np.concatenate(sides), _soft_accuracy)
-    others = {name: UnitSums(_sum_by_unit(sums, units), statistic) for name, (sums, statistic) in by_segment.items()}
+    others = {name: UnitSums(sum_by_unit(sums, units), statistic) for name, (sums, statistic) in by_segment.items()}
     return {"pearson": pearson_sums(human, metric, units), **others}
 
 
 def pearson_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> UnitSums:
     """Return Pearson's r over all outputs, both (systems, segments)."""
     moments = _moments(human, metric, ~np.isnan(human)).sum(axis=1)
-    return UnitSums(_sum_by_unit(moments, units), pearson_of_moments)
+    return UnitSums(sum_by_unit(moments, units), pearson_of_moments)
 
 
 def system_sums(
@@ -369,7 +369,7 @@ def system_sums(
         "pearson_without_outliers": partial(_pearson_of_means, offsets=offsets, kept=kept),
         "accuracy": partial(_accuracy_of_means, offsets=offsets),
     }
-    of_units = _sum_by_unit(sums, units)
+    of_units = sum_by_unit(sums, units)
     return {name: UnitSums(of_units, statistic) for name, statistic in found.items()}
 
 
@@ -378,7 +378,7 @@ def whole_system_sums(human: Floats, metric: Floats) -> UnitSums:
     return pearson_sums(human[None], metric[None], np.arange(len(human)))
 
 
-def _sum_by_unit(sums: Floats, units: NDArray[np.int64]) -> Floats:
+def sum_by_unit(sums: Floats, units: NDArray[np.int64]) -> Floats:
     """Add up the sums of segments, (sums, segments), to those of units, (units, sums); units are numbers from 0."""
     order = np.argsort(units, kind="stable")
     starts = np.searchsorted(units[order], np.arange(units.max() + 1))
