@@ -36,6 +36,7 @@ QUANTILE = 1.959963984540054
 NUM_HYBRIDS, NUM_CANDIDATES, NUM_TRIALS = 10_000, 100, 100_000
 NUM_CURVE_CELLS = 200_000
 """Of the simulation of a selection."""
+NUM_POOLS = 30
 CHUNK_CELLS = 2_000_000
 """Scores or random numbers in memory at a time: 16 MB."""
 
@@ -425,7 +426,12 @@ def _of_language_pair(
     for name, of_metric in sums.items():
         if num_segments > 1 and np.isfinite(_r_of_totals(of_metric.sums.sum(axis=0))):
             pearsons[name], selections[name] = _with_segment_errors(
-                pearsons[name], selections[name], of_metric, draws["num_candidates"], draws["seed"]
+                pearsons[name],
+                selections[name],
+                of_metric,
+                draws["num_candidates"],
+                draws["seed"],
+                float(human_scores.std()),
             )
     return HybridOfLanguagePair(
         judged.language_pair,
@@ -501,12 +507,12 @@ def _spread_of_totals(totals: Floats) -> Floats:
 
 
 def _with_segment_errors(
-    pearson: Measure, selection: ModelSelection, sums: UnitSums, num_candidates: int, seed: int
+    pearson: Measure, selection: ModelSelection, sums: UnitSums, num_candidates: int, seed: int, scale: float
 ) -> tuple[Measure, ModelSelection]:
     """Widen the intervals, which are of the draws alone, to those of other segments, by a bootstrap of segments.
 
     Scores of hybrids are means of many segments, and so nearly normal: what selection among them gives depends on r
-    and the spread of human scores alone.
+    and the spread of human scores alone. `scale` is that spread.
     """
     totals = sums.sums.sum(axis=0)
     r, spread = float(_r_of_totals(totals)), float(_spread_of_totals(totals))
@@ -516,11 +522,14 @@ def _with_segment_errors(
     error = QUANTILE * (1 - (pearson.value or 0.0) ** 2) / np.sqrt(pearson.n)
     drawn = replace(pearson, low=(pearson.value or 0.0) - error, high=(pearson.value or 0.0) + error)
     widened = [_wider(drawn, low[0] - r, high[0] - r, (-1, 1))]
+    pool = _pool_errors(round(r, 2), pearson.n, num_candidates)
     for at, (name, bounds) in enumerate(_SELECTED.items(), start=1):
         one = getattr(selection, name)
         factor = (one.value or 0.0) if name == "diff" else 1.0
         base = 1.0 if name == "diff" else 0.0
-        widened.append(_wider(one, factor * (low[at] - base), factor * (high[at] - base), bounds))
+        drawn_error = pool[name] * (scale if name == "diff" else 1.0)
+        below, above = (factor * (end - base) for end in (low[at], high[at]))
+        widened.append(_wider(one, -np.hypot(min(below, 0), drawn_error), np.hypot(max(above, 0), drawn_error), bounds))
     return widened[0], ModelSelection(*widened[1:])
 
 
@@ -533,8 +542,9 @@ def _selected(totals: Floats, of: str, num_candidates: int, r: float, spread: fl
     grid, curves = _selection_curves(num_candidates)
     resampled, observed = (np.interp(one, grid, curves[of]) for one in (_r_of_totals(totals), r))
     if of == "diff":
-        return resampled / max(float(observed), 1e-9) * _spread_of_totals(totals) / spread
-    changed: Floats = resampled - observed
+        ratio: Floats = resampled / max(float(observed), 1e-9) * _spread_of_totals(totals) / spread
+        return ratio
+    changed: Floats = np.asarray(resampled - observed)
     return changed
 
 
@@ -552,6 +562,21 @@ def _selection_curves(num_candidates: int) -> tuple[Floats, Mapping[str, Floats]
         for name, value in zip(values, results, strict=True):
             values[name].append(float(value))
     return grid, {name: np.array(of) for name, of in values.items()}
+
+
+@lru_cache(maxsize=64)
+def _pool_errors(r: float, num_hybrids: int, num_candidates: int) -> Mapping[str, float]:
+    """Return the half-widths of 95 % intervals over other hybrids of the same segments, which all trials share."""
+    rng = np.random.default_rng(0)
+    results = []
+    for _ in range(NUM_POOLS):
+        human, noise = rng.normal(size=(2, num_hybrids))
+        metric = r * human + np.sqrt(1 - r * r) * noise
+        drawn = rng.integers(num_hybrids, size=(2 * NUM_CURVE_CELLS // num_candidates + 1, num_candidates))
+        chosen = human[np.take_along_axis(drawn, metric[drawn].argmax(axis=1)[:, None], axis=1)]
+        ranks = 1 + (human[drawn] > chosen).sum(axis=1)
+        results.append(((ranks == 1).mean(), (1 / ranks).mean(), (human[drawn].max(axis=1) - chosen[:, 0]).mean()))
+    return dict(zip(_SELECTED, QUANTILE * np.std(results, axis=0, ddof=1), strict=True))
 
 
 def _wider(measure: Measure, below: float, above: float, bounds: tuple[float, float]) -> Measure:

@@ -52,6 +52,8 @@ from bertscore_onnx.evaluation.metrics import MetricScores
 Test = Literal["segments", "perm-both"]
 TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa")
 """The statistics that are tested; the ranks are by the first."""
+MIN_UNITS = 20
+"""Segments or documents below which a bootstrap of them cannot be relied on."""
 MIN_PERMUTATIONS = 30
 """For each pair of metrics: Holm multiplies the smallest p by the number of pairs."""
 
@@ -361,6 +363,10 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
             "all: the score of a system is the mean over its own, and SPA takes those of all"
         )
+    units = len({*np.array(judged.documents or judged.segments)[is_judged.any(axis=0)].tolist()})
+    if units < MIN_UNITS:
+        kind = "documents" if judged.documents else "segments"
+        yield f"{units} {kind} are few: below {MIN_UNITS}, intervals are too narrow"
 
 
 def _means(judged: Sequence[JudgedSystems], results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
