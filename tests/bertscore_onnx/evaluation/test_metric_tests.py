@@ -213,7 +213,7 @@ def test_statistics_of_sums_are_those_of_all_scores(gaps):
     assert values["accuracy"] == pairwise_accuracy([sides]).value
 
 
-def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "kendall", "spa", "acc_eq")):
+def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "kendall", "acc_eq")):
     """Return how often intervals of 60 segments hold the values of 10,000 others, by name."""
 
     def drawn(rng, segments):
