@@ -39,7 +39,7 @@ class Agreement:
     metric_ties: int
     """Those with equal scores by the metric."""
     rank: int | None
-    """From 1, by Pearson's r; the same if no difference is significant. None without an r."""
+    """From 1, by Pearson's r: a rank ends where a metric in it is significantly better. None without an r."""
     outliers: tuple[str, ...] | None = None
     """Systems whose human score is far from the others'; None at the level of segments."""
 

@@ -104,13 +104,13 @@ def perm_both(
 
 
 def clusters(scores: Floats, p: Floats, *, alpha: float = 0.05) -> NDArray[np.int64]:
-    """Rank metrics (or systems) so that ranks differ only where a difference is significant.
+    """Rank metrics (or systems); a rank ends where any member of it is significantly better than the next metric.
 
-    Walking down by score, a new rank begins where any member of the present one is significantly better.
+    Metrics in neighbouring ranks need not differ: only one member of the upper rank may be better than the lower ones.
 
     Args:
         scores: (metrics,), the higher, the better; equal ones are walked in the order given.
-        p: one-sided p that i is better than j, (metrics, metrics).
+        p: p that i is better than j, (metrics, metrics), corrected for the number of pairs if that is wanted.
         alpha: p below which a difference is significant.
 
     Returns:
