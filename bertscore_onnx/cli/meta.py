@@ -8,13 +8,14 @@ from bertscore_onnx.cli.options import check_effects, option_name, shared_option
 def meta(options: MetaOptions) -> None:
     """Measure how well metrics agree with human judgements.
 
-    An EvalSet is a folder in the layout of mt-metrics-eval: human-scores, metric-scores, and for --model and --metric
-    system-outputs and references. A table has a row for each output of a system, with the columns lang_pair, system,
-    segment and human; and with scores, --score, or texts, in the columns candidate and reference. Without segments
-    each row is a whole system.
+    An EvalSet is a folder in the layout of mt-metrics-eval: human-scores, metric-scores, perhaps documents, and for
+    --model and --metric system-outputs and references. A table has a row for each output of a system, with the columns
+    lang_pair, system, segment and human; and with scores, --score, or texts, in the columns candidate and reference.
+    Without segments each row is a whole system.
 
-    Correlations are signed and ties are counted; a missing value comes with a reason. Metrics share a rank if they do
-    not differ significantly. --task darr measures how often metrics order pairs of outputs as direct assessments do;
+    Correlations are signed and ties are counted; a missing value comes with a reason. A rank ends where a
+    metric in it is significantly better than the next, by exchanging the scores of two metrics in whole segments, or
+    documents if they are known. --task darr measures how often metrics order pairs of outputs as direct assessments do;
     hybrid draws many systems from the real ones and selects among them; auc separates label 1 from label 0; phenomena
     measures whether good translations get higher scores than bad ones, by category.
 

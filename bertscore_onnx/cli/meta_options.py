@@ -113,6 +113,14 @@ class MetaOptions:
             help="Column of the segments; without it each row is a whole system.  [default: segment or segment_id]",
         ),
     ] = None
+    document_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of the documents, which tests exchange and intervals draw as a whole.  "
+            "[default: document or document_id; without it, segments]",
+        ),
+    ] = None
     human_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column of the judgements.  [default: human or human_score]")
     ] = None
@@ -125,6 +133,13 @@ class MetaOptions:
     perm_both: Annotated[
         int, typer.Option("--perm-both", metavar="N", min=1, help="Number of permutations of each test.")
     ] = 1000
+    test: Annotated[
+        Literal["segments", "perm-both"],
+        typer.Option(
+            help="How metrics are compared and ranked: by exchanging whole segments (or documents), two-sided and "
+            "corrected by Holm; or by PERM-BOTH as in the WMT metrics tasks, one-sided and not corrected."
+        ),
+    ] = "segments"
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all random draws.")] = 4
     output: Annotated[
         str | None,

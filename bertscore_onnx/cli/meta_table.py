@@ -19,6 +19,7 @@ REFERENCE_COLUMNS = ("reference", "references")
 LANGUAGE_PAIR_COLUMNS = ("lang_pair",)
 SYSTEM_COLUMNS = ("system",)
 SEGMENT_COLUMNS = ("segment", "segment_id")
+DOCUMENT_COLUMNS = ("document", "document_id")
 HUMAN_COLUMNS = ("human", "human_score")
 
 
@@ -62,6 +63,7 @@ class _Rows:
     language_pairs: list[str]
     systems: list[str]
     segments: list[str] | None
+    documents: list[str] | None
     human: Floats
     scores: dict[str, Floats]
     candidates: list[str] | None
@@ -91,6 +93,7 @@ class _Rows:
             _language_pairs(table, options),
             [""] * len(table) if table.is_blank(system) else table.keys(system),
             None if segment is None else table.keys(segment),
+            None if segment is None else _documents(table, options),
             human,
             scores,
             texts_of_rows(options, table) if options.metrics else None,
@@ -112,6 +115,13 @@ def _language_pairs(table: Table, options: MetaOptions) -> list[str]:
     return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--language-pair-column", advice))
 
 
+def _documents(table: Table, options: MetaOptions) -> list[str] | None:
+    has_any = any(name in table.names and not table.is_blank(name) for name in DOCUMENT_COLUMNS)
+    if not options.document_column and not has_any:
+        return None
+    return table.keys(table.find(options.document_column or DOCUMENT_COLUMNS, "--document-column"))
+
+
 def _language_pair(
     table: Table, rows: _Rows, name: str, chosen: NDArray[np.int64], several_judgements: bool
 ) -> JudgedSystems:
@@ -129,6 +139,11 @@ def _language_pair(
     scores = {metric: arranged(values) for metric, values in rows.scores.items()}
     has_segments = rows.segments is not None
     candidates, references = _texts(rows, chosen, cells, shape)
+    documents = (
+        {int(segment): rows.documents[row] for row, (_, segment) in zip(chosen, cells, strict=True)}
+        if rows.documents
+        else {}
+    )
     return JudgedSystems(
         name,
         tuple(systems),
@@ -139,6 +154,7 @@ def _language_pair(
             for metric, values in scores.items()
         },
         segments=tuple(segments) if has_segments else (),
+        documents=tuple(documents[segment] for segment in sorted(documents)),
         candidates=candidates,
         references=references,
     )

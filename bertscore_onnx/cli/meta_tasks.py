@@ -174,7 +174,7 @@ def run_correlation(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements, and write the scores if a folder is given."""
     _check_folder(options)
     systems = read_systems(options)
-    result = meta_evaluate(systems, permutations=options.perm_both, seed=options.seed)
+    result = meta_evaluate(systems, permutations=options.perm_both, seed=options.seed, test=options.test)
     try:
         _print(options, result)
     finally:  # the scores are the costly part, and do not depend on who reads the result
@@ -360,13 +360,14 @@ _OF_SYSTEMS = frozenset(
         "language_pair_column",
         "system_column",
         "segment_column",
+        "document_column",
         "human_column",
         "candidate_column",
     }
 )
 
 TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
-    "correlation": (run_correlation, _OF_SYSTEMS | {"output"}),
+    "correlation": (run_correlation, _OF_SYSTEMS | {"output", "test"}),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),
     "auc": (run_auc, frozenset({"score", "label_column", "candidate_column"})),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 
+SEGMENT_COLUMNS = ("document", "segment", "segment_id")
 _CURVE = 40
 """Width of the curve's axis."""
 
@@ -67,8 +68,19 @@ def tune_layers(
             metavar="NAME", help="Column of the language pairs.  [default: lang_pair; without it, all rows are one]"
         ),
     ] = None,
+    segment_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of the documents or segments, whose rows are drawn together.  "
+            "[default: document, segment or segment_id; without one, rows with the same reference]",
+        ),
+    ] = None,
     input_format: TableFormat = None,
     no_quotes: NoQuotes = False,
+    subtract_optimism: Annotated[
+        bool, typer.Option(help="Subtract from the best layer's r what it gains from being chosen for it.")
+    ] = False,
     resamples: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of bootstrap resamples for the intervals and the test.")
     ] = 1000,
@@ -84,8 +96,9 @@ def tune_layers(
     within each language pair, averaged over the pairs, as the authors of bert-score chose its layers. The bundle is
     one of `export --all-layers`.
 
-    The 95 % intervals come from resampling segments within each language pair. p tests the difference between a layer
-    and the best one on the same resamples; a layer with p of 0.05 or more is not significantly worse.
+    The 95 % intervals come from resampling documents or segments within each language pair. p tests on the same
+    resamples whether another layer is better; "at most" is how much better, at 95 %. The best layer's r is optimistic,
+    since the layer was chosen for it: judge it on other data than those it was tuned on.
     """
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
     from bertscore_onnx.cli.judgements import read_table
@@ -107,6 +120,9 @@ def tune_layers(
             f"Left out {', '.join(left_out)}: most pairs have another target language. --language-pair selects others."
         )
     rows = [row for row, name in enumerate(pairs) if name in chosen]
+    found = (name for name in SEGMENT_COLUMNS if name in table.names and not table.is_blank(name))
+    unit_column = segment_column or next(found, None)
+    units = table.keys(table.find(unit_column, "--segment-column")) if unit_column else None
     settings["model_type"], settings["all_layers"] = model_type, True
     with BERTScorer(**settings) as scorer:
         tuning = tune(
@@ -115,6 +131,8 @@ def tune_layers(
             [references[row] for row in rows],
             human[rows],
             [pairs[row] for row in rows],
+            units=[units[row] for row in rows] if units else None,
+            subtract_optimism=subtract_optimism,
             num_resamples=resamples,
             seed=seed,
             verbose=verbose,
@@ -141,6 +159,17 @@ def _warn(tuning: "LayerTuning") -> None:
     """Warn of language pairs that are left out, and of judgements that seem to be reversed."""
     for name, reason in tuning.left_out.items():
         echo(f"Warning: {name} is left out of all means: {reason}.")
+    from bertscore_onnx.evaluation.layers import MIN_JUDGEMENTS, MIN_UNITS
+
+    judged, units = (
+        sum(n for name, n in counts.items() if name not in tuning.left_out)
+        for counts in (tuning.language_pairs, tuning.units)
+    )
+    if judged < MIN_JUDGEMENTS or units < MIN_UNITS:
+        echo(
+            f"Warning: {judged} judgements of {units} references, segments or documents are few. Below "
+            f"{MIN_JUDGEMENTS} and {MIN_UNITS}, the best layer is mostly luck, and intervals are too narrow."
+        )
     if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in tuning.layers):
         echo("Warning: F correlates negatively with the judgements at every layer. Are higher judgements better?")
 
@@ -157,25 +186,35 @@ def _print_report(tuning: "LayerTuning") -> None:
     low = min((layer.f1.low for layer in tuning.layers if layer.f1.low is not None), default=-1.0)
     high = max((layer.f1.high for layer in tuning.layers if layer.f1.high is not None), default=1.0)
     axis = f"{low:.3f}".ljust(_CURVE - 5) + f"{high:.3f}"
-    rows = [["layer", "P", "R", "F", "95 % of F", "p", axis]]
+    rows = [["layer", "P", "R", "F", "95 % of F", "lower by", "at most", "p", axis]]
     for layer in tuning.layers:
         f1 = layer.f1
         interval = "-" if f1.low is None or f1.high is None else f"{f1.low:.3f} to {f1.high:.3f}"
         p = "best" if layer.layer == tuning.best_layer else "-" if layer.p is None else f"{layer.p:.3f}"
         scores = [number(4)(correlation.pearson) for correlation in (layer.precision, layer.recall, f1)]
-        rows.append([str(layer.layer), *scores, interval, p, _curve(f1, low, high)])
+        loss = [number(4)(value) for value in (layer.loss, layer.loss_high)]
+        rows.append([str(layer.layer), *scores, interval, *loss, p, _curve(f1, low, high)])
     print_table(rows)
     print(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_others(tuning)}")
+    if tuning.optimism is not None:
+        is_subtracted = tuning.best_pearson < (tuning.layers[tuning.best_layer].f1.pearson or 0.0)
+        luck = "after subtracting the gain" if is_subtracted else "including the gain"
+        print(
+            f"Its r is {tuning.best_pearson:.4f}, {luck} from being chosen on these judgements, about "
+            f"{tuning.optimism:.4f}; judge it on others."
+        )
     print(tuning.export_command)
 
 
 def _others(tuning: "LayerTuning") -> str:
-    """Name the layers that are not significantly worse than the best."""
+    """Describe the loss of the layers that are not significantly worse."""
     if all(layer.p is None for layer in tuning.layers):
         return "There are too few judgements to test the others."
-    if tuning.not_worse:
-        return f"Not significantly worse (p of 0.05 or more): {', '.join(map(str, tuning.not_worse))}."
-    return "All others are significantly worse (p below 0.05)."
+    if not tuning.not_worse:
+        return "All others are significantly worse (p below 0.05)."
+    layers = (tuning.layers[number] for number in tuning.not_worse)
+    losses = (f"layer {one.layer} has r lower by {one.loss:.4f}, at most {one.loss_high:.4f}" for one in layers)
+    return f"Perhaps as good (p of 0.05 or more): {'; '.join(losses)}."
 
 
 def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         score_files,
     )
     from bertscore_onnx.evaluation.hybrid import (
+        HybridDifference,
         HybridOfLanguagePair,
         HybridResult,
         HybridSystems,
@@ -141,6 +142,7 @@ __all__ = [
     "Difference",
     "EvalSet",
     "Example",
+    "HybridDifference",
     "HybridOfLanguagePair",
     "HybridResult",
     "HybridSystems",
@@ -227,7 +229,7 @@ _MODULES = {
     ),
     "eval_set": "EvalSet check_names read_eval_set score_files",
     "hybrid": (
-        "HybridOfLanguagePair HybridResult HybridSystems ModelSelection binomial_interval "
+        "HybridDifference HybridOfLanguagePair HybridResult HybridSystems ModelSelection binomial_interval "
         "hybrid_by_language_pair hybrid_systems select_by_each select_models"
     ),
     "judged_systems": "JudgedSystems",

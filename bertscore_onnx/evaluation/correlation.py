@@ -30,6 +30,8 @@ class Measure:
     """How many values it is the mean of; 0 without a value."""
     left_out: int = 0
     """How many groups had no value, and are not part of the mean."""
+    zeros: int = 0
+    """How many groups count as 0 in the mean, since the metric is constant there."""
     low: float | None = None
     """The lower end of the 95 % interval, if there is one."""
     high: float | None = None
@@ -65,7 +67,8 @@ def average(measures: Sequence[Measure]) -> Measure:
     if not values:
         reasons = ", ".join(sorted({one.reason for one in measures}))
         return Measure(None, 0, f"no group has a value: {reasons}", groups=0, left_out=left_out)
-    return Measure(float(np.mean(values)), n, groups=len(values), left_out=left_out)
+    zeros = sum(one.zeros for one in measures)
+    return Measure(float(np.mean(values)), n, groups=len(values), left_out=left_out, zeros=zeros)
 
 
 def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floats, Floats]:
@@ -140,15 +143,31 @@ def scipy_stats() -> Any:
     return stats
 
 
+def normal_cdf(z: Floats) -> Floats:
+    """Return the standard normal distribution function; raise MissingExtraError unless scipy is installed."""
+    with needs_extra("evaluation", "This statistic"):
+        from scipy.special import ndtr
+    distribution: Floats = ndtr(z)
+    return distribution
+
+
 Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c"]
 COEFFICIENTS = ("pearson", "spearman", "kendall_b", "kendall_c")
 Grouping = Literal["all", "segment", "system"]
 GROUPINGS = ("all", "segment", "system")
+METRIC_CONSTANT = "the metric's scores are constant"
 OUTLIER = 2.5
 """Robust z above which a system is an outlier: Mathur et al., "Tangled up in BLEU", ACL 2020, section 3.1."""
 
 
-def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson", by: Grouping = "all") -> Measure:
+def correlate(
+    human: Floats,
+    metric: Floats,
+    *,
+    coefficient: Coefficient = "pearson",
+    by: Grouping = "all",
+    constant_is_zero: bool = True,
+) -> Measure:
     """Correlate a metric's segment scores with human scores.
 
     Args:
@@ -156,6 +175,8 @@ def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pear
         metric: (systems, segments), finite where annotators judged.
         coefficient: `kendall_b` corrects for ties of either side, `kendall_c` for the number of distinct scores.
         by: over all judged pairs at once; or within each segment, or each system, and then the mean of these values.
+        constant_is_zero: whether a group where only the metric is constant counts as 0. Without, it is left out, which
+            favours a metric that is constant where it would err.
 
     Returns:
         The correlation in [-1, 1]. Groups without a value are left out of the mean and counted; `n` counts the pairs
@@ -172,7 +193,12 @@ def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pear
         return correlate_pairs(human.ravel(), metric.ravel(), coefficient=coefficient)
     if by == "segment":
         human, metric = human.T, metric.T
-    return average([correlate_pairs(*pairs, coefficient=coefficient) for pairs in zip(human, metric, strict=True)])
+    measures = [correlate_pairs(*pairs, coefficient=coefficient) for pairs in zip(human, metric, strict=True)]
+    return average([_zero(one) if constant_is_zero and one.reason == METRIC_CONSTANT else one for one in measures])
+
+
+def _zero(measure: Measure) -> Measure:
+    return Measure(0.0, measure.n, zeros=1)
 
 
 def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson") -> Measure:
@@ -195,9 +221,9 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
     n = len(human)
     if n < 2:
         return no_value(f"{n} judged, and a correlation needs two", n)
-    for side, scores in (("the human", human), ("the metric's", metric)):
+    for reason, scores in (("the human scores are constant", human), (METRIC_CONSTANT, metric)):
         if (scores == scores[0]).all():
-            return no_value(f"{side} scores are constant", n)
+            return no_value(reason, n)
     if coefficient == "pearson":
         return Measure(pearson(human, metric), n)
     if coefficient == "spearman":
@@ -405,3 +431,14 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     accuracy = share[is_concordant].sum() + np.cumsum(gains)
     best = int(accuracy.round(DIGITS).argmax())
     return Measure(float(accuracy[best]), pairs, groups=segments, epsilon=float(thresholds[best]))
+
+
+def segment_accuracies(human: Floats, metric: Floats, epsilon: float) -> Floats:
+    """Return the accuracy of `tie_calibrated_accuracy` in each segment at a given ε, (segments,), NaN without pairs."""
+    first, second = np.triu_indices(len(human), 1)
+    human_delta, metric_delta = human[first] - human[second], metric[first] - metric[second]  # (pairs, segments)
+    is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
+    is_right = np.where(np.abs(metric_delta) <= epsilon, human_delta == 0, is_concordant)
+    counts = (~np.isnan(human_delta)).sum(axis=0)
+    accuracies: Floats = np.where(counts, is_right.sum(axis=0) / np.maximum(counts, 1), np.nan)
+    return accuracies

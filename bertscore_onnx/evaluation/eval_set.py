@@ -328,10 +328,20 @@ def read_eval_set(
         gold=gold,
         reference=reference,
         segments=tuple(str(number) for number in range(1, segments.count + 1)),
+        documents=_documents(eval_set.folder / "documents" / f"{language_pair}.docs", segments),
         human_systems=frozenset(systems) & frozenset(eval_set.references(language_pair)),
         candidates=texts[0],
         references=texts[1],
     )
+
+
+def _documents(path: Path, segments: "_Segments") -> tuple[str, ...]:
+    """Return the domain and the document of each segment; none without the file."""
+    if not path.is_file():
+        return ()
+    lines = read_lines(path)
+    segments.check(len(lines), str(path))
+    return tuple(lines)
 
 
 class _Segments:

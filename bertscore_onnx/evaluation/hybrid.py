@@ -5,7 +5,8 @@ model selection among them: Zhang et al., "BERTScore", ICLR 2020, section 5.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any, cast
 
@@ -13,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, judged_scores, no_value, pearson
+from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, judged_scores, no_value
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_systems
-from bertscore_onnx.evaluation.metric_tests import MIN_SYSTEMS, Williams, williams
+from bertscore_onnx.evaluation.metric_tests import UnitSums, exchange_units, holm_matrix, resample_units, sum_by_unit
 from bertscore_onnx.evaluation.metrics import corpus_metric
 from bertscore_onnx.evaluation.significance import SummedStatistics
 from bertscore_onnx.evaluation.tables import (
@@ -33,6 +34,9 @@ from bertscore_onnx.evaluation.tables import (
 QUANTILE = 1.959963984540054
 """Of the standard normal distribution at .975, for intervals of 95 %."""
 NUM_HYBRIDS, NUM_CANDIDATES, NUM_TRIALS = 10_000, 100, 100_000
+NUM_CURVE_CELLS = 200_000
+"""Of the simulation of a selection."""
+NUM_POOLS = 30
 CHUNK_CELLS = 2_000_000
 """Scores or random numbers in memory at a time: 16 MB."""
 
@@ -74,7 +78,10 @@ class HybridSystems:
 
 @dataclass(frozen=True, slots=True)
 class ModelSelection:
-    """The quality of the systems that a metric selects, each with an interval of 95 % and the number of trials."""
+    """The quality of the systems that a metric selects, each with an interval of 95 % and the number of trials.
+
+    The intervals are of the draws alone: more trials make them smaller, other segments would move the values more.
+    """
 
     hits_at_1: Measure
     """How often it is the best one by human scores (interval of Wilson)."""
@@ -196,6 +203,20 @@ def _mean_interval(values: Floats) -> Measure:
 
 
 @dataclass(frozen=True, slots=True)
+class HybridDifference:
+    """The difference between two metrics' correlations over hybrid systems."""
+
+    delta: float
+    """Pearson's r of the better less that of the worse."""
+    p: float | None
+    """Two-sided, of exchanging their scores in whole segments (documents, if known); None without a value."""
+    p_holm: float | None
+    """p, corrected by Holm for all pairs of metrics."""
+    reason: str = ""
+    """Why there is no p."""
+
+
+@dataclass(frozen=True, slots=True)
 class HybridOfLanguagePair:
     """All metrics on one language pair."""
 
@@ -208,10 +229,11 @@ class HybridOfLanguagePair:
     corpus_metrics: frozenset[str]
     """The metrics that score the texts of a hybrid system as one corpus; others average over its segments."""
     pearson: Mapping[str, Measure]
-    """By metric, with its sign; higher scores are better."""
+    """By metric, with its sign; higher scores are better. Intervals are of other segments; a metric of whole corpora
+    has none."""
     selections: Mapping[str, ModelSelection]
     """By metric, for those that correlate."""
-    pairs: Mapping[tuple[str, str], Williams]
+    pairs: Mapping[tuple[str, str], HybridDifference]
     """Whether one metric correlates better than another, for every two that correlate, by falling correlation."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -222,7 +244,7 @@ class HybridOfLanguagePair:
             "segments": self.num_segments,
             "metrics": {name: self._metric(name) for name in self.pearson},
             "pairs": [
-                {"better": better, "worse": worse, "t": test.t, "p": test.p, "n": test.n}
+                {"better": better, "worse": worse, "delta": test.delta, "p": test.p, "p_holm": test.p_holm}
                 | ({"reason": test.reason} if test.reason else {})
                 for (better, worse), test in self.pairs.items()
             ],
@@ -234,6 +256,7 @@ class HybridOfLanguagePair:
             "n": pearson.n,
             "score": "corpus" if name in self.corpus_metrics else "mean of segments",
             "pearson": pearson.value,
+            "pearson_interval": None if pearson.low is None else [pearson.low, pearson.high],
         }
         for key in ("hits_at_1", "mrr", "diff"):
             estimate: Measure | None = getattr(selection, key, None)
@@ -243,13 +266,15 @@ class HybridOfLanguagePair:
 
 
 def _estimate(measure: Measure | None) -> str:
-    return MISSING if measure is None else f"{measure.value:.4f} [{measure.low:.4f}, {measure.high:.4f}]"
+    if measure is None or measure.value is None:
+        return MISSING
+    return f"{measure.value:.3f}" + ("" if measure.low is None else f" [{measure.low:.3f}, {measure.high:.3f}]")
 
 
 _METRICS: tuple[Column, ...] = (
     ("metric", "metric", str),
     ("score", "score", "{}".format),
-    ("Pearson", "pearson", number(4, signed=True)),
+    ("Pearson", "pearson", _estimate),
     ("Hits@1", "hits_at_1", _estimate),
     ("MRR", "mrr", _estimate),
     ("Diff", "diff", _estimate),
@@ -257,8 +282,8 @@ _METRICS: tuple[Column, ...] = (
 _PAIRS: tuple[Column, ...] = (
     ("metric", "better", str),
     ("better than", "worse", str),
-    ("t", "t", number(2)),
-    ("p", "p", p_value(4)),
+    ("delta", "delta", number(4)),
+    ("p", "p_holm", p_value(4)),
 )
 
 
@@ -292,7 +317,7 @@ class HybridResult(Result):
                 {
                     "metric": name,
                     "score": "corpus" if name in pair.corpus_metrics else "mean",
-                    "pearson": pearson.value,
+                    "pearson": pearson,
                     **{key: getattr(pair.selections.get(name), key, None) for key in ("hits_at_1", "mrr", "diff")},
                 }
                 for name, pearson in pair.pearson.items()
@@ -304,7 +329,10 @@ class HybridResult(Result):
             if pair.pairs:
                 yield Table(_PAIRS, pair.to_dict()["pairs"]).text()
         choice = f"the best of {self.num_candidates:,} hybrids is chosen, {self.num_trials:,} times"
-        yield f"Hits@1, MRR and Diff where {choice};\nintervals of 95 %. p is one-sided, by Williams' test."
+        yield (
+            f"Hits@1, MRR and Diff where {choice};\nintervals of 95 % over other segments, but for metrics of whole "
+            "corpora, where they are of the\ndraws alone. p: by exchanging whole segments, two-sided, after Holm."
+        )
 
 
 def hybrid_by_language_pair(
@@ -333,8 +361,8 @@ def hybrid_by_language_pair(
         human_systems: the systems that are human translations, which are left out.
 
     Returns:
-        Pearson's r over all hybrid systems, how good the best of `num_candidates` by each metric is, and Williams'
-        test of every two metrics with n = `num_hybrids`.
+        Pearson's r over all hybrid systems, how good the best of `num_candidates` by each metric is, both with
+        intervals by a bootstrap of segments (documents, if known), and a test of every two metrics by exchanging these.
 
     Raises:
         InputError: numbers that do not fit, an unknown system, metric or option, or only whole systems have human
@@ -385,7 +413,26 @@ def _of_language_pair(
     }
     correlations = {name: measure.value for name, measure in pearsons.items() if measure.value is not None}
     compared = {name: np.asarray(scores[name]) for name in correlations}
-    selections = select_by_each(human_scores, [*compared.values()], **draws) if compared else []
+    found = select_by_each(human_scores, [*compared.values()], **draws) if compared else []
+    selections = dict(zip(compared, found, strict=True))
+    is_judged = ~np.isnan(human).all(axis=0)
+    documents = np.array(outputs.documents or outputs.segments, dtype=object)[is_judged]
+    units = np.unique(documents, return_inverse=True)[1]
+    sums = {
+        name: _segment_sums(human[:, is_judged], outputs.segment_scores(outputs.metrics[name])[:, is_judged], units)
+        for name in compared
+        if name in outputs.metrics
+    }
+    for name, of_metric in sums.items():
+        if num_segments > 1 and np.isfinite(_r_of_totals(of_metric.sums.sum(axis=0))):
+            pearsons[name], selections[name] = _with_segment_errors(
+                pearsons[name],
+                selections[name],
+                of_metric,
+                draws["num_candidates"],
+                draws["seed"],
+                float(human_scores.std()),
+            )
     return HybridOfLanguagePair(
         judged.language_pair,
         outputs.systems,
@@ -393,8 +440,8 @@ def _of_language_pair(
         num_segments,
         frozenset(of_corpora),
         pearsons,
-        dict(zip(compared, selections, strict=True)),
-        dict(_tested_pairs(correlations, compared, num_hybrids)),
+        selections,
+        dict(_tested_pairs(correlations, sums, draws["seed"])),
     )
 
 
@@ -425,13 +472,134 @@ def _corpus_scores(
     return np.concatenate(scores) * (-1 if corpus.lower_is_better else 1)
 
 
+# Errors by segments: hybrids are drawn from one set of segments, so that more of them say nothing about other segments.
+
+
+def _segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> UnitSums:
+    """Return r over hybrids from the covariances of scores within segments, which add up in hybrid systems.
+
+    Human scores are (systems, judged segments), NaN where nobody judged; the sums are the number of segments, and the
+    variances and the covariance.
+    """
+    is_judged = ~np.isnan(human)
+    counts = is_judged.sum(axis=0)
+    sides = []
+    for scores in (human, metric):
+        scores = np.where(is_judged, scores / (np.abs(scores[is_judged]).max() or 1.0), 0)
+        sides.append(np.where(is_judged, scores - scores.sum(axis=0) / counts, 0))
+    scale = np.sqrt((sides[1] ** 2).sum()) or 1.0
+    sides[1] = sides[1] / scale
+    products = [(one * other).sum(axis=0) / counts for one, other in ((sides[0],) * 2, (sides[1],) * 2, tuple(sides))]
+    return UnitSums(sum_by_unit(np.stack([np.ones(len(counts)), *products]), units), _r_of_totals)
+
+
+def _r_of_totals(totals: Floats) -> Floats:
+    _, human, metric, both = np.moveaxis(totals, -1, 0)
+    scale = np.sqrt(human * metric)
+    r: Floats = np.where(scale > 0, both / np.where(scale > 0, scale, 1), np.nan)
+    return r
+
+
+def _spread_of_totals(totals: Floats) -> Floats:
+    """Return the standard deviation of human scores over hybrids, but for a constant factor."""
+    spread: Floats = np.sqrt(totals[..., 1]) / totals[..., 0]
+    return spread
+
+
+def _with_segment_errors(
+    pearson: Measure, selection: ModelSelection, sums: UnitSums, num_candidates: int, seed: int, scale: float
+) -> tuple[Measure, ModelSelection]:
+    """Widen the intervals, which are of the draws alone, to those of other segments, by a bootstrap of segments.
+
+    Scores of hybrids are means of many segments, and so nearly normal: what selection among them gives depends on r
+    and the spread of human scores alone. `scale` is that spread.
+    """
+    totals = sums.sums.sum(axis=0)
+    r, spread = float(_r_of_totals(totals)), float(_spread_of_totals(totals))
+    draws = [partial(_selected, of=name, num_candidates=num_candidates, r=r, spread=spread) for name in _SELECTED]
+    statistics = [sums, *(UnitSums(sums.sums, draw) for draw in draws)]
+    low, high = resample_units(statistics, seed=seed)
+    error = QUANTILE * (1 - (pearson.value or 0.0) ** 2) / np.sqrt(pearson.n)
+    drawn = replace(pearson, low=(pearson.value or 0.0) - error, high=(pearson.value or 0.0) + error)
+    widened = [_wider(drawn, low[0] - r, high[0] - r, (-1, 1))]
+    pool = _pool_errors(round(r, 2), pearson.n, num_candidates)
+    for at, (name, bounds) in enumerate(_SELECTED.items(), start=1):
+        one = getattr(selection, name)
+        factor = (one.value or 0.0) if name == "diff" else 1.0
+        base = 1.0 if name == "diff" else 0.0
+        drawn_error = pool[name] * (scale if name == "diff" else 1.0)
+        below, above = (factor * (end - base) for end in (low[at], high[at]))
+        widened.append(_wider(one, -np.hypot(min(below, 0), drawn_error), np.hypot(max(above, 0), drawn_error), bounds))
+    return widened[0], ModelSelection(*widened[1:])
+
+
+_SELECTED: Mapping[str, tuple[float, float]] = {"hits_at_1": (0, 1), "mrr": (0, 1), "diff": (0, np.inf)}
+"""The estimates of a selection, with their bounds."""
+
+
+def _selected(totals: Floats, of: str, num_candidates: int, r: float, spread: float) -> Floats:
+    """Return how much a resample changes an estimate: its difference, and of `diff` its ratio."""
+    grid, curves = _selection_curves(num_candidates)
+    resampled, observed = (np.interp(one, grid, curves[of]) for one in (_r_of_totals(totals), r))
+    if of == "diff":
+        ratio: Floats = resampled / max(float(observed), 1e-9) * _spread_of_totals(totals) / spread
+        return ratio
+    changed: Floats = np.asarray(resampled - observed)
+    return changed
+
+
+@lru_cache(maxsize=4)
+def _selection_curves(num_candidates: int) -> tuple[Floats, Mapping[str, Floats]]:
+    """Return correlations, and the expected results of a selection by normal scores that correlate so."""
+    rng = np.random.default_rng(0)
+    human, noise = rng.normal(size=(2, NUM_CURVE_CELLS // num_candidates + 1, num_candidates))
+    grid = np.linspace(-1, 1, 81)
+    values: dict[str, list[float]] = {name: [] for name in _SELECTED}
+    for r in grid:
+        chosen = np.take_along_axis(human, (r * human + np.sqrt(1 - r * r) * noise).argmax(axis=1)[:, None], axis=1)
+        ranks = 1 + (human > chosen).sum(axis=1)
+        results = ((ranks == 1).mean(), (1 / ranks).mean(), (human.max(axis=1) - chosen[:, 0]).mean())
+        for name, value in zip(values, results, strict=True):
+            values[name].append(float(value))
+    return grid, {name: np.array(of) for name, of in values.items()}
+
+
+@lru_cache(maxsize=64)
+def _pool_errors(r: float, num_hybrids: int, num_candidates: int) -> Mapping[str, float]:
+    """Return the half-widths of 95 % intervals over other hybrids of the same segments, which all trials share."""
+    rng = np.random.default_rng(0)
+    results = []
+    for _ in range(NUM_POOLS):
+        human, noise = rng.normal(size=(2, num_hybrids))
+        metric = r * human + np.sqrt(1 - r * r) * noise
+        drawn = rng.integers(num_hybrids, size=(2 * NUM_CURVE_CELLS // num_candidates + 1, num_candidates))
+        chosen = human[np.take_along_axis(drawn, metric[drawn].argmax(axis=1)[:, None], axis=1)]
+        ranks = 1 + (human[drawn] > chosen).sum(axis=1)
+        results.append(((ranks == 1).mean(), (1 / ranks).mean(), (human[drawn].max(axis=1) - chosen[:, 0]).mean()))
+    return dict(zip(_SELECTED, QUANTILE * np.std(results, axis=0, ddof=1), strict=True))
+
+
+def _wider(measure: Measure, below: float, above: float, bounds: tuple[float, float]) -> Measure:
+    """Add the error by segments, the ends less the value, to that of the draws; both are independent."""
+    value, low, high = (float(one or 0.0) for one in (measure.value, measure.low, measure.high))
+    ends = value - np.hypot(value - low, max(0.0, -below)), value + np.hypot(high - value, max(0.0, above))
+    low, high = (float(np.clip(end, *bounds)) for end in ends)
+    return replace(measure, low=low, high=high)
+
+
 def _tested_pairs(
-    correlations: Mapping[str, float], scores: Mapping[str, Floats], n: int
-) -> Iterator[tuple[tuple[str, str], Williams]]:
-    """Test every two metrics, the one that correlates better first."""
+    correlations: Mapping[str, float], sums: Mapping[str, UnitSums], seed: int
+) -> Iterator[tuple[tuple[str, str], HybridDifference]]:
+    """Test every two metrics by exchanging whole segments, the one that correlates better first."""
+    tested = [name for name in correlations if name in sums]
+    at = {name: place for place, name in enumerate(tested)}
+    p = exchange_units([sums[name] for name in tested], seed=seed) if len(tested) > 1 else np.ones((1, 1))
+    corrected = holm_matrix(p) if len(tested) > 1 else p
     for better, worse in combinations(sorted(correlations, key=lambda name: -correlations[name]), 2):
-        if n < MIN_SYSTEMS:
-            test = Williams(None, None, n, reason=f"Williams' test needs {MIN_SYSTEMS} systems or more")
+        delta = correlations[better] - correlations[worse]
+        if better in at and worse in at:
+            pair = at[better], at[worse]
+            yield (better, worse), HybridDifference(delta, float(p[pair]), float(corrected[pair]))
         else:
-            test = williams(correlations[better], correlations[worse], pearson(scores[better], scores[worse]), n)
-        yield (better, worse), test
+            reason = "a metric of whole corpora has no scores of segments to exchange"
+            yield (better, worse), HybridDifference(delta, None, None, reason)

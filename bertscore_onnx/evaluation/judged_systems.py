@@ -34,6 +34,8 @@ class JudgedSystems:
     """The reference in use, such as refB, with which names of metrics end; empty if they do not."""
     segments: tuple[str, ...] = ()
     """Names of the segments; none if there are only whole systems."""
+    documents: tuple[str, ...] = ()
+    """The document of each segment, whose segments are dependent; none if that is not known."""
     human_systems: frozenset[str] = frozenset()
     """Which of the systems are human translations: other references of the set."""
     candidates: tuple[tuple[str | None, ...], ...] | None = None

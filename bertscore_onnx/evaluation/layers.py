@@ -13,6 +13,7 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation.correlation import correlate_pairs
+from bertscore_onnx.evaluation.metric_tests import intervals, tail_share
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices, draw_counts
 from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
@@ -24,34 +25,45 @@ from bertscore_onnx.scoring.inputs import Reference
 Floats = NDArray[np.float64]
 
 SLICE = 1 << 14
-"""Segments whose products are in memory at a time."""
+"""Units whose products are in memory at a time."""
 
 LEAST_VARIANCE = 1e-12
 """Relative to that of all segments; less than this is a resample of equal scores, but for rounding."""
 
 
 def resampled_pearson(
-    human: Floats, metrics: NDArray[np.floating], rng: np.random.Generator, num_resamples: int
+    human: Floats,
+    metrics: NDArray[np.floating],
+    rng: np.random.Generator,
+    num_resamples: int,
+    units: NDArray[np.int64] | None = None,
 ) -> Floats:
-    """Draw segments with replacement, the same for all metrics, and correlate each metric with human scores in them.
+    """Draw units of rows with replacement, the same for all metrics, and correlate each metric with human scores.
 
-    Human scores are (segments,) and not constant, metrics (metrics, segments). Returns Pearson's r, (resamples,
+    Human scores are (rows,) and not constant, metrics (metrics, rows). Units are numbers from 0, (rows,), such as the
+    document of each row, whose rows are drawn together; None if each row is one. Returns Pearson's r, (resamples,
     metrics), NaN where a side is constant in a resample.
     """
-    num_metrics, num_segments = metrics.shape
+    num_metrics, num_rows = metrics.shape
+    units = np.arange(num_rows) if units is None else units
+    order = np.argsort(units, kind="stable")
+    bounds = np.searchsorted(units[order], np.arange(units.max() + 2))  # where each unit starts, and the end
     human = _standardised(human.reshape(1, -1))[0]
     centre = metrics.mean(axis=1, dtype=np.float64, keepdims=True)
     scale = _scale(metrics.std(axis=1, dtype=np.float64, keepdims=True))
     correlations = []
-    for indices in bootstrap_indices(rng, num_segments, num_resamples):
-        counts = draw_counts(indices) / num_segments  # (rows, segments)
-        sums = np.zeros((len(indices), 2 + 3 * num_metrics))
-        for start in range(0, num_segments, SLICE):
-            some = slice(start, start + SLICE)
-            of_human, metric = human[some], (metrics[:, some] - centre) / scale
-            moments = np.concatenate([[of_human, of_human**2], metric, metric**2, metric * of_human])
-            sums += counts[:, some] @ moments.T
-        correlations.append(_pearson_of(sums, num_metrics))
+    for indices in bootstrap_indices(rng, len(bounds) - 1, num_resamples):
+        counts = draw_counts(indices)  # (resamples, units)
+        sums = np.zeros((len(indices), 3 + 3 * num_metrics))
+        for start in range(0, len(bounds) - 1, SLICE):
+            edges = bounds[start : start + SLICE + 1]
+            rows = order[edges[0] : edges[-1]]
+            of_human, metric = human[rows], (metrics[:, rows] - centre) / scale
+            constant = np.ones_like(of_human)
+            moments = np.concatenate([[constant, of_human, of_human**2], metric, metric**2, metric * of_human])
+            of_units = np.add.reduceat(moments, edges[:-1] - edges[0], axis=1)
+            sums += counts[:, start : start + SLICE] @ of_units.T
+        correlations.append(_pearson_of(sums[:, 1:] / sums[:, :1], num_metrics))
     return np.concatenate(correlations)
 
 
@@ -80,7 +92,10 @@ def _scale(deviations: Floats) -> Floats:
 
 
 LEVEL = 0.05
-"""A layer is significantly worse than the best where its p is below this."""
+"""A layer is significantly worse than another where its p is below this."""
+
+MIN_JUDGEMENTS, MIN_UNITS = 30, 20
+"""Below either, neither intervals nor tests can be relied on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +106,8 @@ class LayerCorrelation:
     """None where the scores are constant in a language pair, and so have no correlation."""
 
     low: float | None
-    """The lower end of the 95 % interval by bootstrap; None where no resample has a value."""
+    """The lower end of the 95 % interval by bootstrap, whose percentiles lie further out, as Student's t, the fewer
+    units there are; None where no resample has a value."""
 
     high: float | None
     """The upper end."""
@@ -112,7 +128,14 @@ class LayerResult:
     f1: LayerCorrelation
 
     p: float | None
-    """The p-value of F's distance to the best layer, two-sided; None for that layer itself, and without a value."""
+    """The p-value of F's distance to the best layer, tested against the maximum over all layers; None for that layer
+    itself, and without a value."""
+
+    loss: float | None
+    """How much lower F's correlation is than the best layer's, 0 for that one; None without a value."""
+
+    loss_high: float | None
+    """How much lower it may be than that of any other layer: the upper bound at 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +153,9 @@ class LayerTuning(Result):
     language_pairs: Mapping[str, int]
     """How many rows have a human score, by language pair."""
 
+    units: Mapping[str, int]
+    """How many units were drawn from: documents, segments or references."""
+
     left_out: Mapping[str, str]
     """The language pairs that are left out of all means, with the reason why they have no correlation."""
 
@@ -139,12 +165,19 @@ class LayerTuning(Result):
     best_layer: int
     """The layer with the highest correlation of F; the first of equals."""
 
+    best_pearson: float
+    """Its correlation, less the optimism if that was requested."""
+
+    optimism: float | None
+    """By how much that correlation is too high, because the layer was chosen for it: the mean over resamples of the
+    best layer's correlation in the resample less its correlation in all rows. None without resamples."""
+
     export_command: str
     """The command that exports the model at that layer."""
 
     @property
     def not_worse(self) -> tuple[int, ...]:
-        """The other layers whose F is not significantly worse than the best layer's: p is 0.05 or more."""
+        """The other layers for which it is not significant that another is better: p is 0.05 or more."""
         return tuple(result.layer for result in self.layers if result.p is not None and result.p >= LEVEL)
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,9 +187,12 @@ class LayerTuning(Result):
             "resamples": self.num_resamples,
             "seed": self.seed,
             "best_layer": self.best_layer,
+            "best_pearson": self.best_pearson,
+            "optimism": self.optimism,
             "not_worse": list(self.not_worse),
             "language_pairs": {
-                name: {"n": n, "left_out": self.left_out.get(name)} for name, n in self.language_pairs.items()
+                name: {"n": n, "units": self.units[name], "left_out": self.left_out.get(name)}
+                for name, n in self.language_pairs.items()
             },
             "layers": [asdict(result) for result in self.layers],
             "export": self.export_command,
@@ -169,7 +205,7 @@ class LayerTuning(Result):
             for name in ("precision", "recall", "f1"):
                 score: LayerCorrelation = getattr(result, name)
                 row |= {name: write(score.pearson), f"{name}_low": write(score.low), f"{name}_high": write(score.high)}
-            row |= {"p": write(result.p)}
+            row |= {"p": write(result.p), "loss": write(result.loss), "loss_high": write(result.loss_high)}
             yield row | {f"f1_{name}": write(value) for name, value in result.f1.language_pairs.items()}
 
 
@@ -184,15 +220,21 @@ def tune_layers(
     human: ArrayLike,
     language_pairs: Sequence[str] | None = None,
     *,
+    units: Sequence[str] | None = None,
+    subtract_optimism: bool = False,
     num_resamples: int = NUM_RESAMPLES,
     seed: int = SEED,
     verbose: bool | None = False,
 ) -> LayerTuning:
     """Correlate P, R and F at every layer with human scores, and find the best layer by F.
 
-    The correlation is Pearson's r within each language pair, and then the mean over these. Segments are drawn with
-    replacement within each language pair, the same for all layers: that gives the intervals and a paired test of each
-    layer against the best, p = (#{|Δ* - Δ| >= |Δ|} + 1) / (resamples + 1) of the differences Δ between their means.
+    The correlation is Pearson's r within each language pair, and then the mean over these. Units of rows are drawn
+    with replacement within each language pair, the same for all layers: that gives the intervals, and a test of each
+    layer i against the maximum over all layers j, p = (#{max_j[(r*_j − r*_i) − (r_j − r_i)] >= max_j r_j − r_i} + 1) /
+    (resamples + 1), with r* in a resample.
+
+    The best layer's correlation is too high by the `optimism`, since the layer was chosen for it. Judge the layer on
+    other data than those it was tuned on.
 
     Each text is encoded once for all layers. Of the scores, 12 bytes are kept for each row and layer.
 
@@ -202,7 +244,10 @@ def tune_layers(
         references: for each row one reference, or a list of several, of which the best counts.
         human: human scores, (rows,), higher is better; NaN where nobody judged, which leaves the row out.
         language_pairs: the language pair of each row, or any other group; None where all rows are one.
-        num_resamples: how many times segments are drawn.
+        units: the document or segment of each row; rows of one are dependent, and are drawn together. None takes rows
+            with the same references together.
+        subtract_optimism: whether `best_pearson` is less the optimism.
+        num_resamples: how many times units are drawn.
         seed: of these draws.
         verbose: show a progress bar on standard error; None for one on a terminal, where it takes longer.
 
@@ -224,7 +269,10 @@ def tune_layers(
         raise InputError(f"num_resamples is {num_resamples} and seed {seed}; expected at least 1, and at least 0.")
     human = np.asarray(human, dtype=np.float64)
     names = ["all"] * len(candidates) if language_pairs is None else list(language_pairs)
-    _check_rows(len(candidates), references=len(references), human=human.shape, language_pairs=len(names))
+    of_rows = [str(reference) for reference in references] if units is None else list(units)
+    _check_rows(
+        len(candidates), references=len(references), human=human.shape, language_pairs=len(names), units=len(of_rows)
+    )
     if np.isinf(human).any():
         raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
     judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
@@ -234,20 +282,27 @@ def tune_layers(
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "there are no rows"
         raise InputError(f"No language pair has judgements to correlate with: {listed}.")
     scores = _scores(scorer, candidates, references, np.concatenate([*used.values()]), verbose)
-    judged = [(human[rows], scores[:, :, rows]) for rows in used.values()]
-    by_pair = dict(zip(used, (_correlations(*one) for one in judged), strict=True))
+    drawn = {name: np.unique(np.array(of_rows)[rows], return_inverse=True)[1] for name, rows in judged_rows.items()}
+    counts = {name: len(np.unique(numbers)) for name, numbers in drawn.items()}
+    judged = [(human[rows], scores[:, :, rows], drawn[name]) for name, rows in used.items()]
+    by_pair = dict(zip(used, (_correlations(*one[:2]) for one in judged), strict=True))
     mean = np.mean([*by_pair.values()], axis=0)  # (3, layers)
     resampled = _resampled_means(judged, num_resamples, seed)
     has_value = np.isfinite(resampled[:, np.isfinite(mean)]).all(axis=1)
-    layers, best = _results(by_pair, mean, resampled[has_value])
+    resampled = resampled[has_value]
+    layers, best = _results(by_pair, mean, resampled, sum(counts[name] for name in used))
+    gain = optimism(mean[2], resampled[:, 2]) if len(resampled) else None
     return LayerTuning(
         scorer.hash,
         num_resamples,
         seed,
         {name: len(rows) for name, rows in judged_rows.items()},
+        counts,
         {name: reason for name, reason in reasons.items() if reason},
         layers,
         best,
+        float(mean[2, best]) - ((gain or 0.0) if subtract_optimism else 0.0),
+        gain,
         export_command(manifest, best),
     )
 
@@ -303,24 +358,30 @@ def _correlations(human: Floats, scores: NDArray[np.float32]) -> Floats:
     return np.array(found, dtype=np.float64)
 
 
-def _resampled_means(judged: Sequence[tuple[Floats, NDArray[np.float32]]], num_resamples: int, seed: int) -> Floats:
+def _resampled_means(
+    judged: Sequence[tuple[Floats, NDArray[np.float32], NDArray[np.int64]]], num_resamples: int, seed: int
+) -> Floats:
     """Return the means over language pairs in each resample, (resamples, 3, layers)."""
     rng = np.random.default_rng(seed)
     total = np.zeros((num_resamples, *judged[0][1].shape[:2]))
-    for human, scores in judged:
-        metrics = scores.reshape(-1, len(human))  # (3 * layers, segments)
-        total += resampled_pearson(human, metrics, rng, num_resamples).reshape(total.shape)
+    for human, scores, units in judged:
+        metrics = scores.reshape(-1, len(human))  # (3 * layers, rows)
+        total += resampled_pearson(human, metrics, rng, num_resamples, units).reshape(total.shape)
     return total / len(judged)
 
 
-def _results(by_pair: Mapping[str, Floats], mean: Floats, resampled: Floats) -> tuple[tuple[LayerResult, ...], int]:
+def _results(
+    by_pair: Mapping[str, Floats], mean: Floats, resampled: Floats, num_units: int
+) -> tuple[tuple[LayerResult, ...], int]:
     """Return the result of each layer, and which is best; shapes are (3, layers), and (resamples, 3, layers)."""
     f1 = mean[2]
     if np.isnan(f1).all():
         raise InputError("F is the same in all rows at every layer, so that none correlates. Give other rows.")
     best = int(np.nanargmax(f1))
-    p = _p_values(f1, resampled[:, 2], best)
-    low, high = np.quantile(resampled, [0.025, 0.975], axis=0) if len(resampled) else np.full((2, *mean.shape), np.nan)
+    p = np.where(np.arange(len(f1)) == best, np.nan, p_values(f1, resampled[:, 2]))
+    low, high = intervals(resampled, num_units) if len(resampled) else np.full((2, *mean.shape), np.nan)
+    loss = f1[best] - f1
+    loss_high = loss_bounds(resampled[:, 2], num_units) if len(resampled) else np.full(len(f1), np.nan)
 
     def correlation(score: int, layer: int) -> LayerCorrelation:
         at = score, layer
@@ -328,20 +389,42 @@ def _results(by_pair: Mapping[str, Floats], mean: Floats, resampled: Floats) -> 
         return LayerCorrelation(_or_none(mean[at]), _or_none(low[at]), _or_none(high[at]), each)
 
     layers = [
-        LayerResult(layer, correlation(0, layer), correlation(1, layer), correlation(2, layer), _or_none(p[layer]))
+        LayerResult(
+            layer,
+            correlation(0, layer),
+            correlation(1, layer),
+            correlation(2, layer),
+            *(_or_none(values[layer]) for values in (p, loss, loss_high)),
+        )
         for layer in range(len(f1))
     ]
     return tuple(layers), best
 
 
-def _p_values(mean: Floats, resampled: Floats, best: int) -> Floats:
-    """Return the p-value of each layer's distance to the best, (layers,); NaN for that one, and without a value."""
-    distance = mean[best] - mean
-    resampled_distance = resampled[:, [best]] - resampled
-    exceeding = (np.abs(resampled_distance - distance) >= np.abs(distance) - ROUNDING).sum(axis=0)
-    p = (exceeding + 1) / (len(resampled) + 1)
-    is_tested = np.isfinite(mean) & (np.arange(len(mean)) != best) & (len(resampled) > 0)
-    return np.where(is_tested, p, np.nan)
+def p_values(mean: Floats, resampled: Floats) -> Floats:
+    """Test each layer against the maximum over all, (layers,); NaN without a value; resampled is (resamples, layers).
+
+    J. C. Hsu, "Multiple Comparisons", 1996, chapter 4 (with the best); p is 1 for the best layer.
+    """
+    known = np.flatnonzero(np.isfinite(mean) & (len(resampled) > 0))
+    shift = resampled[:, known] - mean[known]  # errors of the resamples
+    p = np.full(len(mean), np.nan)
+    for layer, of_layer in zip(known, shift.T, strict=True):
+        exceeding = (shift.max(axis=1) - of_layer >= np.nanmax(mean) - mean[layer] - ROUNDING).sum()
+        p[layer] = (exceeding + 1) / (len(resampled) + 1)
+    return p
+
+
+def loss_bounds(resampled: Floats, num_units: int) -> Floats:
+    """Return how much worse than any other layer each is at most, at 95 %, (layers,), from (resamples, layers)."""
+    differences = (resampled - of_layer[:, None] for of_layer in resampled.T)
+    return np.array([np.nanmax(np.quantile(each, 1 - tail_share(0.05, num_units), axis=0)) for each in differences])
+
+
+def optimism(mean: Floats, resampled: Floats) -> float:
+    """Return by how much the highest correlation is too high, from those of (layers,) and (resamples, layers)."""
+    winners = np.nanargmax(resampled, axis=1)
+    return max(0.0, float((resampled[np.arange(len(resampled)), winners] - mean[winners]).mean()))
 
 
 def _or_none(value: float) -> float | None:

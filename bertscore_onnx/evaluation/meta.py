@@ -2,7 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
+from itertools import permutations as all_orders
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -30,8 +33,29 @@ from bertscore_onnx.evaluation.meta_results import (
     MetricMean,
     MetricPair,
 )
-from bertscore_onnx.evaluation.metric_tests import MIN_SYSTEMS, PermBoth, Williams, clusters, perm_both, williams
+from bertscore_onnx.evaluation.metric_tests import (
+    MIN_SYSTEMS,
+    UnitSums,
+    Williams,
+    clusters,
+    exchange_units,
+    holm_matrix,
+    perm_both,
+    resample_units,
+    segment_sums,
+    system_sums,
+    whole_system_sums,
+    williams,
+)
 from bertscore_onnx.evaluation.metrics import MetricScores
+
+Test = Literal["segments", "perm-both"]
+TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa")
+"""The statistics that are tested; the ranks are by the first."""
+MIN_UNITS = 20
+"""Segments or documents below which a bootstrap of them cannot be relied on."""
+MIN_PERMUTATIONS = 30
+"""For each pair of metrics: Holm multiplies the smallest p by the number of pairs."""
 
 # How one metric agrees with human scores in one language pair.
 
@@ -103,10 +127,32 @@ def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
 # Which metrics correlate better with human scores than which others, and the ranks that follow.
 
 
-def compare_metrics(
-    human: Floats | None, scores: Mapping[str, Floats | None], permutations: int, seed: int
+def compare_units(
+    sums: Mapping[str, UnitSums], permutations: int, seed: int
 ) -> tuple[dict[str, int], dict[tuple[str, str], Difference]]:
-    """Compare metrics by Pearson's r at one level, with PERM-BOTH, and Williams' test for whole systems.
+    """Compare metrics by a statistic, exchanging whole units; returns what `compare_metrics` does."""
+    values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in sums.items()}
+    names = [name for name, value in values.items() if np.isfinite(value)]
+    if len(names) < 2:
+        return dict.fromkeys(names, 1), {}
+    p = exchange_units([sums[name] for name in names], permutations=permutations, seed=seed)
+    corrected = holm_matrix(p)
+    ranks = clusters(np.array([values[name] for name in names]), corrected)
+    differences = {
+        (names[one], names[other]): Difference(
+            values[names[one]] - values[names[other]], float(p[one, other]), p_holm=float(corrected[one, other])
+        )
+        for one, other in all_orders(range(len(names)), 2)
+    }
+    return {name: int(rank) for name, rank in zip(names, ranks, strict=True)}, differences
+
+
+def compare_metrics(
+    human: Floats | None, scores: Mapping[str, Floats | None], permutations: int, seed: int, test: Test = "perm-both"
+) -> tuple[dict[str, int], dict[tuple[str, str], Difference]]:
+    """Compare metrics by Pearson's r at one level, and by Williams' test for whole systems.
+
+    Those of segments are compared by PERM-BOTH; whole systems by the test named.
 
     Returns the rank of each metric that correlates, and the differences by the names of two, in both orders. Scores
     are those of systems, (systems,), or of segments, (systems, segments).
@@ -121,14 +167,26 @@ def compare_metrics(
         return dict.fromkeys(names, 1), {}
     human = _scaled(human)
     metrics = [_scaled(found[name]) for name in names]
-    test = perm_both(human, metrics, permutations=permutations, seed=seed)
-    ranks = clusters(test.correlations, test.p)
+    if test == "segments":
+        sums = {name: whole_system_sums(human[:, 0], one[:, 0]) for name, one in zip(names, metrics, strict=True)}
+        ranked, exchanged = compare_units(sums, permutations, seed)
+        r = {
+            name: float(correlate_pairs(human[:, 0], one[:, 0]).value or 0)
+            for name, one in zip(names, metrics, strict=True)
+        }
+        at = {name: place for place, name in enumerate(names)}
+        return ranked, {
+            pair: replace(difference, williams=_williams(human, metrics, [*r.values()], at[pair[0]], at[pair[1]]))
+            for pair, difference in exchanged.items()
+        }
+    found_by = perm_both(human, metrics, permutations=permutations, seed=seed)
+    ranks = clusters(found_by.correlations, found_by.p)
     differences = {}
     for first, second in combinations(range(len(names)), 2):
         for one, other in ((first, second), (second, first)):
-            tested = _williams(human, metrics, test, one, other) if has_williams else None
-            delta = float(test.correlations[one] - test.correlations[other])
-            p, p_reverse = float(test.p[one, other]), float(test.p[other, one])
+            tested = _williams(human, metrics, found_by.correlations, one, other) if has_williams else None
+            delta = float(found_by.correlations[one] - found_by.correlations[other])
+            p, p_reverse = float(found_by.p[one, other]), float(found_by.p[other, one])
             differences[names[one], names[other]] = Difference(delta, p, p_reverse, tested)
     return {name: int(rank) for name, rank in zip(names, ranks, strict=True)}, differences
 
@@ -139,23 +197,27 @@ def _scaled(scores: Floats) -> Floats:
     return scaled
 
 
-def _williams(human: Floats, metrics: list[Floats], test: PermBoth, first: int, second: int) -> Williams:
+def _williams(human: Floats, metrics: list[Floats], r: Sequence[float] | Floats, first: int, second: int) -> Williams:
     is_judged = ~np.isnan(human)
     n = int(is_judged.sum())
     if n < MIN_SYSTEMS:
         return Williams(None, None, n, reason=f"{n} systems, and the test needs {MIN_SYSTEMS}")
     between = pearson(metrics[first][is_judged], metrics[second][is_judged])  # both correlate, so neither is constant
-    return williams(float(test.correlations[first]), float(test.correlations[second]), between, n)
+    return williams(float(r[first]), float(r[second]), between, n)
 
 
 def meta_evaluate(
-    language_pairs: Sequence[JudgedSystems], *, permutations: int = 1000, seed: int = 4
+    language_pairs: Sequence[JudgedSystems], *, permutations: int = 1000, seed: int = 4, test: Test = "segments"
 ) -> MetaEvaluation:
-    """Correlate metrics with human scores.
+    """Correlate metrics with human scores, with 95 % intervals by a bootstrap of segments (documents, if known).
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out.
-        permutations: of soft pairwise accuracy, and of PERM-BOTH over every two metrics.
+        permutations: of soft pairwise accuracy, and of the test of every two metrics; that by segments has at least 30
+            for each pair of metrics, so that corrected p-values can be below .05.
+        test: `segments` exchanges the scores of two metrics in whole segments (documents, if known), with two-sided p
+            and Holm's correction for all pairs. `perm-both` is that of the WMT metrics tasks, which takes the outputs
+            of a segment for independent, with one-sided, uncorrected p.
         seed: of the permutations; with 4, soft pairwise accuracy is that of mt-metrics-eval.
 
     Raises:
@@ -167,17 +229,28 @@ def meta_evaluate(
     if not names or len({*names}) < len(names):
         raise InputError(f"The language pairs are {names}. Give at least one, and each once.")
     judged = [one.judged() for one in language_pairs]
-    results = tuple(_language_pair(one, permutations, seed) for one in judged)
-    return MetaEvaluation(results, _means(judged, results), permutations, seed)
+    if test not in get_args(Test):
+        raise InputError(f"There is no test {test!r}; expected one of {', '.join(get_args(Test))}.")
+    results = tuple(_language_pair(one, permutations, seed, test) for one in judged)
+    return MetaEvaluation(results, _means(judged, results), permutations, seed, test)
 
 
-def _language_pair(judged: JudgedSystems, permutations: int, seed: int) -> LanguagePairResult:
+def _language_pair(judged: JudgedSystems, permutations: int, seed: int, test: Test) -> LanguagePairResult:
     if not judged.metrics:
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
     system_scores = {name: metric.system for name, metric in judged.metrics.items()}
     segment_scores = {name: metric.segment for name, metric in judged.metrics.items()}
-    system_ranks, system_differences = compare_metrics(judged.human_system, system_scores, permutations, seed)
-    segment_ranks, segment_differences = compare_metrics(judged.human_segment, segment_scores, permutations, seed)
+    num_pairs = len(judged.metrics) * (len(judged.metrics) - 1) // 2
+    drawn = max(permutations, MIN_PERMUTATIONS * num_pairs) if test == "segments" else permutations
+    system_ranks, system_differences = compare_metrics(judged.human_system, system_scores, drawn, seed, test)
+    sums, of_systems = _unit_sums(judged)
+    compared = {
+        name: compare_units({metric: one[name] for metric, one in sums.items() if name in one}, drawn, seed)
+        for name in (TESTED if test == "segments" else ())
+    }
+    segment_ranks, segment_differences = compared.pop("pearson", ({}, {}))
+    if test == "perm-both":
+        segment_ranks, segment_differences = compare_metrics(judged.human_segment, segment_scores, drawn, seed)
     ranks = segment_ranks or system_ranks
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
     agreements = [
@@ -185,8 +258,12 @@ def _language_pair(judged: JudgedSystems, permutations: int, seed: int) -> Langu
             name,
             metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name,
             metric.signature,
-            system_agreement(judged, metric, rank=system_ranks.get(name), permutations=permutations, seed=seed),
-            segment_agreement(judged, metric, rank=segment_ranks.get(name)),
+            _with_intervals(
+                system_agreement(judged, metric, rank=system_ranks.get(name), permutations=permutations, seed=seed),
+                {key: one for key, one in sums.get(name, {}).items() if key == "spa"} | of_systems.get(name, {}),
+                seed,
+            ),
+            _with_intervals(segment_agreement(judged, metric, rank=segment_ranks.get(name)), sums.get(name, {}), seed),
             ranks.get(name),
         )
         for name, metric in judged.metrics.items()
@@ -198,6 +275,11 @@ def _language_pair(judged: JudgedSystems, permutations: int, seed: int) -> Langu
             second.name,
             system_differences.get((first.name, second.name)),
             segment_differences.get((first.name, second.name)),
+            {
+                statistic: differences[first.name, second.name]
+                for statistic, (_, differences) in compared.items()
+                if (first.name, second.name) in differences
+            },
         )
         for first, second in combinations(ordered, 2)
     ]
@@ -212,7 +294,51 @@ def _language_pair(judged: JudgedSystems, permutations: int, seed: int) -> Langu
         tuple(ordered),
         tuple(pairs),
         tuple(_notes(judged)),
+        "documents" if judged.documents else "segments",
+        1 / (drawn + 1) if test == "segments" else 0.0,
     )
+
+
+def _unit_sums(judged: JudgedSystems) -> tuple[dict[str, dict[str, UnitSums]], dict[str, dict[str, UnitSums]]]:
+    """Return by metric the statistics of segments, and those of whole systems, as functions of sums over units."""
+    human = judged.human_segment
+    of_segments: dict[str, dict[str, UnitSums]] = {}
+    of_systems: dict[str, dict[str, UnitSums]] = {}
+    if human is None or np.isnan(human).all():
+        return of_segments, of_systems
+    is_judged = ~np.isnan(human).all(axis=0)
+    documents = np.array(judged.documents or judged.segments)[is_judged]
+    units = np.unique(documents, return_inverse=True)[1]
+    human = human[:, is_judged]
+    rows = ~np.isnan(judged.human_system) & ~np.isnan(human).all(axis=1)
+    for name, metric in judged.metrics.items():
+        scores = None if metric.segment is None else metric.segment[:, is_judged]
+        if scores is None or np.ptp(scores[~np.isnan(human)]) == 0:
+            continue
+        scales = [np.nanmax(np.abs(side)) or 1.0 for side in (human, scores)]
+        has_any = ~np.isnan(human).all(axis=1)
+        of_segments[name] = segment_sums(human[has_any] / scales[0], scores[has_any] / scales[1], units)
+        if metric.system is not None and rows.sum() > 1:
+            sides = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
+            kept = ~outliers(sides[0])
+            of_systems[name] = system_sums(sides, (human[rows] / scales[0], scores[rows] / scales[1]), units, kept)
+    return of_segments, of_systems
+
+
+def _with_intervals(agreement: Agreement | None, sums: Mapping[str, UnitSums], seed: int) -> Agreement | None:
+    """Add the interval of each measure that has a value and sums, about that value."""
+    names = [name for name in sums if agreement and name in agreement.measures and agreement[name].value is not None]
+    if agreement is None or not names or len(sums[names[0]].sums) < 2:
+        return agreement
+    ends = resample_units([sums[name] for name in names], seed=seed)
+    measures = dict(agreement.measures)
+    for name, (low, high) in zip(names, ends.T, strict=True):
+        shift = (measures[name].value or 0.0) - float(sums[name].statistic(sums[name].sums.sum(axis=0)))
+        if np.isfinite(low + shift):
+            least = 0.0 if name in ("accuracy", "spa", "acc_eq") else -1.0
+            low, high = (float(np.clip(end + shift, least, 1)) for end in (low, high))
+            measures[name] = replace(measures[name], low=low, high=high)
+    return replace(agreement, measures=measures)
 
 
 def _place(metric: MetricAgreement) -> tuple[float, float]:
@@ -237,6 +363,10 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
             "all: the score of a system is the mean over its own, and SPA takes those of all"
         )
+    units = len({*np.array(judged.documents or judged.segments)[is_judged.any(axis=0)].tolist()})
+    if units < MIN_UNITS:
+        kind = "documents" if judged.documents else "segments"
+        yield f"{units} {kind} are few: below {MIN_UNITS}, intervals are too narrow"
 
 
 def _means(judged: Sequence[JudgedSystems], results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
@@ -257,19 +387,37 @@ def _mean(name: str, judged: Sequence[JudgedSystems], results: Sequence[Language
         for metric in result.metrics
         if metric.base_name == name
     ]
+    num_pairs = len({one.language_pair for one, _ in found})
+    measures = {key: [agreement[of] for agreement in level] for key, of, level in _levels(found)}
+    scores = [(one.human_system, one.metrics[metric.name].system) for one, metric in found]
+    pooled = pairwise_accuracy([(human, metric) for human, metric in scores if metric is not None])
+    averages = {"accuracy": pooled, **{key: _average(values, len(results)) for key, values in measures.items()}}
+    if num_pairs < len(results):
+        averages = {key: no_value(_SOME_PAIRS.format(num_pairs, len(results)), 0) for key in averages}
+    return MetricMean(name, num_pairs, averages)
+
+
+_SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
+
+
+def _levels(found: Sequence[tuple[JudgedSystems, MetricAgreement]]) -> Iterator[tuple[str, str, list[Agreement]]]:
+    """Yield each mean, the measure that it is of, and the agreements at its level."""
     systems = [metric.system for _, metric in found if metric.system is not None]
     segments = [metric.segment for _, metric in found if metric.segment is not None]
-    scores = [(one.human_system, one.metrics[metric.name].system) for one, metric in found]
-    measures = {
-        "accuracy": pairwise_accuracy([(human, metric) for human, metric in scores if metric is not None]),
-        "system_pearson": _average([one["pearson"] for one in systems]),
-        "spa": _average([one["spa"] for one in systems]),
-        "segment_pearson": _average([one["pearson"] for one in segments]),
-        "kendall": _average([one["kendall"] for one in segments]),
-        "acc_eq": _average([one["acc_eq"] for one in segments]),
-    }
-    return MetricMean(name, len({one.language_pair for one, _ in found}), measures)
+    yield from (("system_pearson", "pearson", systems), ("spa", "spa", systems))
+    yield from (("segment_pearson", "pearson", segments), ("kendall", "kendall", segments))
+    yield "acc_eq", "acc_eq", segments
 
 
-def _average(measures: Sequence[Measure]) -> Measure:
-    return average(measures) if measures else no_value("the metric has no such scores", 0)
+def _average(measures: Sequence[Measure], num_pairs: int) -> Measure:
+    """Average over language pairs; the interval takes these for independent (Zou and Donner, 2008)."""
+    if not measures:
+        return no_value("the metric has no such scores", 0)
+    mean = average(measures)
+    if mean.value is not None and mean.groups < num_pairs:
+        return no_value(_SOME_PAIRS.format(mean.groups, num_pairs), 0)
+    if mean.value is None or any(one.low is None or one.high is None for one in measures):
+        return mean
+    ends = np.array([(one.value, one.low, one.high) for one in measures], dtype=np.float64)
+    below, above = (np.sqrt(((ends[:, 0] - ends[:, at]) ** 2).sum()) / len(ends) for at in (1, 2))
+    return replace(mean, low=mean.value - float(below), high=mean.value + float(above))

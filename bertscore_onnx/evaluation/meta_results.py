@@ -1,19 +1,24 @@
 """The results of an evaluation of metrics, as records, tables and JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.correlation import Measure
 from bertscore_onnx.evaluation.metric_tests import Williams
-from bertscore_onnx.evaluation.tables import Column, Result, Table, count, number, p_value, plural
+from bertscore_onnx.evaluation.tables import MISSING, Column, Format, Result, Table, count, number, p_value, plural
 
 HELP = """\
-Metrics have ranks by Pearson's r, and share one where no difference is
-significant (PERM-BOTH, p < .05). A negative r orders outputs the wrong way
-round. Ties are pairs that a metric scores alike; for acc*_eq, alike up to
-epsilon. A missing value, -, has its reason below the tables."""
+Metrics have ranks by Pearson's r, over all outputs at once, which mixes the
+difficulty of segments with the quality of outputs. A rank ends where a metric
+in it is significantly better than the next (p < .05); metrics in neighbouring
+ranks need not differ: the tables of p show which do. Below each number is its
+interval of 95 % over other segments with the same systems; of whole systems,
+whose scores then move as the means of their segments do. By item and by
+system, a metric that is constant counts as 0. A negative r orders outputs the
+wrong way round. Ties are pairs that a metric scores alike; for acc*_eq, alike
+up to epsilon. A missing value, -, has its reason below the tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class Agreement:
     metric_ties: int
     """Those with equal scores by the metric."""
     rank: int | None
-    """From 1, by Pearson's r; the same if no difference is significant. None without an r."""
+    """From 1, by Pearson's r: a rank ends where a metric in it is significantly better. None without an r."""
     outliers: tuple[str, ...] | None = None
     """Systems whose human score is far from the others'; None at the level of segments."""
 
@@ -54,6 +59,9 @@ class Agreement:
             **special,
             "ties": {"pairs": self.pairs, "human": self.human_ties, "metric": self.metric_ties},
             "rank": self.rank,
+            "intervals": _intervals(self.measures),
+            "left_out": {name: one.left_out for name, one in self.measures.items() if one.groups and one.left_out},
+            "zeros": {name: one.zeros for name, one in self.measures.items() if one.zeros},
             "reasons": _reasons(self.measures),
         }
 
@@ -91,11 +99,14 @@ class Difference:
     delta: float
     """Pearson's r of the first less that of the second."""
     p: float
-    """PERM-BOTH, one-sided: that the first is better by as much if the two were alike."""
-    p_reverse: float
-    """The same for the second."""
-    williams: Williams | None
+    """Two-sided, of exchanging whole segments, documents or systems: never 0. With the test perm-both one-sided, that
+    the first is better by as much if the two were alike."""
+    p_reverse: float | None = None
+    """With perm-both, the same for the second."""
+    williams: Williams | None = None
     """Williams' test, for whole systems."""
+    p_holm: float | None = None
+    """p, corrected by Holm for all pairs of metrics; None with perm-both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +118,8 @@ class MetricPair:
     system: Difference | None
     """None if one of them does not correlate."""
     segment: Difference | None
+    tests: Mapping[str, Difference] = field(default_factory=dict)
+    """Differences in other statistics of segments: `pearson_by_item`, `acc_eq` and `spa`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +140,10 @@ class LanguagePairResult:
     """Every two of them, in that order."""
     notes: tuple[str, ...]
     """Warnings about the data."""
+    units: str = "segments"
+    """What the tests exchange and the intervals draw: `segments` or `documents`."""
+    smallest_p: float = 0.0
+    """The smallest p that the permutations can give."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -138,6 +155,8 @@ class LanguagePairResult:
             "metrics": {metric.name: metric.to_dict() for metric in self.metrics},
             "pairs": [asdict(pair) for pair in self.pairs],
             "notes": list(self.notes),
+            "units": self.units,
+            "smallest_p": self.smallest_p,
         }
 
 
@@ -160,8 +179,13 @@ class MetricMean:
         return {
             "language_pairs": self.language_pairs,
             **_values(self.measures),
+            "intervals": _intervals(self.measures),
             "reasons": _reasons(self.measures),
         }
+
+
+def _intervals(measures: Mapping[str, Measure]) -> dict[str, list[float]]:
+    return {name: [one.low, one.high] for name, one in measures.items() if one.low is not None and one.high is not None}
 
 
 def _values(measures: Mapping[str, Measure]) -> dict[str, float | None]:
@@ -178,14 +202,18 @@ class MetaEvaluation(Result):
 
     language_pairs: tuple[LanguagePairResult, ...]
     means: tuple[MetricMean, ...]
-    """Over language pairs; the highest accuracy first."""
+    """Over the language pairs that all metrics have; the highest accuracy first."""
     permutations: int
     seed: int
+    test: str = "segments"
+    """How p and the ranks were made: by exchanging whole `segments` (documents, if known), or as `perm-both`."""
 
     @property
     def signature(self) -> str:
         """How metrics were judged, to be quoted beside the values."""
-        return f"bertscore-onnx|permutations:{self.permutations}|seed:{self.seed}|version:{__version__}"
+        return (
+            f"bertscore-onnx|test:{self.test}|permutations:{self.permutations}|seed:{self.seed}|version:{__version__}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes; a missing value is None, with its reason."""
@@ -193,6 +221,7 @@ class MetaEvaluation(Result):
             "signature": self.signature,
             "permutations": self.permutations,
             "seed": self.seed,
+            "test": self.test,
             "language_pairs": {one.language_pair: one.to_dict() for one in self.language_pairs},
             "mean": {"metrics": {one.name: one.to_dict() for one in self.means}},
         }
@@ -266,6 +295,12 @@ def _row(agreement: Agreement) -> dict[str, Any]:
             row[name] = "; ".join(f"{of}: {reason}" for of, reason in value.items())
         elif name == "outliers":
             row[name] = " ".join(value)
+        elif name == "intervals":
+            row |= {
+                f"{of}_{end}": at for of, ends in value.items() for end, at in zip(("low", "high"), ends, strict=True)
+            }
+        elif name in ("left_out", "zeros"):
+            row |= {f"{of}_{name}": groups for of, groups in value.items()}
         elif name == "ties":
             row |= {"pairs": agreement.pairs, "human_ties": agreement.human_ties, "metric_ties": agreement.metric_ties}
         else:
@@ -292,41 +327,93 @@ def _language_pair(result: LanguagePairResult) -> Iterator[str]:
     yield from _tests(result)
     outliers = next(iter(systems.values())).outliers if systems else None
     named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
-    if lines := [*named, *_missing(result), *result.notes]:
+    if lines := [*named, *_groups(result), *_missing(result), *result.notes]:
         yield "\n".join(lines)
 
 
 def _table(columns: Iterable[Column], metrics: Mapping[str, Agreement]) -> str:
-    return Table([*columns], [{"metric": name, **_row(one)} for name, one in metrics.items()]).text()
+    """Write a row of values for each metric, and one of their intervals below it."""
+    rows: list[dict[str, Any]] = []
+    for name, one in metrics.items():
+        rows.append({"metric": name, **_row(one)})
+        ends = {key: tuple(value) for key, value in _intervals(one.measures).items()}
+        if any(key in ends for _, key, _ in columns):
+            rows.append({key: ends.get(key, ()) for _, key, _ in columns} | {"metric": ""})
+    written = [(title, key, _or_interval(write)) for title, key, write in columns]
+    return Table(written, rows).text()
+
+
+def _or_interval(write: Format) -> Format:
+    """Write intervals as their ends, and nothing where a row of intervals has none."""
+    if write is str:
+        return write
+
+    def written(value: Any) -> str:
+        if isinstance(value, tuple):
+            return " ".join(f"{end:.2f}".replace("0.", ".") for end in value)
+        return write(value)
+
+    return written
 
 
 def _tests(result: LanguagePairResult) -> Iterator[str]:
     """Yield a matrix of p-values for each test that was made."""
-    segments = {(pair.first, pair.second): pair.segment for pair in result.pairs}
-    systems = {(pair.first, pair.second): pair.system for pair in result.pairs}
-    tests = {
-        "PERM-BOTH, segments": {pair: one.p if one else None for pair, one in segments.items()},
-        "PERM-BOTH, whole systems": {pair: one.p if one else None for pair, one in systems.items()},
-        "Williams, whole systems": {
-            pair: one.williams.p if one and one.williams else None for pair, one in systems.items()
+    by = {
+        "Segments, Pearson": {(pair.first, pair.second): pair.segment for pair in result.pairs},
+        **{
+            f"Segments, {title}": {(pair.first, pair.second): pair.tests.get(name) for pair in result.pairs}
+            for title, name in (("by item", "pearson_by_item"), ("acc*_eq", "acc_eq"), ("SPA", "spa"))
         },
+        "Whole systems, Pearson": {(pair.first, pair.second): pair.system for pair in result.pairs},
     }
+    corrected = f"p by exchanging {result.units}, two-sided, after Holm"
+    tests: dict[str, dict[tuple[str, str], str]] = {}
+    for title, differences in by.items():
+        for pair, one in differences.items():
+            if one is None:
+                continue
+            unit = corrected if title.startswith("Segments") else corrected.replace(result.units, "systems")
+            kind = unit if one.p_holm is not None else "PERM-BOTH, one-sided p of the upper's lead"
+            p = one.p if one.p_holm is None else one.p_holm
+            smallest = result.smallest_p * (1 if one.p_holm is None else len(result.pairs))
+            tests.setdefault(f"{title}: {kind}", {})[pair] = _bounded(p, smallest)
+            if one.williams and one.williams.p is not None:
+                kind = "Williams, one-sided p of the upper's lead"
+                tests.setdefault(f"{title}: {kind}", {})[pair] = p_value(3)(one.williams.p)
     names = [metric.name for metric in result.metrics]
-    for title, p in tests.items():
-        if all(value is None for value in p.values()):
-            continue
+    for title, p_values in tests.items():
         rows: list[dict[str, Any]] = [
             {"number": row, "metric": name}
-            | {str(at): p_value(3)(p[name, other]) for at, other in enumerate(names[row:], start=row + 1)}
+            | {str(at): p_values.get((name, other), MISSING) for at, other in enumerate(names[row:], start=row + 1)}
             for row, name in enumerate(names, start=1)
         ]
         columns: list[Column] = [("", "number", "{}".format), *_METRIC]
         columns += [(str(at), str(at), _or_blank) for at in range(2, len(names) + 1)]
-        yield f"{title}: p that a metric is better than one further down\n{Table(columns, rows).text()}"
+        yield f"{title}\n{Table(columns, rows).text()}"
+
+
+def _bounded(p: float, smallest: float) -> str:
+    """Write a p-value, the smallest that the permutations can give as a bound."""
+    text = p_value(3)(max(p, min(smallest, 1.0)))
+    return text if p > smallest or text.startswith("<") else f"<={text}"
 
 
 def _or_blank(cell: str | None) -> str:
     return cell or ""
+
+
+def _groups(result: LanguagePairResult) -> Iterator[str]:
+    """Yield which means leave out groups, and where a metric counts as 0."""
+    left_out: dict[str, None] = {}
+    constant: list[str] = []
+    for metric in result.metrics:
+        for name, one in metric.segment.measures.items() if metric.segment else ():
+            if one.groups and one.left_out:
+                of = f"{name} leaves out {one.left_out:,} of {one.groups + one.left_out:,}"
+                left_out[f"{of}: their human scores are constant"] = None
+            if one.zeros:
+                constant.append(f"{name} of {metric.name} is 0 in {one.zeros:,} of {one.groups:,}: constant scores")
+    yield from (*left_out, *constant)
 
 
 def _missing(result: LanguagePairResult) -> list[str]:

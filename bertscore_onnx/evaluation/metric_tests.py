@@ -4,9 +4,12 @@ Deutsch, Dror and Roth, "A Statistical Analysis of Summarization Evaluation Metr
 TACL 2021, section 4.2. The ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from itertools import combinations
+from statistics import NormalDist
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +21,21 @@ from bertscore_onnx.evaluation.correlation import (
     correlate,
     correlate_pairs,
     judged_scores,
+    midranks,
+    normal_cdf,
     scipy_stats,
+    segment_accuracies,
     system_means,
+    tie_calibrated_accuracy,
 )
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, bootstrap_indices, draw_counts, holm
 
 Level = Literal["all", "segment", "system", "system_means"]
 LEVELS = (*GROUPINGS, "system_means")
 CHUNK_CELLS = 2_000_000
 """Signs in memory at a time: 16 MB."""
+KENDALL_SAMPLE = 500
+"""Outputs that each is compared with for the interval of Kendall's τ."""
 MIN_SYSTEMS = 4
 """Of Williams' test, which has n − 3 degrees of freedom."""
 ROUNDING = 1e-9
@@ -94,13 +104,13 @@ def perm_both(
 
 
 def clusters(scores: Floats, p: Floats, *, alpha: float = 0.05) -> NDArray[np.int64]:
-    """Rank metrics (or systems) so that ranks differ only where a difference is significant.
+    """Rank metrics (or systems); a rank ends where any member of it is significantly better than the next metric.
 
-    Walking down by score, a new rank begins where any member of the present one is significantly better.
+    Metrics in neighbouring ranks need not differ: only one member of the upper rank may be better than the lower ones.
 
     Args:
         scores: (metrics,), the higher, the better; equal ones are walked in the order given.
-        p: one-sided p that i is better than j, (metrics, metrics).
+        p: p that i is better than j, (metrics, metrics), corrected for the number of pairs if that is wanted.
         alpha: p below which a difference is significant.
 
     Returns:
@@ -217,10 +227,270 @@ def _observed(human: Floats, metric: Floats, level: Level, name: int) -> float:
             )
         observed = correlate_pairs(system_means(human), system_means(metric))
     else:
-        observed = correlate(human, metric, by=level)
+        observed = correlate(human, metric, by=level, constant_is_zero=False)
     if observed.value is None:
         raise InputError(f"Metric {name} (counted from 0) does not correlate with human scores: {observed.reason}.")
     return observed.value
+
+
+# Tests by exchanging whole segments (or documents), and intervals by resampling them. Outputs of one segment are
+# dependent: its difficulty, length and reference are shared. Every statistic is a function of sums over segments.
+
+
+Totals = Callable[[Floats], Floats]
+"""A statistic, (…), from the totals of its sums, (…, sums); NaN without a value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitSums:
+    """A statistic of a metric as a function of sums over units: segments, documents or systems."""
+
+    sums: Floats
+    """(units, sums)."""
+    statistic: Totals
+
+
+def exchange_units(metrics: Sequence[UnitSums], *, permutations: int = 1000, seed: int = 0) -> Floats:
+    """Test every two metrics by exchanging their scores in whole units, with probability ½ each.
+
+    Returns two-sided p = (#{|Δ*| >= |Δ|} + 1) / (permutations + 1), (metrics, metrics), 1 on the diagonal.
+    """
+    totals = [metric.sums.sum(axis=0) for metric in metrics]
+    values = [float(metric.statistic(total)) for metric, total in zip(metrics, totals, strict=True)]
+    num_units = len(metrics[0].sums)
+    counts = np.zeros((len(metrics), len(metrics)))
+    rng = np.random.default_rng(seed)
+    chunk = max(1, CHUNK_CELLS // num_units)
+    for start in range(0, permutations, chunk):
+        signs = rng.choice([-1.0, 1.0], size=(min(chunk, permutations - start), num_units))
+        for first, second in combinations(range(len(metrics)), 2):
+            half = (metrics[first].sums - metrics[second].sums) / 2
+            changed = half.any(axis=0)  # sums of human scores are those of both
+            mean = np.tile((totals[first] + totals[second]) / 2, (len(signs), 1))
+            change = np.zeros_like(mean)
+            change[:, changed] = signs @ half[:, changed]
+            statistic = metrics[first].statistic
+            delta = np.abs(statistic(mean + change) - statistic(mean - change))
+            observed = abs(values[first] - values[second])
+            counts[first, second] += (~(delta < observed - ROUNDING)).sum()  # NaN counts as large
+    p = (counts + counts.T + 1) / (permutations + 1)
+    np.fill_diagonal(p, 1)
+    return p
+
+
+def holm_matrix(p: Floats) -> Floats:
+    """Correct a symmetric matrix of p, (n, n), for the number of its pairs."""
+    upper = np.triu_indices(len(p), 1)
+    corrected = np.ones_like(p)
+    corrected[upper] = corrected.T[upper] = holm(p[upper])
+    return corrected
+
+
+def resample_units(statistics: Sequence[UnitSums], *, num_resamples: int = NUM_RESAMPLES, seed: int = 0) -> Floats:
+    """Return the 95 % interval of each statistic by a bootstrap of units, (2, statistics); NaN without a value."""
+    num_units = len(statistics[0].sums)
+    values: list[Floats] = []
+    for indices in bootstrap_indices(np.random.default_rng(seed), num_units, num_resamples):
+        counts = draw_counts(indices)
+        values.append(np.stack([one.statistic(counts @ one.sums) for one in statistics], axis=1))
+    columns = np.concatenate(values).T
+    kept = [column[np.isfinite(column)] for column in columns]
+    none = np.full(2, np.nan)
+    return np.stack([intervals(column, num_units) if len(column) else none for column in kept], axis=1)
+
+
+def intervals(resampled: Floats, num_units: int) -> Floats:
+    """Return the ends of 95 % intervals, (2, …), from (resamples, …)."""
+    tail = tail_share(0.025, num_units)
+    return np.quantile(resampled, [tail, 1 - tail], axis=0)
+
+
+def tail_share(tail: float, num_units: int) -> float:
+    """Return the share of resamples to cut off, which few units make too alike, so that it holds in the population.
+
+    Student's t (by Cornish and Fisher's expansion) and the divisor n − 1 of a variance: Hesterberg, "What Teachers
+    Should Know About the Bootstrap", 2015, section 3.2.
+    """
+    freedom = max(1, num_units - 1)
+    z = -NormalDist().inv_cdf(tail)
+    t = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return NormalDist().cdf(-t * (1 + 1 / freedom) ** 0.5)
+
+
+def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dict[str, UnitSums]:
+    """Return statistics of segment scores by their names in `Agreement`; human and metric are (systems, segments).
+
+    Accuracies have the ε that is best for all segments, and Kendall's τ is linearised (by its Hájek projection).
+    """
+    human, metric = judged_scores(human, metric)
+    is_judged = ~np.isnan(human)
+    moments = _moments(human, metric, is_judged)  # (6, systems, segments)
+    by_item = pearson_of_moments(np.moveaxis(moments.sum(axis=1), 0, -1))
+    by_system = moments.swapaxes(0, 1).reshape(-1, human.shape[1])  # six rows of each system
+    by_segment = {
+        "pearson_by_item": (_mean_sums(by_item), _ratio),
+        "pearson_by_system": (by_system, _mean_pearson),
+        "acc_eq": (
+            _mean_sums(segment_accuracies(human, metric, tie_calibrated_accuracy(human, metric).epsilon or 0.0)),
+            _ratio,
+        ),
+    }
+    tau_b, tau_c = _kendall_sums(human, metric, is_judged)
+    by_segment |= {"kendall": (tau_b, _kendall_ratio), "kendall_c": (tau_c, _kendall_ratio)}
+    is_complete = is_judged.all(axis=0)
+    if len(human) > 1 and is_complete.any():
+        sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
+        by_segment["spa"] = (np.concatenate(sides), _soft_accuracy)
+    others = {name: UnitSums(sum_by_unit(sums, units), statistic) for name, (sums, statistic) in by_segment.items()}
+    return {"pearson": pearson_sums(human, metric, units), **others}
+
+
+def pearson_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> UnitSums:
+    """Return Pearson's r over all outputs, both (systems, segments)."""
+    moments = _moments(human, metric, ~np.isnan(human)).sum(axis=1)
+    return UnitSums(sum_by_unit(moments, units), pearson_of_moments)
+
+
+def system_sums(
+    systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64], kept: NDArray[np.bool_]
+) -> dict[str, UnitSums]:
+    """Return statistics of system scores by their names in `Agreement`; `kept` systems are not outliers.
+
+    Scores by annotators and by the metric are (systems,) and (systems, segments). A system's score moves as the mean
+    of its judged segments does; the score itself may be of other segments too, or of a corpus.
+    """
+    is_judged = ~np.isnan(segments[0])
+    counts = is_judged.astype(np.float64)
+    sums = np.concatenate([counts, *(np.where(is_judged, side, 0) for side in segments)])
+    means = _means_of_totals(sums.sum(axis=1))
+    offsets = np.concatenate([system - mean for system, mean in zip(systems, means, strict=True)])
+    found = {
+        "pearson": partial(_pearson_of_means, offsets=offsets, kept=slice(None)),
+        "pearson_without_outliers": partial(_pearson_of_means, offsets=offsets, kept=kept),
+        "accuracy": partial(_accuracy_of_means, offsets=offsets),
+    }
+    of_units = sum_by_unit(sums, units)
+    return {name: UnitSums(of_units, statistic) for name, statistic in found.items()}
+
+
+def whole_system_sums(human: Floats, metric: Floats) -> UnitSums:
+    """Return Pearson's r of system scores, (systems,), with the systems as units."""
+    return pearson_sums(human[None], metric[None], np.arange(len(human)))
+
+
+def sum_by_unit(sums: Floats, units: NDArray[np.int64]) -> Floats:
+    """Add up the sums of segments, (sums, segments), to those of units, (units, sums); units are numbers from 0."""
+    order = np.argsort(units, kind="stable")
+    starts = np.searchsorted(units[order], np.arange(units.max() + 1))
+    of_units: Floats = np.add.reduceat(sums[:, order].astype(np.float64), starts, axis=1).T
+    return of_units
+
+
+def _moments(human: Floats, metric: Floats, is_judged: NDArray[np.bool_]) -> Floats:
+    """Return 1, g, g², x, x² and g·x of standardised scores, 0 where nobody judged; (6, systems, segments)."""
+    sides = []
+    for scores in (human, metric):
+        judged = scores[is_judged]
+        centred = np.where(is_judged, scores - judged.mean(), 0)
+        sides.append(centred / (np.sqrt((centred**2).sum() / len(judged)) or 1.0))
+    g, x = sides
+    return np.stack([is_judged.astype(np.float64), g, g * g, x, x * x, g * x])
+
+
+def pearson_of_moments(moments: Floats) -> Floats:
+    """Return Pearson's r from (…, 6) sums: 0 where the metric is constant, NaN where human scores are."""
+    number, g, gg, x, xx, gx = np.moveaxis(moments, -1, 0)
+    number = np.maximum(number, 1)
+    human, metric = gg - g * g / number, xx - x * x / number
+    r = np.zeros_like(human)
+    varies = (human > ROUNDING * gg) & (metric > ROUNDING * xx)
+    np.divide(gx - g * x / number, np.sqrt(np.maximum(human * metric, 0)), out=r, where=varies)
+    return np.where(human > ROUNDING * gg, np.clip(r, -1, 1), np.nan)
+
+
+def _mean_pearson(totals: Floats) -> Floats:
+    r = pearson_of_moments(totals.reshape(*totals.shape[:-1], -1, 6))
+    return _ratio(np.stack([np.isfinite(r).sum(axis=-1), np.nansum(r, axis=-1)], axis=-1))
+
+
+def _mean_sums(values: Floats) -> Floats:
+    """Return the number and the sum of the values that are not NaN, by segment, (2, segments)."""
+    return np.stack([(~np.isnan(values)).astype(np.float64), np.nan_to_num(values)])
+
+
+def _ratio(totals: Floats) -> Floats:
+    number, total = np.moveaxis(totals, -1, 0)
+    return np.where(number > 0, total / np.maximum(number, 1e-300), np.nan)
+
+
+def _kendall_sums(human: Floats, metric: Floats, is_judged: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return the number of outputs and the projections of the counts of τ_b and of τ_c, by segment, (4, segments)."""
+    ranks = [midranks(side[is_judged]).astype(np.float32) for side in (human, metric)]
+    others = np.random.default_rng(0).permutation(len(ranks[0]))[:KENDALL_SAMPLE]
+    blocks = []
+    for start in range(0, len(ranks[0]), KENDALL_SAMPLE):
+        rows = [side[start : start + KENDALL_SAMPLE, None] for side in ranks]
+        signs = [
+            (row > side[others]).astype(np.int8) - (row < side[others]) for row, side in zip(rows, ranks, strict=True)
+        ]
+        products = (signs[0] * signs[1], signs[0] != 0, signs[1] != 0)
+        blocks.append(np.stack([product.mean(axis=1, dtype=np.float64) for product in products]))
+    projections = np.concatenate(blocks, axis=1)
+    projections = 2 * projections - projections.mean(axis=1, keepdims=True)
+    sums = np.zeros((4, *human.shape))
+    sums[:, is_judged] = np.concatenate([np.ones((1, projections.shape[1])), projections])
+    tau_b = sums.sum(axis=1)
+    distinct = max(2, min(len(np.unique(side)) for side in ranks))
+    return tau_b, np.concatenate([tau_b[:2], np.tile(tau_b[0] * (1 - 1 / distinct), (2, 1))])
+
+
+def _kendall_ratio(totals: Floats) -> Floats:
+    _, both, human, metric = np.moveaxis(totals, -1, 0)
+    varies = human * metric > 0
+    return np.where(varies, np.clip(both / np.sqrt(np.where(varies, human * metric, 1)), -1, 1), np.nan)
+
+
+def _spa_sums(scores: Floats) -> Floats:
+    """Return the scores of systems and the squared differences of pairs, (systems + pairs, segments)."""
+    scores = scores / (np.sqrt((scores**2).mean()) or 1.0)
+    first, second = np.triu_indices(len(scores), 1)
+    return np.concatenate([scores, (scores[first] - scores[second]) ** 2])
+
+
+def _soft_accuracy(totals: Floats) -> Floats:
+    """Return SPA with normal p-values, which those of permutations approach."""
+    half = totals.shape[-1] // 2
+    num_systems = round((np.sqrt(8 * half + 1) - 1) / 2)  # systems + pairs = n·(n + 1) / 2
+    first, second = np.triu_indices(num_systems, 1)
+    p = []
+    for side in (totals[..., :half], totals[..., half:]):
+        delta, square = side[..., first] - side[..., second], side[..., num_systems:]
+        z = -delta / np.sqrt(np.where(square > 0, square, 1))
+        p.append(np.where(square > 0, normal_cdf(z), 1))
+    soft: Floats = 1 - np.abs(p[0] - p[1]).mean(axis=-1)
+    return soft
+
+
+def _means_of_totals(totals: Floats) -> tuple[Floats, Floats]:
+    counts, human, metric = np.split(totals, 3, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return human / counts, metric / counts
+
+
+def _pearson_of_means(totals: Floats, offsets: Floats, kept: Any) -> Floats:
+    sides = np.concatenate(_means_of_totals(totals), axis=-1) + offsets
+    sides = sides.reshape(*sides.shape[:-1], 2, -1)[..., kept]
+    human, metric = np.moveaxis(sides - sides.mean(axis=-1, keepdims=True), -2, 0)
+    scale = np.sqrt((human**2).sum(axis=-1) * (metric**2).sum(axis=-1))
+    return np.where(scale > 0, (human * metric).sum(axis=-1) / np.where(scale > 0, scale, 1), np.nan)
+
+
+def _accuracy_of_means(totals: Floats, offsets: Floats) -> Floats:
+    sides = np.concatenate(_means_of_totals(totals), axis=-1) + offsets
+    human, metric = np.split(sides, 2, axis=-1)
+    first, second = np.triu_indices(human.shape[-1], 1)
+    agrees = np.sign(human[..., first] - human[..., second]) == np.sign(metric[..., first] - metric[..., second])
+    return np.where(np.isfinite(sides).all(axis=-1), agrees.mean(axis=-1), np.nan)
 
 
 # Williams' test of two correlations that share the human scores. E. J. Williams, "Regression Analysis", 1959; for

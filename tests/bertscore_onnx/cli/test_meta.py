@@ -65,6 +65,24 @@ def test_a_table_gives_what_the_set_gives_also_through_a_pipe(judged, eval_set, 
     assert piped["he-en"]["metrics"]["BLEU"] == expected
 
 
+def test_documents_of_a_set_or_a_column_are_the_units(judged, eval_set, table):
+    write(eval_set, "documents/he-en.docs", "news\td1\nnews\td1\nnews\td2\nnews\td2\nnews\td3\n")
+    of_set = judged(eval_set, "--metric-scores", "BLEU-refB")["he-en"]
+    assert (of_set["units"], of_set["notes"][-1][:15]) == ("documents", "3 documents are")
+    rows = [("a-b", s, str(g), f"d{g // 2}", str(g % 3), str(g)) for s in "AB" for g in range(8)]
+    path = table(rows, header="lang_pair system segment topic human BLEU")
+    of_column = judged(path, "--document-column", "topic", "--score", "BLEU")["a-b"]
+    assert (of_column["units"], of_column["notes"][-1][:15]) == ("documents", "4 documents are")
+    assert judged(path, "--score", "BLEU")["a-b"]["units"] == "segments"
+
+
+def test_ranks_may_be_those_of_perm_both(run_json, eval_set):
+    found = run_json("meta", eval_set, *FEW, "--test", "perm-both")
+    [pair] = found["language_pairs"]["he-en"]["pairs"]
+    assert (found["test"], pair["segment"]["p_holm"], pair["tests"]) == ("perm-both", None, {})
+    assert pair["segment"]["p"] * 20 == pytest.approx(round(pair["segment"]["p"] * 20))
+
+
 def test_numbered_segments_are_in_order_wherever_their_rows_stand(judged, table, tmp_path):
     rows = [("a-b", system, str(g), str(g % 4 * len(system)), str(g)) for system in ("A", "BB") for g in range(12)]
     whole = judged(table(rows), "--score", "BLEU")
@@ -163,7 +181,7 @@ def test_prints_a_table_or_tsv(run, eval_set):
 
 def test_the_signature_has_the_seed_and_the_permutations(run_json, eval_set):
     signature = run_json("meta", eval_set, "--perm-both", "30", "--seed", "9")["signature"]
-    assert signature.startswith("bertscore-onnx|permutations:30|seed:9|version:")
+    assert signature.startswith("bertscore-onnx|test:segments|permutations:30|seed:9|version:")
 
 
 def test_language_pairs_without_the_gold_are_left_out(judged, eval_set):

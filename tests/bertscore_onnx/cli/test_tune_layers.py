@@ -3,11 +3,13 @@
 import gzip
 import json
 
+import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.evaluation.layers import tune_layers
 from tests.support.metaeval import WMT16, needs_wmt16
+from tests.support.scores import WORDS
 
 ROWS = [
     ("cs-en", "the cat sat", "a cat sat on the mat", -0.5),
@@ -64,7 +66,10 @@ def test_the_report_has_a_row_for_each_layer_and_ends_with_the_command(tune, exp
         pytest.approx(layer.f1.pearson, abs=5e-4) for layer in expected.layers
     ]
     assert all("o" in line for line in lines[4:8])
-    assert lines[-2].startswith(f"Layer {expected.best_layer} correlates best with human judgements.")
+    assert lines[-3].startswith(f"Layer {expected.best_layer} correlates best with human judgements.")
+    r, optimism = expected.best_pearson, expected.optimism
+    assert lines[-2].startswith(f"Its r is {r:.4f}, including the gain")
+    assert lines[-2].endswith(f"about {optimism:.4f}; judge it on others.")
     assert lines[-1] == expected.export_command
 
 
@@ -92,11 +97,28 @@ def test_columns_may_have_other_names_and_the_table_be_packed(tune, expected, wr
     assert json.loads(result.stdout)["layers"] == json.loads(expected.to_json())["layers"]
 
 
+def test_a_column_of_segments_or_documents_names_the_units(tune, write):
+    documents = "".join(line + f"\td{row // 2}\n" for row, line in enumerate(tsv().splitlines()[1:]))
+    with_documents = write("documents.tsv", HEADER.replace("\n", "\tdocument\n") + documents)
+    for options in ((), ("--segment-column", "document")):
+        content = json.loads(tune("--json", *options, judgements=with_documents).stdout)
+        assert {name: one["units"] for name, one in content["language_pairs"].items()} == {"cs-en": 2, "de-en": 2}
+
+
+def test_few_judgements_are_reported_and_the_optimism_is_subtracted_on_request(tune, write):
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(WORDS.split(), size=6)) for _ in range(48)]
+    rows = [("cs-en", *pair, rng.normal()) for pair in zip(texts[::2], texts[1::2], strict=True)]
+    result = tune("--subtract-optimism", judgements=write("random.tsv", tsv(rows)))
+    assert "Warning: 24 judgements of 24 references, segments or documents are few." in result.stderr
+    assert "after subtracting the gain" in result.stdout.splitlines()[-2]
+
+
 def test_rows_of_json_lines_may_have_several_references_and_no_language_pair(tune, write):
     rows = [{"candidate": c, "reference": [r, "a cat"], "human": h} for _, c, r, h in ROWS]
     judged = write("judged.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     content = json.loads(tune("--json", judgements=judged).stdout)
-    assert content["language_pairs"] == {"all": {"n": 8, "left_out": None}}
+    assert content["language_pairs"] == {"all": {"n": 8, "units": 8, "left_out": None}}
 
 
 @pytest.mark.parametrize(

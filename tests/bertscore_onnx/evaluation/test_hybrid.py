@@ -10,13 +10,13 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.hybrid import (
+    _selection_curves,
     binomial_interval,
     hybrid_by_language_pair,
     hybrid_systems,
     select_by_each,
     select_models,
 )
-from bertscore_onnx.evaluation.metric_tests import williams
 from tests.bertscore_onnx.evaluation.judged import judged
 
 
@@ -162,11 +162,49 @@ def test_a_corpus_metric_scores_the_texts_of_each_hybrid_as_a_corpus(name, sign)
 def test_every_two_metrics_are_tested_the_better_one_first():
     result = hybrid_by_language_pair([judged(HUMAN, {"far": FAR, "close": CLOSE})], **FEW)
     [(pair, test)] = only(result).pairs.items()
-    people, close, far = loop_means(HUMAN), loop_means(CLOSE), loop_means(FAR)
-    correlations = np.corrcoef([people, close, far])
-    expected = williams(correlations[0, 1], correlations[0, 2], correlations[1, 2], 60)
-    assert (*pair, test.n) == ("close", "far", 60)
-    assert (test.t, test.p) == pytest.approx((expected.t, expected.p), rel=1e-9)
+    pearson = only(result).pearson
+    assert pair == ("close", "far")
+    assert test.delta == pytest.approx(pearson["close"].value - pearson["far"].value)
+    assert 1 / 1001 <= test.p == test.p_holm <= 1
+
+
+def equal_metrics(seed, segments=200):
+    rng = np.random.default_rng(seed)
+    human = rng.normal(size=(8, segments))
+    shared = rng.normal(size=segments)
+    return human, {name: human + shared + 1.5 * rng.normal(size=human.shape) for name in ("one", "other")}
+
+
+def rates_of_equal_metrics(trials, **options):
+    """Return how often equal metrics differ significantly, and intervals hold r and Hits@1 of other segments."""
+    curves, r = _selection_curves(10)[1], (1 / 3.25) ** 0.5
+    hits = np.interp(r, np.linspace(-1, 1, 81), curves["hits_at_1"])
+    found = []
+    for seed in range(trials):
+        human, metrics = equal_metrics(seed)
+        result = only(hybrid_by_language_pair([judged(human, metrics)], num_candidates=10, seed=seed, **options))
+        pearson, of_hits = result.pearson["one"], result.selections["one"].hits_at_1
+        found.append(
+            (
+                next(iter(result.pairs.values())).p < 0.05,
+                pearson.low <= r <= pearson.high,
+                of_hits.low <= hits <= of_hits.high,
+            )
+        )
+    return np.mean(found, axis=0)
+
+
+def test_more_hybrids_do_not_make_equal_metrics_differ():
+    differ, r_held, hits_held = rates_of_equal_metrics(25, num_hybrids=1000, num_trials=1000)
+    assert differ <= 0.2
+    assert min(r_held, hits_held) >= 0.75
+
+
+@pytest.mark.full
+def test_rates_of_equal_metrics_over_many_trials():
+    differ, r_held, hits_held = rates_of_equal_metrics(2000, num_hybrids=500, num_trials=500)
+    assert differ <= 0.06
+    assert min(r_held, hits_held) >= 0.93
 
 
 def test_json_has_each_estimate_with_its_interval():

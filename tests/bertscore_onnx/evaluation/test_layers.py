@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import kstest, pearsonr
+from scipy.stats import pearsonr
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation import layers
-from bertscore_onnx.evaluation.layers import _p_values, pairs_into_one_language, resampled_pearson, tune_layers
+from bertscore_onnx.evaluation.layers import (
+    intervals,
+    loss_bounds,
+    optimism,
+    p_values,
+    pairs_into_one_language,
+    resampled_pearson,
+    tune_layers,
+)
 from tests.support.scores import WORDS
 
 NUM_ROWS = 24
@@ -94,7 +102,7 @@ def test_json_has_all_of_it_and_null_where_there_is_no_value(tuning):
     assert content["best_layer"] == tuning.best_layer
     assert content["layers"][tuning.best_layer]["p"] is None
     assert content["layers"][0]["f1"]["pearson"] == tuning.layers[0].f1.pearson
-    assert content["language_pairs"]["de-en"] == {"n": 8, "left_out": None}
+    assert content["language_pairs"]["de-en"] == {"n": 8, "units": 2, "left_out": None}
     assert content["export"] == tuning.export_command
 
 
@@ -133,26 +141,94 @@ def test_rows_that_do_not_fit_are_refused(scorer, changes, message):
 def test_p_is_that_of_a_loop_over_resamples(seed):
     rng = np.random.default_rng(seed)
     mean, resampled = rng.normal(size=4), rng.normal(size=(50, 4))
-    best = int(mean.argmax())
-    found = _p_values(mean, resampled, best)
-    for layer in set(range(4)) - {best}:
-        distance = mean[best] - mean[layer]
-        count = sum(abs(one[best] - one[layer] - distance) >= abs(distance) for one in resampled)
+    mean[3] = np.nan
+    found = p_values(mean, resampled)
+    for layer in range(3):
+        count = 0
+        for one in resampled:
+            leads = [one[j] - one[layer] - (mean[j] - mean[layer]) for j in range(3)]
+            count += max(leads) >= max(mean[:3]) - mean[layer] - 1e-12
         assert found[layer] == (count + 1) / 51
-    assert np.isnan(found[best])
+    assert found[mean[:3].argmax()] == 1
+    assert np.isnan(found[3])
 
 
-def test_p_is_uniform_where_two_layers_are_as_good():
-    """Two layers with independent noise of one size: the better one is so by chance."""
-    rng = np.random.default_rng(5)
+def equal_layers(rng, rows, rows_of_unit, num_layers=13, r=0.6):
+    """Draw human scores, layers that correlate alike with them and share .9 of their noise, and each row's unit."""
+
+    def noise(size):
+        of_rows = rng.normal(size=(size, rows))
+        if rows_of_unit == 1:
+            return of_rows
+        of_units = rng.normal(size=(size, rows // rows_of_unit)).repeat(rows_of_unit, axis=1)
+        return (of_rows + of_units) / 2**0.5
+
+    human = noise(1)[0]
+    layers = r * human + (1 - r**2) ** 0.5 * (0.9**0.5 * noise(1) + 0.1**0.5 * noise(num_layers))
+    return human, layers, np.arange(rows) // rows_of_unit
+
+
+def rates_of_equal_layers(trials, rows, rows_of_unit, *, gap=0.0, num_resamples=500):
+    """Return how often a best layer is called worse, its interval holds r, and the bound of another holds its loss."""
+    rng = np.random.default_rng([rows, rows_of_unit])
     found = []
-    for _ in range(150):
-        human = rng.normal(size=200)
-        metrics = (human + rng.normal(size=(2, 200))).astype(np.float32)
-        mean = np.array([pearsonr(human, one).statistic for one in metrics])
-        best = int(mean.argmax())
-        found.append(_p_values(mean, resampled_pearson(human, metrics, rng, 200), best)[1 - best])
-    assert kstest(found, "uniform").pvalue > 0.01
+    for _ in range(trials):
+        human, metrics, units = equal_layers(rng, rows, rows_of_unit)
+        metrics[1] += gap * rng.normal(size=rows)
+        mean = np.array([np.corrcoef(human, one)[0, 1] for one in metrics])
+        resampled = resampled_pearson(human, metrics, rng, num_resamples, units)
+        low, high = intervals(resampled[:, 0], units[-1] + 1)
+        loss = 0.6 - 0.6 / (1 + gap**2) ** 0.5
+        found.append(
+            (p_values(mean, resampled)[0] < 0.05, low <= 0.6 <= high, loss_bounds(resampled, units[-1] + 1)[1] >= loss)
+        )
+    return np.mean(found, axis=0)
+
+
+@pytest.mark.parametrize(("rows", "rows_of_unit"), [(20, 1), (100, 1), (1000, 5)])
+def test_a_best_layer_is_seldom_called_worse_and_intervals_hold_their_values(rows, rows_of_unit):
+    worse, covered, loss_covered = rates_of_equal_layers(60, rows, rows_of_unit, gap=0.3, num_resamples=200)
+    assert worse <= 0.12
+    assert covered >= 0.85
+    assert loss_covered >= 0.85
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("rows", "rows_of_unit"), [(20, 1), (100, 1), (1000, 1), (1000, 5)])
+def test_rates_of_equal_layers_over_many_trials(rows, rows_of_unit):
+    worse, covered, _ = rates_of_equal_layers(2000, rows, rows_of_unit)
+    assert worse <= 0.055
+    assert covered >= 0.93
+    assert rates_of_equal_layers(2000, rows, rows_of_unit, gap=0.3)[2] >= 0.93
+
+
+def test_the_optimism_is_most_of_what_the_best_of_equal_layers_gains():
+    rng = np.random.default_rng(3)
+    gains, found = [], []
+    for _ in range(60):
+        human, metrics, units = equal_layers(rng, 100, 1)
+        mean = np.array([np.corrcoef(human, one)[0, 1] for one in metrics])
+        gains.append(mean.max() - 0.6)
+        found.append(optimism(mean, resampled_pearson(human, metrics, rng, 200, units)))
+    assert 0.4 * np.mean(gains) < np.mean(found) < 1.1 * np.mean(gains)
+
+
+def test_rows_of_one_reference_or_unit_are_drawn_together(scorer, tuning):
+    arguments = (scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
+    assert tuning.units == {"cs-en": 4, "de-en": 2}
+    assert tune_layers(*arguments, units=REFERENCES) == tuning
+    by_row = tune_layers(*arguments, units=[str(row) for row in range(NUM_ROWS)])
+    assert by_row.units == {"cs-en": 16, "de-en": 8}
+    assert by_row.layers[0].f1.low != tuning.layers[0].f1.low
+    assert by_row.layers[0].f1.pearson == tuning.layers[0].f1.pearson
+
+
+def test_the_optimism_is_subtracted_on_request(scorer, tuning):
+    found = tune_layers(scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS, subtract_optimism=True)
+    assert tuning.optimism > 0
+    assert tuning.best_pearson == tuning.layers[tuning.best_layer].f1.pearson
+    assert found.best_pearson == tuning.best_pearson - tuning.optimism
+    assert found.layers == tuning.layers
 
 
 @pytest.fixture
@@ -160,6 +236,16 @@ def judged():
     rng = np.random.default_rng(0)
     human = rng.normal(50, 20, size=40)
     return human, (human / 1000 + rng.normal(0.8, 0.02, size=(3, 40))).astype(np.float32)
+
+
+def test_each_resample_of_units_has_the_correlation_that_scipy_gives_their_rows(judged):
+    human, metrics = judged
+    units = np.array([0, 1, 2, 3, 3] * 8)
+    found = resampled_pearson(human, metrics, np.random.default_rng(7), 20, units)
+    for drawn, of_metrics in zip(np.random.default_rng(7).choice(4, size=(20, 4)), found, strict=True):
+        rows = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
+        expected = [pearsonr(human[rows], one[rows].astype(np.float64)).statistic for one in metrics]
+        assert of_metrics == pytest.approx(expected, abs=1e-12)
 
 
 def test_each_resample_has_the_correlation_that_scipy_gives_its_segments(judged):

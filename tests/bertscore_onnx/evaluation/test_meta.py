@@ -10,7 +10,7 @@ from scipy import stats
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
 from bertscore_onnx.evaluation.meta import meta_evaluate
-from bertscore_onnx.evaluation.metric_tests import williams
+from bertscore_onnx.evaluation.metric_tests import perm_both, williams
 from bertscore_onnx.evaluation.metrics import MetricScores
 from tests.bertscore_onnx.evaluation.judged import judged, judged_wholes
 from tests.support.eval_sets import write_eval_set
@@ -100,8 +100,44 @@ def test_every_two_metrics_are_tested_the_better_one_first(full_scores):
     assert (pair.first, pair.second) == ("m", "other")
     r = {metric.name: metric.segment["pearson"].value for metric in result.metrics}
     assert pair.segment.delta == pytest.approx(r["m"] - r["other"])
-    assert pair.segment.p < 0.05 < pair.segment.p_reverse
+    assert 1 / 51 <= pair.segment.p == pair.segment.p_holm < 0.05
     assert pair.segment.williams is None
+    assert {*pair.tests} == {"pearson_by_item", "acc_eq", "spa"}
+
+
+def test_perm_both_tests_and_ranks_as_the_metrics_tasks_do(full_scores):
+    human, metrics = full_scores
+    [result] = evaluate(judged(human, metrics), test="perm-both").language_pairs
+    [pair] = result.pairs
+    expected = perm_both(human, [metrics["m"], metrics["other"]], permutations=50, seed=4)
+    assert (pair.segment.p, pair.segment.p_reverse) == (expected.p[0, 1], expected.p[1, 0])
+    assert (pair.segment.p_holm, pair.tests) == (None, {})
+    assert [metric.rank for metric in result.metrics] == [1, 2]
+    with pytest.raises(InputError, match="no test 'cells'"):
+        evaluate(judged(human, metrics), test="cells")
+
+
+def test_intervals_are_wider_where_documents_are_drawn(full_scores):
+    human, metrics = full_scores
+    human, metrics = (human.repeat(3, axis=1), {name: one.repeat(3, axis=1) for name, one in metrics.items()})
+    documents = tuple(f"d{segment // 3}" for segment in range(120))
+    by_segment, by_document = (
+        metric_of(judged(human, metrics, **fields)).segment["pearson"] for fields in ({}, {"documents": documents})
+    )
+    assert by_document.high - by_document.low > 1.3 * (by_segment.high - by_segment.low)
+    assert by_document.low < by_document.value < by_document.high
+
+
+def test_a_metric_gains_nothing_by_constant_scores():
+    rng = np.random.default_rng(0)
+    human = rng.normal(size=(8, 400))
+    half = np.where(np.arange(400) < 200, human, 0) + 3 * rng.normal(size=(8, 400))  # useless on the other half
+    constant = np.where(np.arange(400) < 200, half, 1.0)
+    metrics = {name: metric_of(judged(human, {"m": one})) for name, one in (("half", half), ("constant", constant))}
+    by_item = {name: metric.segment["pearson_by_item"] for name, metric in metrics.items()}
+    assert by_item["constant"].value <= by_item["half"].value + 0.03
+    assert (by_item["constant"].zeros, by_item["constant"].groups, by_item["constant"].left_out) == (200, 400, 0)
+    assert metrics["constant"].to_dict()["segment"]["zeros"] == {"pearson_by_item": 200}
 
 
 def test_the_test_of_williams_is_that_of_the_correlations(full_scores):
@@ -142,7 +178,7 @@ def test_scores_of_any_size_give_the_same_test(full_scores):
     small = evaluate(judged(human, metrics)).language_pairs[0].pairs[0].segment
     metrics = {name: metric * 1e200 for name, metric in metrics.items()}
     large = evaluate(judged(human * 1e200, metrics)).language_pairs[0].pairs[0].segment
-    assert (large.p, large.p_reverse) == (small.p, small.p_reverse)
+    assert (large.p, large.p_holm) == (small.p, small.p_holm)
 
 
 def test_segments_that_are_judged_are_counted_and_noted_where_they_differ():
@@ -197,7 +233,7 @@ def test_json_has_the_form_that_is_documented(full_scores):
     assert pair["metrics"]["m"]["rank"] == 1
     assert (pair["gold"], pair["reference"], pair["segments"]) == ("mqm", "refB", 40)
     assert pair["pairs"][0]["system"]["williams"]["n"] == 6
-    assert record["signature"].startswith("bertscore-onnx|permutations:50|seed:4|version:")
+    assert record["signature"].startswith("bertscore-onnx|test:segments|permutations:50|seed:4|version:")
 
 
 @pytest.mark.parametrize(
@@ -234,8 +270,9 @@ def test_a_table_has_signed_correlations_ties_and_the_p_of_each_test(result):
     assert cells(table, "BLEU-refB", "by item")[:3] == ["BLEU-refB", "1", f"{bleu.segment['pearson'].value:+.3f}"]
     assert "Pairs of outputs of a segment: human scores tie 8 of 40" in table.splitlines()
     assert cells(table, "chrF-refB", "acc*_eq")[-1] == "1"
-    for title in ("PERM-BOTH, segments", "PERM-BOTH, whole systems", "Williams, whole systems"):
-        assert f"{title}: p that a metric is better than one further down" in table
+    exchanged = [f"Segments, {name}: p by exchanging segments, two-sided" for name in ("Pearson", "acc*_eq", "SPA")]
+    for title in (*exchanged, "Whole systems, Pearson: Williams, one-sided p of the upper's lead"):
+        assert title in table
 
 
 def test_a_missing_value_is_a_dash_and_has_its_reason_once():
@@ -244,7 +281,7 @@ def test_a_missing_value_is_a_dash_and_has_its_reason_once():
     reason = "No spa of whole systems (a, b): only whole systems have human scores, and it takes segments"
     assert table.splitlines().count(reason) == 1
     assert "No Williams of whole systems (a and b): 3 systems, and the test needs 4" in table
-    assert "Williams, whole systems: p" not in table
+    assert "Williams, one-sided" not in table
 
 
 def test_means_come_with_several_language_pairs():

@@ -7,8 +7,25 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.correlation import correlate, correlate_pairs, system_means
-from bertscore_onnx.evaluation.metric_tests import clusters, perm_both, williams
+from bertscore_onnx.evaluation.correlation import (
+    correlate,
+    correlate_pairs,
+    pairwise_accuracy,
+    soft_pairwise_accuracy,
+    system_means,
+    tie_calibrated_accuracy,
+)
+from bertscore_onnx.evaluation.meta import compare_units
+from bertscore_onnx.evaluation.metric_tests import (
+    clusters,
+    exchange_units,
+    pearson_sums,
+    perm_both,
+    resample_units,
+    segment_sums,
+    system_sums,
+    williams,
+)
 
 LEVELS = ["all", "segment", "system", "system_means"]
 
@@ -16,7 +33,7 @@ LEVELS = ["all", "segment", "system", "system_means"]
 def correlation(human, metric, level):
     if level == "system_means":
         return correlate_pairs(system_means(human), system_means(metric)).value
-    return correlate(human, metric, by=level).value
+    return correlate(human, metric, by=level, constant_is_zero=False).value
 
 
 def arranged(exchanged, shape, level):
@@ -113,6 +130,117 @@ def test_means_of_systems_need_every_score_of_a_metric():
     human[2, 1] = metric[2, 1] = np.nan
     with pytest.raises(InputError, match=r"Metric 1 .* has no score at system 2, segment 1"):
         perm_both(human, [np.nan_to_num(metric), metric], level="system_means")
+
+
+def equal_metrics(rng, number, icc, systems=13, segments=100):
+    """Draw human scores and metrics as good as each other, whose noise shares this much within a segment."""
+    human = rng.normal(size=(systems, segments))
+    noise = icc**0.5 * rng.normal(size=(number, 1, segments)) + (1 - icc) ** 0.5 * rng.normal(
+        size=(number, systems, segments)
+    )
+    return human, [human + 1.5 * one for one in noise]
+
+
+def rates_of_equal_metrics(trials, number, icc, permutations):
+    """Return how often the first two differ significantly, and how often there is more than one rank."""
+    found = []
+    for seed in range(trials):
+        human, metrics = equal_metrics(np.random.default_rng([seed, number]), number, icc)
+        sums = {str(at): pearson_sums(human, metric, np.arange(100)) for at, metric in enumerate(metrics)}
+        ranks, differences = compare_units(sums, permutations, seed)
+        found.append((differences["0", "1"].p < 0.05, max(ranks.values()) > 1))
+    return np.mean(found, axis=0)
+
+
+@pytest.mark.parametrize("icc", [0, 0.6])
+def test_equal_metrics_seldom_differ(icc):
+    assert rates_of_equal_metrics(150, 2, icc, 199)[0] <= 0.11
+    assert rates_of_equal_metrics(10, 10, icc, 1350)[1] <= 0.3
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("icc", [0, 0.3, 0.6])
+def test_equal_metrics_seldom_differ_over_many_trials(icc):
+    assert rates_of_equal_metrics(2000, 2, icc, 399)[0] <= 0.055
+
+
+@pytest.mark.full
+def test_ten_equal_metrics_have_one_rank_over_many_trials():
+    assert rates_of_equal_metrics(2000, 10, 0.3, 1350)[1] <= 0.06
+
+
+def test_p_of_exchanged_segments_is_the_share_of_exchanges_with_as_large_a_difference():
+    rng = np.random.default_rng(1)
+    human = rng.normal(size=(4, 9))
+    metrics = [human + rng.normal(size=human.shape) for _ in range(3)]
+    human[0, 2] = human[3, 5] = np.nan
+    units = np.array([0, 0, 1, 2, 3, 3, 3, 4, 5])
+    is_judged = ~np.isnan(human)
+    z = [(metric - metric[is_judged].mean()) / metric[is_judged].std() for metric in metrics]
+    found = exchange_units([pearson_sums(human, metric, units) for metric in metrics], permutations=50, seed=9)
+    is_kept = np.random.default_rng(9).choice([-1.0, 1.0], size=(50, 6))[:, units] > 0
+    for i, j in itertools.combinations(range(3), 2):
+        observed = abs(correlate(human, z[i]).value - correlate(human, z[j]).value)
+        exchanged = [[np.where(kept, z[one], z[other]) for one, other in ((i, j), (j, i))] for kept in is_kept]
+        differences = [abs(correlate(human, x).value - correlate(human, y).value) for x, y in exchanged]
+        assert found[i, j] == found[j, i] == (sum(one >= observed - 1e-9 for one in differences) + 1) / 51
+    assert np.array_equal(np.diag(found), np.ones(3))
+
+
+@pytest.mark.parametrize("gaps", [0, 0.1])
+def test_statistics_of_sums_are_those_of_all_scores(gaps):
+    rng = np.random.default_rng(2)
+    human = rng.integers(0, 5, (6, 40)).astype(np.float64)
+    metric = human + rng.normal(size=human.shape)
+    metric[:, 3] = 1
+    human[:, 4] = 2
+    human[rng.random(human.shape) < gaps] = np.nan
+    found = segment_sums(human, metric, np.arange(40) // 2)
+    values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in found.items()}
+    assert values["pearson"] == pytest.approx(correlate(human, metric).value)
+    assert values["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
+    assert values["pearson_by_system"] == pytest.approx(correlate(human, metric, by="system").value)
+    assert values["acc_eq"] == pytest.approx(tie_calibrated_accuracy(human, metric).value)
+    assert values["kendall"] == pytest.approx(correlate(human, metric, coefficient="kendall_b").value, abs=0.01)
+    assert values["kendall_c"] == pytest.approx(correlate(human, metric, coefficient="kendall_c").value, abs=0.01)
+    assert values["spa"] == pytest.approx(soft_pairwise_accuracy(human, metric).value, abs=0.03)
+    sides = (system_means(human), system_means(metric))
+    kept = np.arange(6) < 5
+    wholes = system_sums(sides, (human, metric), np.arange(40) // 2, kept)
+    values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in wholes.items()}
+    assert values["pearson"] == pytest.approx(correlate_pairs(*sides).value)
+    assert values["pearson_without_outliers"] == pytest.approx(correlate_pairs(*(one[kept] for one in sides)).value)
+    assert values["accuracy"] == pairwise_accuracy([sides]).value
+
+
+def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "kendall", "acc_eq")):
+    """Return how often intervals of 60 segments hold the values of 10,000 others, by name."""
+
+    def drawn(rng, segments):
+        human = rng.normal(size=(8, segments)) + np.linspace(0, 0.3, 8)[:, None] + rng.normal(size=segments)
+        return human, human + 1.5 * rng.normal(size=human.shape) + rng.normal(size=segments)
+
+    def values(sums):
+        return {name: float(sums[name].statistic(sums[name].sums.sum(axis=0))) for name in names}
+
+    truth = values(segment_sums(*drawn(np.random.default_rng(0), 10_000), np.arange(10_000)))
+    held = []
+    for seed in range(1, trials + 1):
+        sums = segment_sums(*drawn(np.random.default_rng(seed), 60), np.arange(60))
+        low, high = resample_units([sums[name] for name in names], num_resamples=300, seed=seed)
+        held.append([low <= truth[name] <= high for name, low, high in zip(names, low, high, strict=True)])
+    return dict(zip(names, np.mean(held, axis=0), strict=True))
+
+
+def test_intervals_hold_the_values_of_other_segments():
+    found = coverage(40)
+    assert min(found[name] for name in ("pearson", "pearson_by_item", "pearson_by_system", "kendall")) >= 0.8
+
+
+@pytest.mark.full
+def test_intervals_hold_the_values_of_other_segments_over_many_trials():
+    found = coverage(2000)
+    assert min(found[name] for name in ("pearson", "pearson_by_item", "pearson_by_system", "kendall")) >= 0.93
 
 
 def test_a_rank_begins_where_any_member_is_significantly_better():
