@@ -36,7 +36,7 @@ class ScoreBatch:
 
     It holds settings alone, so that it is pickled and hashed in no time. The scorer is loaded in the process where it
     is first called, once for all copies of equal settings. In fp32, fp16 and int8 on a CPU the scores of a row have the
-    same bits however rows are cut into batches, except those of DeBERTa v2 and v3 in fp16.
+    same bits however rows are cut into batches; docs/differences.md names the exceptions.
     """
 
     def __init__(
