@@ -20,7 +20,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-full test-all test-distributed test-ray test-spark test-integrations test-hub test-large reliability bench bench-gpu docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-all test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -65,6 +65,10 @@ test-integrations: $(INSTALLED) $(INTEGRATIONS:%=%/.installed)
 test-hub: export HF_HUB_OFFLINE := 0
 test-hub: $(INSTALLED)
 	$(RUN) -m pytest -m hub tests/hub
+
+# Simulate the error rates, coverage and power of the tests of systems, metrics and layers; takes ten minutes.
+calibration: $(INSTALLED)
+	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m calibration tests/bertscore_onnx/evaluation
 
 # Export, verify and score a random model of more than 2 GB; takes minutes and 8 GB of memory.
 test-large: $(INSTALLED)

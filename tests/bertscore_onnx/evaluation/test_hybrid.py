@@ -200,7 +200,7 @@ def test_more_hybrids_do_not_make_equal_metrics_differ():
     assert min(r_held, hits_held) >= 0.75
 
 
-@pytest.mark.full
+@pytest.mark.calibration
 def test_rates_of_equal_metrics_over_many_trials():
     differ, r_held, hits_held = rates_of_equal_metrics(2000, num_hybrids=500, num_trials=500)
     assert differ <= 0.06

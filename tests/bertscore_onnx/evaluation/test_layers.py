@@ -193,7 +193,7 @@ def test_a_best_layer_is_seldom_called_worse_and_intervals_hold_their_values(row
     assert loss_covered >= 0.85
 
 
-@pytest.mark.full
+@pytest.mark.calibration
 @pytest.mark.parametrize(("rows", "rows_of_unit"), [(20, 1), (100, 1), (1000, 1), (1000, 5)])
 def test_rates_of_equal_layers_over_many_trials(rows, rows_of_unit):
     worse, covered, _ = rates_of_equal_layers(2000, rows, rows_of_unit)

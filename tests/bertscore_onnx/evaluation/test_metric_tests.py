@@ -158,13 +158,13 @@ def test_equal_metrics_seldom_differ(icc):
     assert rates_of_equal_metrics(10, 10, icc, 1350)[1] <= 0.3
 
 
-@pytest.mark.full
+@pytest.mark.calibration
 @pytest.mark.parametrize("icc", [0, 0.3, 0.6])
 def test_equal_metrics_seldom_differ_over_many_trials(icc):
     assert rates_of_equal_metrics(2000, 2, icc, 399)[0] <= 0.055
 
 
-@pytest.mark.full
+@pytest.mark.calibration
 def test_ten_equal_metrics_have_one_rank_over_many_trials():
     assert rates_of_equal_metrics(2000, 10, 0.3, 1350)[1] <= 0.06
 
@@ -237,7 +237,7 @@ def test_intervals_hold_the_values_of_other_segments():
     assert min(found[name] for name in ("pearson", "pearson_by_item", "pearson_by_system", "kendall")) >= 0.8
 
 
-@pytest.mark.full
+@pytest.mark.calibration
 def test_intervals_hold_the_values_of_other_segments_over_many_trials():
     found = coverage(2000)
     assert min(found[name] for name in ("pearson", "pearson_by_item", "pearson_by_system", "kendall")) >= 0.93

@@ -125,7 +125,7 @@ def trials(number, difference_of, *, documents=None):
     ("segments", "share", "number"),
     [
         *(pytest.param(*case, 150, marks=pytest.mark.slow) for case in ((20, 1), (100, 0.03))),
-        *(pytest.param(*case, 1000, marks=pytest.mark.full) for case in ((20, 1), (100, 1), (1000, 0.03))),
+        *(pytest.param(*case, 2000, marks=pytest.mark.calibration) for case in ((20, 1), (100, 1), (1000, 0.03))),
     ],
 )
 def test_p_keeps_its_promise(segments, share, number):
@@ -138,7 +138,7 @@ def test_p_keeps_its_promise(segments, share, number):
 
 
 @pytest.mark.parametrize(
-    "number", [pytest.param(150, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.full)]
+    "number", [pytest.param(150, marks=pytest.mark.slow), pytest.param(2000, marks=pytest.mark.calibration)]
 )
 def test_p_keeps_its_promise_by_documents(number):
     documents = np.repeat(np.arange(40), 10)
@@ -193,7 +193,7 @@ def test_p_is_uniform_under_the_null():
     assert stats.kstest(swapped, "uniform").pvalue > 0.05
 
 
-@pytest.mark.full
+@pytest.mark.calibration
 def test_p_of_the_bootstrap_that_is_not_centred_is_too_small_under_the_null():
     p = p_under_the_null(paired_bootstrap)
     assert p.max() < 0.5
