@@ -305,7 +305,10 @@ def token_similarities(
 def pair_similarities(
     scorer: PairScorer, names: TokenNames, pairs: Sequence[tuple[str, str]], *, layer: int | None = None
 ) -> list[TokenSimilarity]:
-    """Compare candidates and references, all encoded together; idf weights from the references are those of all."""
+    """Compare candidates and references, all encoded together; arguments and errors are those of `token_similarity`.
+
+    Idf weights from the references are those of all of them, and `num_truncated` of a result counts all texts.
+    """
     position = _position(scorer, layer)
     encoded, stats = scorer.encode_items(collect_single([text for pair in pairs for text in pair], "texts"))
     one_each = np.ones(len(pairs), dtype=np.int64)
