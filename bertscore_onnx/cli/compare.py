@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.inputs import choose_systems, read_side_by_side
+from bertscore_onnx.cli.inputs import choose_systems, lines_of, read_side_by_side
 from bertscore_onnx.cli.options import check_effects, check_model, given_settings, shared_options
 from bertscore_onnx.cli.outputs import check_destination, chosen_format
 from bertscore_onnx.cli.terminal import print_table, terminal_width, write_utf8
@@ -130,7 +130,7 @@ def compare(
             num_resamples=resamples,
             seed=seed,
             all_pairs=all_pairs,
-            documents=documents_of(documents),
+            documents=None if documents is None else lines_of(documents, "names of documents, one per line"),
             margin=margin,
             num_examples=examples,
             verbose=verbose,
@@ -140,16 +140,6 @@ def compare(
     finally:  # the scores are the costly part, and do not depend on who reads the table
         if html is not None:
             write_whole(html, comparison.to_html())
-
-
-def documents_of(file: str | None) -> list[str] | None:
-    """Read the name of each segment's document."""
-    from bertscore_onnx.tables.sources import open_source, read_lines
-
-    if file is None:
-        return None
-    with open_source(file) as source:
-        return list(read_lines(source, "names of documents, one per line"))
 
 
 def print_comparison(comparison: "Comparison", output_format: str | None) -> None:

@@ -337,3 +337,9 @@ def _check_effect(option: str, given: object, has_effect: bool) -> None:
             "file's name, such as .tsv, or by --input-format.",
             param_hint=option,
         )
+
+
+def lines_of(name: str, what: str) -> list[str]:
+    """Read a file of lines that is held whole; messages call its content `what`."""
+    with open_source(name) as source:
+        return list(read_lines(source, what))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.cli.options import check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
@@ -67,7 +68,7 @@ def show(
     if all_layers:
         settings["all_layers"], settings["num_layers"] = True, None
     if idf_sents is not None:
-        settings["idf"], settings["idf_sents"] = True, _lines(idf_sents)
+        settings["idf"], settings["idf_sents"] = True, lines_of(idf_sents, "references, one per line")
     for text in (candidate, *ref):
         if os.path.isfile(text):
             echo(f"Note: {text} is shown as a text. To score files, use `bertscore-onnx score`.")
@@ -109,13 +110,6 @@ def _kind(output: str | None) -> str:
             f"Cannot write {output}; expected a name that ends in .html, .svg or .png.", param_hint="--output"
         )
     return kind
-
-
-def _lines(name: str) -> list[str]:
-    from bertscore_onnx.tables.sources import open_source, read_lines
-
-    with open_source(name) as source:
-        return list(read_lines(source, "references, one per line"))
 
 
 def _print(matches: "list[TokenSimilarity]", references: list[str], scorer: "BERTScorer", layer: int | None) -> None:

@@ -405,10 +405,7 @@ def paired_permutation(
     Raises:
         InputError: fewer than two systems, no segment, a score that is not finite, or an option out of its range.
     """
-    metric = _metric(scores)
-    check_draws(num_swaps, seed)
-    check_draws(num_resamples, seed)
-    pairs, score, delta = _observed(metric, all_pairs)
+    metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
     threshold = np.abs(delta) - max(metric.rounding, ROUNDING * float(np.abs(score).max()))
     differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, segments)
     is_exact = differing.sum(axis=1) <= MAX_EXACT
@@ -463,9 +460,7 @@ def paired_bootstrap(
     Raises:
         InputError: fewer than two systems, no segment, a score that is not finite, or an option out of its range.
     """
-    metric = _metric(scores)
-    check_draws(num_resamples, seed)
-    pairs, score, delta = _observed(metric, all_pairs)
+    metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_resamples)
     resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
     differences = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]  # (resamples, pairs)
     if centred:
@@ -500,10 +495,7 @@ def approximate_randomization(
     Raises:
         InputError: fewer than two systems, no segment, a score that is not finite, or an option out of its range.
     """
-    metric = _metric(scores)
-    check_draws(num_swaps, seed)
-    check_draws(num_resamples, seed)
-    pairs, score, delta = _observed(metric, all_pairs)
+    metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
     rng = np.random.default_rng(seed)
     threshold = np.abs(delta) + metric.rounding  # differences that are equal but for rounding are not counted
     exceeding = np.zeros(len(pairs), dtype=np.int64)
@@ -515,14 +507,6 @@ def approximate_randomization(
     return _result(metric, pairs, score, delta, p, resampled, first)
 
 
-def _metric(scores: ArrayLike | CorpusScores) -> CorpusScores:
-    """Return the metric of at least two systems, and at least one segment."""
-    metric = scores if isinstance(scores, CorpusScores) else SegmentMeans(scores)
-    if metric.shape[0] < 2:
-        raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
-    return metric
-
-
 def check_draws(number: int, seed: int) -> None:
     """Raise InputError where fewer than one resample or swap is to be drawn, or the seed is below 0."""
     if number < 1:
@@ -532,12 +516,17 @@ def check_draws(number: int, seed: int) -> None:
 
 
 def _observed(
-    metric: CorpusScores, all_pairs: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rows of the systems to compare, (pairs, 2), the scores, (systems,), and the differences, (pairs,)."""
+    scores: ArrayLike | CorpusScores, all_pairs: bool, seed: int, *draws: int
+) -> tuple[CorpusScores, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Check the arguments of a test; return its metric, the pairs, (pairs, 2), the scores, and their differences."""
+    metric = scores if isinstance(scores, CorpusScores) else SegmentMeans(scores)
+    if metric.shape[0] < 2:
+        raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
+    for number in draws:
+        check_draws(number, seed)
     pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
     score = metric.observed()
-    return pairs, score, score[pairs[:, 1]] - score[pairs[:, 0]]
+    return metric, pairs, score, score[pairs[:, 1]] - score[pairs[:, 0]]
 
 
 def _result(

@@ -206,7 +206,7 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
     found = verdict_of(metric, system.delta, system.p if corrected is None else corrected)
     low, high = (signed(bound, metric) for bound in (system.delta_low, system.delta_high))
     size = f"{signed(system.delta, metric)}, 95 % interval {low} to {high}, {p}"
-    sentence = f"cannot be told from {baseline}" if found == "unclear" else f"is {found} than {baseline}"
+    sentence = f"does not differ significantly from {baseline}" if found == "unclear" else f"is {found} than {baseline}"
     return Verdict(found, f"{sentence}: {size}.{_within_margin(metric, system, baseline)}", segments)
 
 

@@ -314,7 +314,9 @@ def rows_at_once(
             longest = min(num_bytes, MAX_LINE_BYTES)
         elif chunk.has_dictionary_page and num_bytes * most > MAX_DECODED_BYTES:
             if _dictionary_size(source, chunk) > MAX_DECODED_BYTES:
-                raise InputError(f"{title} has a dictionary of more than {MAX_DECODED_BYTES:,} bytes. Write it anew.")
+                raise InputError(
+                    f"{title} has a dictionary of more than {MAX_DECODED_BYTES:,} bytes. Write it without dictionaries."
+                )
             longest = _longest_entry(source, file, group, position)
         if longest > MAX_LINE_BYTES:
             raise _too_large(title, f"in a row of row group {group + 1}")

@@ -4,7 +4,7 @@ Jinja fills in the templates: all values are escaped, except the drawings.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.evaluation import verdicts
@@ -13,9 +13,6 @@ from bertscore_onnx.evaluation.report import wording
 from bertscore_onnx.evaluation.report.charts import distributions, intervals, length_differences, scatter
 from bertscore_onnx.evaluation.tables import count
 from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
-
-if TYPE_CHECKING:
-    pass
 
 MAX_DETAILED = 6
 """Systems that are drawn segment by segment under each metric, besides the baseline."""

@@ -118,7 +118,7 @@ def run_on_terminal():
         settings = {name: value for name, value in _environment().items() if name != "NO_COLOR"} | environment
         process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=settings)
         os.close(slave)
-        shown = b"".join(iter(lambda: _read_terminal(master), b""))
+        shown = b"".join(iter(lambda: read_terminal(master), b""))
         os.close(master)
         assert process.wait(60) == 0
         return shown.decode()
@@ -126,7 +126,7 @@ def run_on_terminal():
     return run
 
 
-def _read_terminal(terminal):
+def read_terminal(terminal):
     try:
         return os.read(terminal, 65536)
     except OSError:  # the other end is closed, on Linux

@@ -10,6 +10,8 @@ import termios
 
 import pytest
 
+from tests.bertscore_onnx.cli.conftest import read_terminal
+
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\u202edcba\u2066\r\x7fz"
 """Clears the screen, names the window, colours, reverses the direction, and goes back to the start of the line."""
 
@@ -110,16 +112,7 @@ def on_terminal(command, **environment):
     settings = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", **environment}
     process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=settings)
     os.close(slave)
-    shown = b""
-    while part := read(master):
-        shown += part
+    shown = b"".join(iter(lambda: read_terminal(master), b""))
     os.close(master)
     assert process.wait(60) == 0
     return shown.decode()
-
-
-def read(terminal):
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # the other end is closed, on Linux
-        return b""

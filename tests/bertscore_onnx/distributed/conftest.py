@@ -121,3 +121,17 @@ def read_scores():
 def contents():
     """Return the bytes of all files of a folder."""
     return lambda folder: {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+ENGINES = [
+    pytest.param("ray", marks=[pytest.mark.ray, *QUIET_RAY]),
+    pytest.param("spark", marks=pytest.mark.spark),
+]
+"""For `engine`."""
+
+
+@pytest.fixture
+def engine(request):
+    """The name of an engine, which is started."""
+    request.getfixturevalue({"ray": "cluster", "spark": "spark"}[request.param])
+    return request.param

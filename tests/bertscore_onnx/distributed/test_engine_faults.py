@@ -12,22 +12,11 @@ import pytest
 from bertscore_onnx.distributed import job
 from bertscore_onnx.distributed.job import score_files, verify_files
 from bertscore_onnx.errors import InputError
-from tests.bertscore_onnx.distributed.conftest import QUIET_RAY, processes_of
+from tests.bertscore_onnx.distributed.conftest import ENGINES, processes_of
 from tests.support.processes import run_python
 
-ENGINES = [
-    pytest.param("ray", marks=[pytest.mark.ray, *QUIET_RAY]),
-    pytest.param("spark", marks=pytest.mark.spark),
-]
 ROWS, PART_ROWS = 20_000, 500
 FILE_BYTES = 60_000
-
-
-@pytest.fixture
-def engine(request):
-    """The name of an engine, which is started."""
-    request.getfixturevalue({"ray": "cluster", "spark": "spark"}[request.param])
-    return request.param
 
 
 @pytest.fixture

@@ -9,19 +9,7 @@ import pytest
 
 from bertscore_onnx.distributed.job import score_files, verify_files
 from bertscore_onnx.errors import InputError
-from tests.bertscore_onnx.distributed.conftest import QUIET_RAY, processes_of
-
-ENGINES = [
-    pytest.param("ray", marks=[pytest.mark.ray, *QUIET_RAY]),
-    pytest.param("spark", marks=pytest.mark.spark),
-]
-
-
-@pytest.fixture
-def engine(request):
-    """The name of an engine, which is started."""
-    request.getfixturevalue({"ray": "cluster", "spark": "spark"}[request.param])
-    return request.param
+from tests.bertscore_onnx.distributed.conftest import ENGINES, processes_of
 
 
 @pytest.fixture

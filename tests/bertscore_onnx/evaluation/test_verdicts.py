@@ -31,12 +31,12 @@ def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
     [
         (metric(0.01, 0.001), "better", "is better than base: @, p = 0.0010."),
         (metric(-0.01, 0.049), "worse", "is worse than base: @, p = 0.0490."),
-        (metric(0.01, 0.05), "unclear", "cannot be told from base: @, p = 0.0500."),
-        (metric(-0.01, 0.4), "unclear", "cannot be told from base: @, p = 0.4000."),
+        (metric(0.01, 0.05), "unclear", "does not differ significantly from base: @, p = 0.0500."),
+        (metric(-0.01, 0.4), "unclear", "does not differ significantly from base: @, p = 0.4000."),
         (metric(-1.5, 0.00001, name="ter"), "better", "is better than base: @, p < 0.0001."),
         (metric(1.5, 0.01, name="ter"), "worse", "is worse than base: @, p = 0.0100."),
         (metric(0.0, 0.001), "same", "has the same score as base."),
-        (metric(0.2, 0.001, segments=1), "unclear", "cannot be told from base: @, p = 0.0010."),
+        (metric(0.2, 0.001, segments=1), "unclear", "does not differ significantly from base: @, p = 0.0010."),
     ],
 )
 def test_a_difference_is_read_by_its_p_and_its_direction(found, name, sentence):
