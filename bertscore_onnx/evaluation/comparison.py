@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
+from bertscore_onnx.evaluation.significance import MIN_UNITS
 from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plural
 from bertscore_onnx.evaluation.verdicts import (
     SIGNIFICANT,
@@ -30,9 +31,6 @@ TESTS = {
     "sacrebleu-ar": ("sacreBLEU’s approximate randomization", "swaps"),
 }
 """The name of a test, and of its draws."""
-
-FEW_UNITS = 20
-"""With fewer segments, or documents, there is a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ class Comparison(Result):
         """The reasons why the tests are weaker than they seem."""
         found = []
         number, unit = self.units
-        if number < FEW_UNITS:
+        if number < MIN_UNITS:
             found.append(f"Tested on {plural(number, unit)} only. Results on so few say little about other texts.")
         num_pairs = max(len(metric.pairs) for metric in self.metrics)
         if num_pairs >= SIGNIFICANT * (self.num_resamples + 1):

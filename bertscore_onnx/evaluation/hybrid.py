@@ -416,8 +416,7 @@ def _of_language_pair(
     found = select_by_each(human_scores, [*compared.values()], **draws) if compared else []
     selections = dict(zip(compared, found, strict=True))
     is_judged = ~np.isnan(human).all(axis=0)
-    documents = np.array(outputs.documents or outputs.segments, dtype=object)[is_judged]
-    units = np.unique(documents, return_inverse=True)[1]
+    units = outputs.unit_numbers(is_judged)
     sums = {
         name: _segment_sums(human[:, is_judged], outputs.segment_scores(outputs.metrics[name])[:, is_judged], units)
         for name in compared
@@ -548,6 +547,13 @@ def _selected(totals: Floats, of: str, num_candidates: int, r: float, spread: fl
     return changed
 
 
+def _selection_results(human: Floats, metric: Floats) -> tuple[float, float, float]:
+    """Return Hits@1, MRR and Diff of the candidates that the metric chooses, both (trials, candidates)."""
+    chosen = np.take_along_axis(human, metric.argmax(axis=1)[:, None], axis=1)
+    ranks = 1 + (human > chosen).sum(axis=1)
+    return float((ranks == 1).mean()), float((1 / ranks).mean()), float((human.max(axis=1) - chosen[:, 0]).mean())
+
+
 @lru_cache(maxsize=4)
 def _selection_curves(num_candidates: int) -> tuple[Floats, Mapping[str, Floats]]:
     """Return correlations, and the expected results of a selection by normal scores that correlate so."""
@@ -556,11 +562,9 @@ def _selection_curves(num_candidates: int) -> tuple[Floats, Mapping[str, Floats]
     grid = np.linspace(-1, 1, 81)
     values: dict[str, list[float]] = {name: [] for name in _SELECTED}
     for r in grid:
-        chosen = np.take_along_axis(human, (r * human + np.sqrt(1 - r * r) * noise).argmax(axis=1)[:, None], axis=1)
-        ranks = 1 + (human > chosen).sum(axis=1)
-        results = ((ranks == 1).mean(), (1 / ranks).mean(), (human.max(axis=1) - chosen[:, 0]).mean())
+        results = _selection_results(human, r * human + np.sqrt(1 - r * r) * noise)
         for name, value in zip(values, results, strict=True):
-            values[name].append(float(value))
+            values[name].append(value)
     return grid, {name: np.array(of) for name, of in values.items()}
 
 
@@ -573,9 +577,7 @@ def _pool_errors(r: float, num_hybrids: int, num_candidates: int) -> Mapping[str
         human, noise = rng.normal(size=(2, num_hybrids))
         metric = r * human + np.sqrt(1 - r * r) * noise
         drawn = rng.integers(num_hybrids, size=(2 * NUM_CURVE_CELLS // num_candidates + 1, num_candidates))
-        chosen = human[np.take_along_axis(drawn, metric[drawn].argmax(axis=1)[:, None], axis=1)]
-        ranks = 1 + (human[drawn] > chosen).sum(axis=1)
-        results.append(((ranks == 1).mean(), (1 / ranks).mean(), (human[drawn].max(axis=1) - chosen[:, 0]).mean()))
+        results.append(_selection_results(human[drawn], metric[drawn]))
     return dict(zip(_SELECTED, QUANTILE * np.std(results, axis=0, ddof=1), strict=True))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats
@@ -60,6 +61,10 @@ class JudgedSystems:
         judged = self._only(np.flatnonzero(is_judged).tolist())
         judged._check_complete()
         return judged
+
+    def unit_numbers(self, is_chosen: NDArray[np.bool_] | np.bool_) -> NDArray[np.int64]:
+        """Return the number from 0 of each chosen segment's unit: its document if that is known, else itself."""
+        return np.unique(np.array(self.documents or self.segments, dtype=object)[is_chosen], return_inverse=True)[1]
 
     def exclude_human_systems(self, names: Collection[str]) -> tuple["JudgedSystems", Floats, tuple[str, ...]]:
         """Return the other systems, their human scores of segments, (systems, segments), and the excluded names.

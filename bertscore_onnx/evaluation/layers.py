@@ -94,8 +94,8 @@ def _scale(deviations: Floats) -> Floats:
 LEVEL = 0.05
 """A layer is significantly worse than another where its p is below this."""
 
-MIN_JUDGEMENTS, MIN_UNITS = 30, 20
-"""Below either, neither intervals nor tests can be relied on."""
+MIN_JUDGEMENTS = 30
+"""Below it neither intervals nor tests can be relied on."""
 
 
 @dataclass(frozen=True, slots=True)

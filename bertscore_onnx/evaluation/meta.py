@@ -48,12 +48,11 @@ from bertscore_onnx.evaluation.metric_tests import (
     williams,
 )
 from bertscore_onnx.evaluation.metrics import MetricScores
+from bertscore_onnx.evaluation.significance import MIN_UNITS
 
 Test = Literal["segments", "perm-both"]
 TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa")
 """The statistics that are tested; the ranks are by the first."""
-MIN_UNITS = 20
-"""Segments or documents below which a bootstrap of them cannot be relied on."""
 MIN_PERMUTATIONS = 30
 """For each pair of metrics: Holm multiplies the smallest p by the number of pairs."""
 
@@ -307,8 +306,7 @@ def _unit_sums(judged: JudgedSystems) -> tuple[dict[str, dict[str, UnitSums]], d
     if human is None or np.isnan(human).all():
         return of_segments, of_systems
     is_judged = ~np.isnan(human).all(axis=0)
-    documents = np.array(judged.documents or judged.segments)[is_judged]
-    units = np.unique(documents, return_inverse=True)[1]
+    units = judged.unit_numbers(is_judged)
     human = human[:, is_judged]
     rows = ~np.isnan(judged.human_system) & ~np.isnan(human).all(axis=1)
     for name, metric in judged.metrics.items():
@@ -363,7 +361,7 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
             "all: the score of a system is the mean over its own, and SPA takes those of all"
         )
-    units = len({*np.array(judged.documents or judged.segments)[is_judged.any(axis=0)].tolist()})
+    units = int(judged.unit_numbers(is_judged.any(axis=0)).max(initial=-1)) + 1
     if units < MIN_UNITS:
         kind = "documents" if judged.documents else "segments"
         yield f"{units} {kind} are few: below {MIN_UNITS}, intervals are too narrow"

@@ -24,6 +24,9 @@ ALL = slice(None)
 ROUNDING = 1e-12
 """Relative to the scores; sums of 100,000 segments differ by less when they are added in another order."""
 
+MIN_UNITS = 20
+"""Segments or documents below which neither tests nor intervals can be relied on, and a result comes with a warning."""
+
 EXACT = 1 << 24
 """Up to here every whole number is a float32, so that sums of whole numbers are exact in any order."""
 
