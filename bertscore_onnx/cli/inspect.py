@@ -109,12 +109,16 @@ def continue_in_child(folder: Path) -> None:
         raise InputError(
             "--isolate needs Linux, which can limit the memory of a process. Leave it out, or use a container."
         )
+    interrupts = {signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)  # what a hook of the fork raises is lost
     parent, child = os.getpid(), os.fork()
     if not child:
         _end_with(parent)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
         _limit_this_process(sum(512 * file.stat().st_blocks for file in folder.iterdir() if file.is_file()))  # on disk
         return
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except KeyboardInterrupt:
         os.kill(child, signal.SIGKILL)  # it may be in native code, which ignores the signal

@@ -184,9 +184,12 @@ class TestInAProcessOfItsOwn:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as parent:
             children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
             while not children.read_text():
-                time.sleep(0.05)
+                time.sleep(0.001)
             parent.send_signal(ending)
-            parent.communicate(timeout=30)  # which waits until neither process has the pipe open
+            try:
+                parent.communicate(timeout=30)  # which waits until neither process has the pipe open
+            finally:
+                parent.kill()
         assert parent.returncode != 0
 
     def test_a_tensor_that_takes_more_memory_than_allowed_is_refused(self, inspect, with_graph):
