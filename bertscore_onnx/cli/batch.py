@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import NoHeader, NoQuotes, shared_options
+from bertscore_onnx.cli.options import DialectOptions, shared_options
 from bertscore_onnx.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def batch(
     part_rows: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]")
     ] = None,
-    no_header: NoHeader = False,
-    no_quotes: NoQuotes = False,
+    dialect: DialectOptions,
     verify: Annotated[  # noqa: ARG001 -- its callback ends the command
         str | None,
         typer.Option(
@@ -112,8 +111,9 @@ def batch(
         columns=columns,
         errors=errors,
         part_rows=part_rows or PART_ROWS,
-        has_header=not no_header,
-        has_quotes=not no_quotes,
+        has_header=not dialect.no_header,
+        has_quotes=not dialect.no_quotes,
+        delimiter=dialect.delimiter,
         verbose=verbose,
         **settings,
     )

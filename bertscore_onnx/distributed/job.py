@@ -94,6 +94,7 @@ def score_files(
     part_rows: int = PART_ROWS,
     has_header: bool = True,
     has_quotes: bool = True,
+    delimiter: str | None = None,
     verbose: bool | None = False,
     **settings: Unpack[ScorerSettings],
 ) -> JobResult:
@@ -118,6 +119,8 @@ def score_files(
             for nulls as its scores and a further column `error` with the reason.
         part_rows: the rows of a part.
         has_header, has_quotes: whether CSV and TSV have names in the first line, and fields in double quotes.
+        delimiter: the character between their fields; None for a tab in TSV, and in CSV for a comma, a semicolon or a
+            tab, as the header shows.
         verbose: show progress on standard error; None to show it on a terminal only, if it takes long.
         settings: those of `BERTScorer`, for one layer. With `idf=True` all references are counted first, so that
             weights are those of the whole.
@@ -144,6 +147,7 @@ def score_files(
             errors=errors,
             part_rows=part_rows,
             idf="inputs" if counts_first(settings) else "given" if settings.get("idf") else "no",
+            delimiter=delimiter,
         ),
         _engine(engine, settings.get("nthreads"), settings.get("device")),
         verbose,

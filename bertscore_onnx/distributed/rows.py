@@ -27,7 +27,8 @@ from bertscore_onnx.tables.readers import (
     read_batches,
     rows_at_once,
 )
-from bertscore_onnx.tables.sources import InputFormat, Source, format_of, open_source
+from bertscore_onnx.tables.sources import Dialect, InputFormat, Source, format_of, open_source, refuse_spreadsheet
+from bertscore_onnx.tables.writers import array_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,7 +41,11 @@ MAX_BATCH_SIZE = 8_000_000
 
 
 class Settings(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"has_header": "header", "has_quotes": "quotes"}
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename={"has_header": "header", "has_quotes": "quotes"},
 ):
     """The settings of a job that determine its output, beside the inputs and the signature of the scores."""
 
@@ -55,12 +60,18 @@ class Settings(
 
     has_header: bool
     has_quotes: bool
-    """The dialect of CSV and TSV, as for `open_table`."""
 
     errors: Errors
     part_rows: int
     idf: Literal["no", "inputs", "given"]
     """The origin of idf weights."""
+
+    delimiter: str | None = None
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of CSV and TSV."""
+        return Dialect(self.has_header, self.has_quotes, self.delimiter)
 
     def text_columns(self) -> tuple[Column, Column]:
         """Return the columns of candidates and of references."""
@@ -115,6 +126,7 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
     InputError is raised if it cannot be read, or if a column is missing, is not of texts, or is called like one of the
     columns that are added.
     """
+    refuse_spreadsheet(name)
     path, kind = os.path.abspath(name), format_of(name)
     if kind == "text":
         raise InputError(
@@ -138,7 +150,7 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
 
 
 def _text_table(name: str, file: io.BufferedReader, kind: InputFormat, settings: Settings) -> TableReader:
-    return open_table(Source(name, file), kind, has_header=settings.has_header, has_quotes=settings.has_quotes)
+    return open_table(Source(name, file), kind, settings.dialect)
 
 
 def _inspect_rows(
@@ -345,13 +357,7 @@ def _array(records: Sequence[Record], field: "pyarrow.Field", table: InputTable)
     if field.name in (table.candidate, table.reference):
         is_list = pyarrow.types.is_list(field.type)
         values = [_texts_as(value, is_list=is_list) for value in values]
-    try:
-        return pyarrow.array(values, field.type)
-    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{table.name}: the column {field.name!r} cannot be kept as {field.type} ({error}). Name the columns "
-            "to keep in `columns`, without this one."
-        ) from error
+    return array_of(values, field, table.name)
 
 
 def _texts_as(value: object, *, is_list: bool) -> str | list[str] | None:
@@ -364,6 +370,9 @@ def _texts_as(value: object, *, is_list: bool) -> str | list[str] | None:
 
 
 # The types of fields in JSON lines, which only their values show.
+
+
+_OTHER_COLUMNS = "Name the columns to keep in `columns`, without this one, or make its values alike."
 
 
 class JsonTypes:
@@ -406,14 +415,11 @@ class JsonTypes:
 
         return pyarrow.list_(pyarrow.string()) if name in self._with_lists else pyarrow.string()
 
-    def of(self, name: str) -> "pyarrow.DataType":
+    def of(self, name: str, remedy: str = _OTHER_COLUMNS) -> "pyarrow.DataType":
         """Return the type of another column; raise InputError if its values have no common type that Parquet has."""
         conflict = self._conflicts.get(name) or _unwritable(self._types[name])
         if conflict:
-            raise InputError(
-                f"{self._title}: the values of {name!r} are not of one type ({conflict}). Name the columns to keep in "
-                "`columns`, without this one, or make its values alike."
-            )
+            raise InputError(f"{self._title}: the values of {name!r} are not of one type ({conflict}). {remedy}")
         return self._types[name]
 
 

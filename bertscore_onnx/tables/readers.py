@@ -2,20 +2,22 @@
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedIOBase
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.sources import (
+    DEFAULT_DIALECT,
     MAX_HELD_BYTES,
     MAX_LINE_BYTES,
     VALUE_BYTES,
+    Dialect,
     InputFormat,
     Source,
     read_lines,
@@ -31,6 +33,9 @@ Record = dict[str, object]
 
 Row = tuple[str, Record]
 """The place of a row, such as `pairs.tsv, line 3`, and its values."""
+
+RawRow = Any
+"""A row as the file has it: its text without the line end, or in Parquet a batch and the number of its row."""
 
 
 class TableReader(ABC):
@@ -53,20 +58,33 @@ class TableReader(ABC):
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
         """Yield the texts of some columns, row by row; raise InputError if one is missing, or holds no texts."""
 
+    @abstractmethod
+    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, as `texts` does, each with its row as the file has it."""
+
+    @abstractmethod
+    def record_of(self, row: RawRow) -> Record:
+        """Return the values of a row that was read."""
+
 
 def open_table(
-    source: Source, table_format: InputFormat, *, has_header: bool = True, has_quotes: bool = True
+    source: Source, table_format: InputFormat, dialect: Dialect = DEFAULT_DIALECT, *, added: Collection[str] = ()
 ) -> TableReader:
-    """Open a table; Parquet needs a seekable source.
-
-    In TSV and CSV without a header the columns are called 1, 2, and so on. A field may be in double quotes, with those
-    in it doubled, unless quotes are characters like others.
-    """
+    """Open a table; Parquet needs a seekable source. InputError is raised if it has a column that is to be added."""
     if table_format == "jsonl":
-        return _JsonLines(source)
+        return JsonLinesReader(source, added)
     if table_format == "parquet":
-        return _Parquet(source)
-    return _Delimited(source, "\t" if table_format == "tsv" else ",", has_header=has_header, has_quotes=has_quotes)
+        return ParquetReader(source, added)
+    return DelimitedReader(source, table_format, dialect, added)
+
+
+def _check_free(names: Iterable[str], added: Collection[str], place: str) -> None:
+    for name in names:
+        if name in added:
+            raise InputError(
+                f"{place}: there is a column {name!r} already, and scores would go there. Rename it, or choose names "
+                "for the scores with --score-names."
+            )
 
 
 def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[list[Record]]:
@@ -95,43 +113,69 @@ def read_whole(table: TableReader) -> list[Row]:
 # TSV and CSV.
 
 
-class _Delimited(TableReader):
-    def __init__(self, source: Source, delimiter: str, *, has_header: bool, has_quotes: bool) -> None:
-        self._delimiter, self._has_header, self._has_quotes = delimiter, has_header, has_quotes
-        self._fields = self._read(source)
+class DelimitedReader(TableReader):
+    """A TSV or CSV."""
+
+    def __init__(self, source: Source, table_format: InputFormat, dialect: Dialect, added: Collection[str]) -> None:
+        self.format = table_format
+        self.has_header, self._has_quotes = dialect.has_header, dialect.has_quotes
+        self._lines = _Lines(source, f"{'a header and ' if self.has_header else ''}a row of fields for each text")
+        is_fixed = dialect.delimiter or table_format == "tsv" or not self.has_header
+        default = "\t" if table_format == "tsv" else ","
+        self.delimiter = dialect.delimiter or (default if is_fixed else _delimiter_of(self._lines.first))
+        self._fields = self._read()
         self.place, self._first = next(self._fields)
-        self.names: list[str] = self._first if has_header else [str(n) for n in range(1, len(self._first) + 1)]
+        self.header = self._lines.row
+        """The first row as the file has it, without its line end."""
+        self.line_end = self._lines.end or "\n"
+        self.names: list[str] = self._first if self.has_header else [str(n) for n in range(1, len(self._first) + 1)]
+        _check_free(self.names, added, self.place)
 
     def records(self) -> Iterator[Row]:
-        for place, fields in self._rows():
+        """Yield the rows with their places."""
+        for place, fields, _ in self._rows():
             yield place, dict(zip(self.names, fields, strict=True))
 
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        advice = ", or add --no-header where the first line is none" if self._has_header else ""
-        positions = [self.names.index(column.find(self.names, self.place, advice)) for column in columns]
-        for _, fields in self._rows():
-            yield [fields[position] for position in positions]
+        """Yield the texts of some columns."""
+        for texts, _ in self.rows(columns):
+            yield texts
 
-    def _rows(self) -> Iterator[tuple[str, list[str]]]:
-        first = [] if self._has_header else [(self.place, self._first)]
-        for place, fields in chain(first, self._fields):
+    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, and the rows."""
+        advice = ", or add --no-header where the first line is none" if self.has_header else ""
+        if len(self.names) == 1:
+            advice += ", or give the character between the fields with --delimiter"
+        positions = [self.names.index(column.find(self.names, self.place, advice)) for column in columns]
+        for _, fields, row in self._rows():
+            yield [fields[position] for position in positions], row
+
+    def record_of(self, row: RawRow) -> Record:
+        """Return the values of a row."""
+        twice = next((name for name in self.names if self.names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{self.place}: there are several columns {twice!r}, which only TSV and CSV can have.")
+        return dict(zip(self.names, self.fields_of(row), strict=True))
+
+    def fields_of(self, row: RawRow) -> list[str]:
+        """Return the fields of a row that was read."""
+        return next(self._parsed([row]), None) or [""]
+
+    def _rows(self) -> Iterator[tuple[str, list[str], str]]:
+        if not self.has_header:
+            yield self.place, self._first, self.header
+        for place, fields in self._fields:
             if len(fields) != len(self.names):
                 raise InputError(
                     f"{place}: there {'is 1 field' if len(fields) == 1 else f'are {len(fields)} fields'}; expected "
                     f"{len(self.names)}, as in the first line.{self._hint(fields)}"
                 )
-            yield place, fields
+            yield place, fields, self._lines.row
 
-    def _read(self, source: Source) -> Iterator[tuple[str, list[str]]]:
+    def _read(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the place where each row begins, and its fields."""
-        csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
-        lines = _Lines(source, f"{'a header and ' if self._has_header else ''}a row of fields for each text")
-        reader = csv.reader(
-            lines,
-            delimiter=self._delimiter,
-            quoting=csv.QUOTE_MINIMAL if self._has_quotes else csv.QUOTE_NONE,
-            strict=True,
-        )
+        lines = self._lines
+        reader = self._parsed(lines)
         while True:
             place = lines.begin_row()
             try:
@@ -143,18 +187,31 @@ class _Delimited(TableReader):
             self.size += lines.row_size + VALUE_BYTES * len(fields)
             yield place, fields or [""]  # an empty line is one empty field
 
+    def _parsed(self, lines: Iterable[str]) -> "Iterator[list[str]]":
+        csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quoting=csv.QUOTE_MINIMAL if self._has_quotes else csv.QUOTE_NONE,
+            strict=True,
+        )
+
     def _hint(self, fields: Sequence[str]) -> str:
-        other = next((name for character, name in _DELIMITERS.items() if character in self._first[0]), "")
-        if other and len(self._first) == 1:
-            return f" The first line has {other}; expected {_DELIMITERS[self._delimiter]} between the fields."
         return _QUOTES if self._has_quotes and any('"' in field or "\n" in field for field in fields) else ""
+
+
+def _delimiter_of(header: str) -> str:
+    """Return the delimiter that the first line of a CSV shows: a comma, unless that leaves it in one piece."""
+
+    def count(delimiter: str) -> int:
+        return len(next(csv.reader([header], delimiter=delimiter), ()))
+
+    return max(";\t", key=count) if count(",") == 1 < max(map(count, ";\t")) else ","
 
 
 _QUOTES = (
     " A field in double quotes has those in it doubled. Where quotes are characters of the texts, add --no-quotes."
 )
-
-_DELIMITERS = {";": "semicolons", "\t": "tabs", ",": "commas"}
 
 
 class _Lines:
@@ -162,15 +219,29 @@ class _Lines:
 
     def __init__(self, source: Source, expected: str) -> None:
         self._title = source.title
-        self._lines = read_lines(source, expected, keep_ends=True)
+        lines = read_lines(source, expected, keep_ends=True)
+        self.first = next(lines)
+        self._lines = chain([self.first], lines)
         self._number = 0
+        self._parts: list[str] = []
         self.row_size = 0
         """The characters of the present row so far."""
 
     def begin_row(self) -> str:
         """Return the place where the next row begins."""
-        self.row_size = 0
+        self.row_size, self._parts = 0, []
         return f"{self._title}, line {self._number + 1}"
+
+    @property
+    def row(self) -> str:
+        """The present row, without its line end."""
+        return ("".join(self._parts) if len(self._parts) > 1 else self._parts[0]).removesuffix(self.end)
+
+    @property
+    def end(self) -> str:
+        """The line end of the present row; none after the last row of some files."""
+        line = self._parts[-1]
+        return line[len(line.rstrip("\r\n")) :]
 
     def __iter__(self) -> "_Lines":
         return self
@@ -178,6 +249,7 @@ class _Lines:
     def __next__(self) -> str:
         line = next(self._lines)
         self._number += 1
+        self._parts.append(line)
         self.row_size += len(line)
         if self.row_size > MAX_LINE_BYTES + len("\r\n"):
             raise InputError(
@@ -190,28 +262,49 @@ class _Lines:
 # JSON lines: one object per line.
 
 
-class _JsonLines(TableReader):
+class JsonLinesReader(TableReader):
+    """JSON lines."""
+
     names = None
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, added: Collection[str]) -> None:
+        self._source, self._added = source, added
         self.place = source.title
 
     def records(self) -> Iterator[Row]:
-        for number, line in enumerate(read_lines(self._source, "a JSON object a line", may_be_empty=True), 1):
-            self.size += len(line) + VALUE_BYTES * (line.count(",") + 1)
-            if line.strip():
-                place = f"{self.place}, line {number}"
-                yield place, _decoded(line, place)
+        """Yield the rows with their places."""
+        for place, values, _ in self._rows():
+            yield place, values
 
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        for place, values in self.records():
+        """Yield the texts of some columns."""
+        for texts, _ in self.rows(columns):
+            yield texts
+
+    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, and the rows."""
+        for place, values, line in self._rows():
             names = [column.find([*values], place) for column in columns]
-            yield [
+            texts = [
                 text
                 for column, name in zip(columns, names, strict=True)
                 for text in column.texts_of(values[name], name, place)
             ]
+            yield texts, line
+
+    def record_of(self, row: RawRow) -> Record:
+        """Return the values of a row."""
+        return _OBJECTS.decode(row)
+
+    def _rows(self) -> Iterator[tuple[str, Record, str]]:
+        for number, line in enumerate(read_lines(self._source, "a JSON object a line", may_be_empty=True), 1):
+            self.size += len(line) + VALUE_BYTES * (line.count(",") + 1)
+            if line.strip():
+                place = f"{self.place}, line {number}"
+                values = _decoded(line, place)
+                if self._added:
+                    _check_free(values, self._added, place)
+                yield place, values, line
 
 
 def _decoded(line: str, place: str) -> Record:
@@ -239,8 +332,10 @@ MAX_VALUES = 100_000_000
 """The most values of a column in a row group; a list has several."""
 
 
-class _Parquet(TableReader):
-    def __init__(self, source: Source) -> None:
+class ParquetReader(TableReader):
+    """Parquet."""
+
+    def __init__(self, source: Source, added: Collection[str]) -> None:
         self.place = source.title
         self._num_read = 0
         with needs_extra("parquet,cpu", "Reading Parquet"):
@@ -248,28 +343,48 @@ class _Parquet(TableReader):
         with parquet_errors(self._progress):
             self._source = source.raw()
             self._file = open_parquet(self._source)
-            self._schema = self._file.schema_arrow
-        self.names: list[str] = self._schema.names
+            self.schema = self._file.schema_arrow
+        self.names: list[str] = self.schema.names
+        _check_free(self.names, added, self.place)
 
     def records(self) -> Iterator[Row]:
-        for place, values in self._rows(self.names):
+        """Yield the rows with their places."""
+        for place, values, _ in self._rows(self.names, self.names):
             yield place, dict(zip(self.names, values, strict=True))
 
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        names = find_texts(self._schema, columns, self.place)
-        for place, values in self._rows(names):
-            yield [
+        """Yield the texts of some columns."""
+        for texts, _ in self._texts(columns, find_texts(self.schema, columns, self.place)):
+            yield texts
+
+    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, and the rows."""
+        return self._texts(columns, self.names)
+
+    def record_of(self, row: RawRow) -> Record:
+        """Return the values of a row."""
+        batch, position = row
+        [record] = batch.slice(position, 1).to_pylist()
+        return dict(record)
+
+    def _texts(self, columns: Sequence[Column], kept: Sequence[str]) -> Iterator[tuple[list[str], RawRow]]:
+        names = find_texts(self.schema, columns, self.place)
+        for place, values, row in self._rows(names, kept):
+            texts = [
                 text
                 for column, name, value in zip(columns, names, values, strict=True)
                 for text in column.texts_of(value, name, place)
             ]
+            yield texts, row
 
-    def _rows(self, names: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+    def _rows(self, names: Sequence[str], kept: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...], RawRow]]:
+        """Yield the values of some columns, row by row, and each row with the columns to keep."""
         with parquet_errors(self._progress):
-            for batch in self._batches(names):
-                for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
+            for batch in self._batches(kept):
+                columns = (batch.column(name).to_pylist() for name in names)
+                for position, values in enumerate(zip(*columns, strict=True)):
                     self._num_read += 1
-                    yield f"{self.place}, row {self._num_read}", values
+                    yield f"{self.place}, row {self._num_read}", values, (batch, position)
 
     def _batches(self, names: Sequence[str]) -> Iterator["pyarrow.RecordBatch"]:
         for group in range(self._file.metadata.num_row_groups):
