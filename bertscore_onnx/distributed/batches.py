@@ -84,8 +84,8 @@ class ScoreBatch:
         """Score the rows of a batch.
 
         Args:
-            batch: a dict of columns (numpy arrays or lists), a `pyarrow.Table` or `RecordBatch`, or a
-                `pandas.DataFrame`.
+            batch: a dict of columns (numpy arrays or lists), a `pyarrow.Table` or `RecordBatch`, a DataFrame of
+                pandas or polars, or a `datasets.Dataset`.
 
         Returns:
             The batch in its form, with further columns: `precision`, `recall` and `f1`, float32, and `best_reference`,

@@ -4,12 +4,13 @@ import hashlib
 import os
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from math import fsum
 from pathlib import Path
+from threading import Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
@@ -176,13 +177,14 @@ def score(
             yield adapt(kept), reader.read(*(values_of(batch, name) for name in (table.candidate, *table.references)))
 
     try:
-        for scored in score_batch.stream_rows(read()):
-            part = owners.popleft()
-            record = writers[part].add(scored)
-            advance(scored.num_rows)
-            if record is not None:
-                del writers[part]
-                yield record
+        with _saving_regularly(writers):
+            for scored in score_batch.stream_rows(read()):
+                part = owners.popleft()
+                record = writers[part].add(scored)
+                advance(scored.num_rows)
+                if record is not None:
+                    del writers[part]
+                    yield record
     except BertScoreOnnxError:
         raise
     except BaseException:
@@ -192,6 +194,31 @@ def score(
     finally:
         for writer in writers.values():
             writer.discard()
+
+
+@contextmanager
+def _saving_regularly(writers: "Mapping[Part, PartWriter]") -> Iterator[None]:
+    """Save the scores of unfinished parts from time to time: those of a thousand rows come at once, then none a while.
+
+    A thread does so, which takes a small share of the time however large parts are.
+    """
+    is_ended = Event()
+
+    def save() -> None:
+        seconds = SAVE_SECONDS
+        while not is_ended.wait(seconds):
+            began = monotonic()
+            for writer in list(writers.values()):
+                writer.save()
+            seconds = max(SAVE_SECONDS, 20 * (monotonic() - began))
+
+    thread = Thread(target=save, name="bertscore-onnx-saving", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_ended.set()
+        thread.join()
 
 
 def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int, RawBatch]]:
@@ -264,7 +291,8 @@ class PartWriter:
         self._sums: list[list[float]] = [[], [], []]
         self._saved = _saved_scores(folder, part, job)
         self._scores: list[pyarrow.RecordBatch] = []
-        self._next_save = monotonic() + SAVE_SECONDS
+        self._num_saved = 0 if self._saved is None else self._saved.num_rows
+        self._lock = Lock()
 
     def restore(self, rows: "pyarrow.RecordBatch") -> bool:
         """Add the next rows with the scores that an earlier run saved; return False if it saved none of these."""
@@ -289,8 +317,6 @@ class PartWriter:
                 return self._finish()
             if self._waiting_bytes >= ROW_GROUP_BYTES:
                 self._write_row_group()
-            if self._saved is None and monotonic() >= self._next_save:
-                self._save()
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise InputError(
@@ -300,24 +326,13 @@ class PartWriter:
         return None
 
     def save(self) -> None:
-        """Save the scores so far for the next run, if that is possible."""
-        with suppress(OSError):
-            self._save()
-
-    def _save(self) -> None:
-        import pyarrow
-
-        if not self._scores:
-            return
-        began = monotonic()
-        stream = pyarrow.BufferOutputStream()
-        with pyarrow.ipc.new_stream(stream, self._scores[0].schema) as writer:
-            for scores in self._scores:
-                writer.write_batch(scores)
-        content = msgspec.json.encode(_identity(self._part, self._job)) + b"\n" + stream.getvalue().to_pybytes()
-        digest = hashlib.sha256(content).hexdigest().encode()
-        replace_whole(_path_of_scores(self._folder, self._part), digest + b"\n" + content)
-        self._next_save = monotonic() + max(SAVE_SECONDS, 20 * (monotonic() - began))
+        """Save the scores so far for a later run, if there are new ones and the disk has room."""
+        with self._lock, suppress(OSError):
+            scores = self._scores[:]
+            num_rows = sum(batch.num_rows for batch in scores)
+            if self._num_saved < num_rows < self._part.rows:
+                _save_scores(self._folder, self._part, self._job, scores)
+                self._num_saved = num_rows
 
     def discard(self) -> None:
         """Remove the unfinished file of a part."""
@@ -357,7 +372,8 @@ class PartWriter:
         digest = _seal(self._temporary)
         os.replace(self._temporary, self._folder / self._part.file)
         sync_folder(self._folder)
-        _path_of_scores(self._folder, self._part).unlink(missing_ok=True)
+        with self._lock:
+            _path_of_scores(self._folder, self._part).unlink(missing_ok=True)
         return _record(self._part, summary, digest)
 
 
@@ -366,11 +382,23 @@ class PartWriter:
 # it has without an interruption.
 
 SAVE_SECONDS = 10.0
-"""How often they are put on the disk, at least where that takes little time."""
+"""How often they are put on the disk."""
 
 
 def _path_of_scores(folder: str | Path, part: Part) -> Path:
     return Path(folder, f".{part.file}.scores")
+
+
+def _save_scores(folder: Path, part: Part, job: str, scores: "Sequence[pyarrow.RecordBatch]") -> None:
+    import pyarrow
+
+    stream = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(stream, scores[0].schema) as writer:
+        for batch in scores:
+            writer.write_batch(batch)
+    content = msgspec.json.encode(_identity(part, job)) + b"\n" + stream.getvalue().to_pybytes()
+    digest = hashlib.sha256(content).hexdigest().encode()
+    replace_whole(_path_of_scores(folder, part), digest + b"\n" + content)
 
 
 def _saved_scores(folder: str, part: Part, job: str) -> "pyarrow.RecordBatch | None":

@@ -119,9 +119,9 @@ class RowReader:
         self._title = title
         self._num_read = num_read
 
-    def find(self, names: Sequence[str]) -> list[str]:
-        """Return the names of the columns; raise InputError if one is missing."""
-        return [column.find(names, self._title or "The batch") for column in (self._candidate, *self._references)]
+    def find(self, names: Sequence[str], title: str = "The batch") -> list[str]:
+        """Return the names of the columns; raise InputError, with a title, if one is missing."""
+        return [column.find(names, self._title or title) for column in (self._candidate, *self._references)]
 
     def read(self, *columns: Sequence[object]) -> Rows:
         """Return the texts of the next rows from the values of the columns, each (rows,)."""

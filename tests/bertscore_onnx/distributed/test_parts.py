@@ -1,6 +1,7 @@
 """Which parts are sent to another process together, which scorer these need, and unfinished parts."""
 
 import hashlib
+from threading import Event
 
 import pytest
 
@@ -162,11 +163,21 @@ def test_saved_scores_that_are_damaged_or_foreign_are_not_used(
     assert contents(tmp_path / "scores") == contents(tmp_path / "undisturbed")
 
 
-def test_scores_are_saved_as_time_passes(job, monkeypatch, tmp_path):
-    saved = []
-    monkeypatch.setattr(parts, "SAVE_SECONDS", 0)
-    monkeypatch.setattr(parts, "replace_whole", lambda path, data: saved.append((path.name, len(data))))
-    job()
-    assert len(saved) >= 2
-    assert {name for name, _ in saved} == {".part-00000-00000.parquet.scores"}
-    assert saved[-1][1] > saved[0][1]
+def test_scores_are_saved_while_the_next_ones_are_computed(job, monkeypatch, tmp_path):
+    add, is_saved, number = PartWriter.add, Event(), 0
+
+    def add_and_wait(self, scored):
+        nonlocal number
+        number += scored.num_rows
+        record = add(self, scored)
+        assert number != 1024 or is_saved.wait(60)
+        return record
+
+    def save(path, data):
+        assert path.name == ".part-00000-00000.parquet.scores"
+        is_saved.set()
+
+    monkeypatch.setattr(parts, "SAVE_SECONDS", 0.01)
+    monkeypatch.setattr(parts, "replace_whole", save)
+    monkeypatch.setattr(PartWriter, "add", add_and_wait)
+    assert job().rows == ROWS
