@@ -121,6 +121,7 @@ def export_model(
             golden_difference=0.0,
             slow_differences=slow_differences or msgspec.UNSET,
             final_norm=True if all_layers and family.final_norm else msgspec.UNSET,
+            model_layers=layers,
         )
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:
