@@ -103,9 +103,10 @@ def match_page(matches: Sequence[TokenSimilarity], candidate: str, references: S
         f"<title>{title}</title>\n<style>\n{_STYLE}{MATCH_STYLE}</style></head>\n<body><h1>{title}</h1>",
         f"<p>Candidate: <bdi>{escape(candidate)}</bdi></p>",
         _references(matches, references, best),
+        *(f"<p>{reason}</p>" for reason in [found.reason_for_zero] if reason),
         match_html(found),
-        '<p class="soft">The stronger its shade, the more similar is the best match of a token, which its tooltip '
-        f"names. A dotted line marks the least similar ones.{_ABOUT_WEIGHTS if found.has_weights else ''}</p>",
+        '<p class="soft">Darker tokens have a closer match; hover to see it. A dotted line marks those with the least '
+        f"close match.{_ABOUT_WEIGHTS if found.has_weights else ''}</p>",
         _matrix(found),
         f'<p class="soft">{escape(signature)}</p></body></html>\n',
     ]
@@ -189,7 +190,7 @@ def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-
 
     First come P, R and F; then, with colour, both texts, each token shaded by the similarity of its best match; then a
     table of the tokens of each text, the two side by side if there is room: token, best match, similarity, a bar of the
-    length of its shade, and with idf the weight. Special tokens have no row.
+    length of its shade, and with idf the weight. Special tokens have no row; a line names those that are best matches.
 
     Args:
         found: the matches.
@@ -203,12 +204,17 @@ def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-
         for name, matches in (("candidate", found.candidate_matches), ("reference", found.reference_matches))
     }
     score = found.score
-    lines = [f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}", ""]
+    lines = [f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}", *filter(None, [found.reason_for_zero]), ""]
     if colour:
         for name, matches in texts.items():
             lines += [f"{_FAINT}{name}{_RESET}", *_shaded(matches, canvas), ""]
     tables = [_table(name, matches, found, canvas) for name, matches in texts.items()]
-    return "\n".join([*lines, *_side_by_side(tables, canvas)])
+    lines += _side_by_side(tables, canvas)
+    special = {match.other for matches in texts.values() for match in matches if match.other_is_special}
+    if special:
+        names = canvas.written(" and ".join(sorted(special)))
+        lines += ["", f"The model adds {names}: of no weight, but possibly a best match."]
+    return "\n".join(lines)
 
 
 class _Canvas:

@@ -122,6 +122,7 @@ def export_model(
             golden_difference=0.0,
             slow_differences=slow_differences or msgspec.UNSET,
             final_norm=inner_norm if all_layers and family.final_norm else msgspec.UNSET,
+            model_layers=layers,
         )
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:
