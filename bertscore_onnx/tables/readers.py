@@ -329,7 +329,8 @@ def _dictionary_size(source: BufferedIOBase, chunk: "parquet.ColumnChunkMetaData
 
 def _longest_entry(source: BufferedIOBase, file: "parquet.ParquetFile", group: int, position: int) -> int:
     """Return the bytes of the longest value in a column's dictionary."""
-    from pyarrow import compute, types
+    import numpy as np
+    from pyarrow import types
 
     column = file.schema.column(position)
     if column.physical_type != "BYTE_ARRAY":
@@ -342,7 +343,10 @@ def _longest_entry(source: BufferedIOBase, file: "parquet.ParquetFile", group: i
         while types.is_list(values.type) or types.is_large_list(values.type):
             values = values.flatten()
         if types.is_dictionary(values.type):
-            return compute.max(compute.binary_length(values.dictionary)).as_py() or 0
+            entries = values.dictionary
+            size = np.int64 if types.is_large_string(entries.type) or types.is_large_binary(entries.type) else np.int32
+            offsets = np.frombuffer(entries.buffers()[1], size)[entries.offset :][: len(entries) + 1]
+            return int(np.diff(offsets).max(initial=0))  # pyarrow's own function takes 60 ms to import
     return 0
 
 
