@@ -16,11 +16,12 @@ from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.files import write_whole
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.settings import ScorerSettings
-    from bertscore_onnx.similarity import TokenSimilarity
+    from bertscore_onnx.similarity import TokenMatches
 
 
 DEFAULT_WIDTH = 80
@@ -98,11 +99,10 @@ def show(
         settings["idf"], settings["idf_sents"] = True, lines_of(idf_sents, "references, one per line")
 
     with ExitStack() as stack:
-        if of_files:
-            pairs = stack.enter_context(open_pairs(inputs))
-            found = [] if line is None else [_pair_at(pairs, line, inputs[0])]
-        else:
-            pairs = found = [(0, _given_pair(cand, ref))]
+        pairs = stack.enter_context(open_pairs(inputs)) if of_files else ()
+        found = [] if of_files else [(0, _given_pair(cand, ref))]
+        if line is not None:
+            found = [_pair_at(pairs, line, inputs[0])]
         from bertscore_onnx.scorer import BERTScorer
 
         scorer = stack.enter_context(BERTScorer(**settings))
@@ -142,18 +142,20 @@ def _worst(scorer: "BERTScorer", pairs: Iterable[TextPair], number: int) -> list
 
 def _show(scorer: "BERTScorer", candidate: str, references: list[str], output: str | None, kind: str) -> None:
     """Print the matches of one pair, or write them to a file."""
-    from bertscore_onnx.similarity import TokenNames, token_similarities
-
-    matches = token_similarities(scorer, TokenNames(scorer.bundle), candidate, references)
-    if matches[0].num_truncated:
+    matches = scorer.match(candidate, references)
+    if matches.best.num_truncated:
         echo(
             f"Warning: A text is longer than {scorer.max_length} tokens, and was truncated. --long-text window "
             "includes the rest."
         )
     if output is None:
-        _print(matches, references, scorer)
+        _print(matches, scorer)
+    elif kind == ".html":
+        write_whole(output, matches.to_html())
     else:
-        _write(output, kind, matches, candidate, references, scorer)
+        from bertscore_onnx.similarity.drawing import save_drawing
+
+        save_drawing(matches.best, output)
 
 
 def _only(candidates: list[str]) -> str:
@@ -178,48 +180,27 @@ def _kind(output: str | None) -> str:
     return kind
 
 
-def _print(matches: "list[TokenSimilarity]", references: list[str], scorer: "BERTScorer") -> None:
-    from bertscore_onnx.similarity import best_match
+def _print(matches: "TokenMatches", scorer: "BERTScorer") -> None:
     from bertscore_onnx.similarity.render import match_text
 
-    best, width = best_match(matches), terminal_width() or DEFAULT_WIDTH
-    if len(matches) > 1:
-        print(f"Reference {best + 1} of {len(matches)} is the best match.\n")
-        print_table(_score_rows(matches, references), width=width)
+    width = terminal_width() or DEFAULT_WIDTH
+    if len(matches.references) > 1:
+        best = matches.similarities.index(matches.best)
+        print(f"Reference {best + 1} of {len(matches.references)} is the best match.\n")
+        print_table(_score_rows(matches), width=width)
         print()
     encoding, colour = sys.stdout.encoding or "utf-8", has_colour(sys.stdout)
-    print_coloured(match_text(matches[best], width=width, encoding=encoding, colour=colour))
+    print_coloured(match_text(matches.best, width=width, encoding=encoding, colour=colour))
     signature = scorer.signature
     print(f"\n{signature.model}, layer {signature.layer}; idf: {signature.idf}; rescale: {signature.rescale}")
 
 
-def _score_rows(matches: "list[TokenSimilarity]", references: list[str]) -> list[list[str]]:
+def _score_rows(matches: "TokenMatches") -> list[list[str]]:
     """Return the scores of each reference, and the best P, R and F, which are the candidate's."""
-    scores = [tuple(match.score) for match in matches]
-    names = [str(number) for number in range(1, len(matches) + 1)]
-    rows = zip([*names, "best"], [*scores, map(max, zip(*scores, strict=True))], [*references, ""], strict=True)
+    scores = [tuple(match.score) for match in matches.similarities]
+    names = [str(number) for number in range(1, len(scores) + 1)]
+    rows = zip([*names, "best"], [*scores, map(max, zip(*scores, strict=True))], [*matches.references, ""], strict=True)
     return [
         ["", "P", "R", "F", "reference"],
         *([name, *(f"{value:.3f}" for value in values), " ".join(text.split())] for name, values, text in rows),
     ]
-
-
-def _write(
-    output: str,
-    kind: str,
-    matches: "list[TokenSimilarity]",
-    candidate: str,
-    references: list[str],
-    scorer: "BERTScorer",
-) -> None:
-    from bertscore_onnx.files import write_whole
-    from bertscore_onnx.similarity import best_match
-
-    if kind == ".html":
-        from bertscore_onnx.similarity.render import match_page
-
-        write_whole(output, match_page(matches, candidate, references, scorer.hash))
-    else:
-        from bertscore_onnx.similarity.drawing import save_drawing
-
-        save_drawing(matches[best_match(matches)], output)

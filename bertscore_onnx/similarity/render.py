@@ -2,10 +2,56 @@
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
 
+from bertscore_onnx.signature import Signature
 from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity, best_match
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class TokenMatches:
+    """The tokens of a candidate, matched with those of each of its references.
+
+    `print` shows those of the best reference as `bertscore-onnx show` does, and a notebook shows them as HTML.
+    """
+
+    candidate: str
+    references: tuple[str, ...]
+
+    similarities: tuple[TokenSimilarity, ...]
+    """The matches with each reference."""
+
+    signature: Signature
+    """The settings of the scorer."""
+
+    @property
+    def best(self) -> TokenSimilarity:
+        """The matches with the reference that has the best F, the first of equal ones."""
+        return self.similarities[best_match(self.similarities)]
+
+    def to_html(self) -> str:
+        """Return a whole page, with the matrix of similarities, without script, style sheet or external files."""
+        return match_page(self.similarities, self.candidate, self.references, str(self.signature))
+
+    def __str__(self) -> str:
+        """Return the matches of the best reference as lines."""
+        return match_text(self.best)
+
+    def __repr__(self) -> str:
+        """Return the scores of the best reference."""
+        score = self.best.score
+        return f"TokenMatches(P={score.P:.3f}, R={score.R:.3f}, F={score.F:.3f})"
+
+    def _repr_html_(self) -> str:
+        """Return the matches of the best reference as a notebook shows them."""
+        best = self.best
+        return (
+            f"<style>{MATCH_STYLE}</style>{match_html(best)}"
+            f"<p>F {best.score.F:.3f}. {best.reason_for_zero}</p><p>{self.signature._repr_html_()}</p>"
+        )
+
 
 LOW = 1 / 3
 """A shade below which a token has a dotted line instead of a solid one, for eyes and paper without colour."""

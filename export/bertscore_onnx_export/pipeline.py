@@ -142,8 +142,8 @@ def _choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
     chosen = entry.num_layers if num_layers is None and entry is not None else num_layers
     if chosen is None:
         raise UnknownLayerError(
-            f"The catalogue has no layer for {model_id}; choose one with --num-layers. It has {layers}, and "
-            "about two thirds of the way up is usual."
+            f"No layer is known for this model, {model_id}, which has {layers}. Choose one with --num-layers: about "
+            "two thirds of the way up is usual, and `bertscore-onnx tune-layers` finds the best on judgements of yours."
         )
     return chosen
 

@@ -104,7 +104,7 @@ def test_an_empty_folder_is_filled(run, tiny_model, tmp_path):
     ("options", "message"),
     [
         (["-l", 9], "{} has 3 layers; --num-layers must be from 0 to that, not 9."),
-        ([], "The catalogue has no layer for tiny-bert; choose one with --num-layers."),
+        ([], "No layer is known for this model, tiny-bert, which has"),
     ],
 )
 def test_errors_start_a_line_and_name_the_option(run, tiny_model, home, options, message):
