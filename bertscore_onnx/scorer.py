@@ -495,6 +495,12 @@ class BERTScorer(Closeable):
             return self._weights
         return self._idf_of(slices_of(references), "references") if len(references) else uniform(self.manifest)
 
+    def with_fixed_weights(self, references: Iterable[Reference]) -> Self:
+        """Return a scorer that shares the model and keeps the token weights of a call with these references."""
+        if self._weights is not None:
+            return self.shared()
+        return self.with_idf(self._pipeline.count_documents(read_items(references, "references")))
+
     def release_memory(self) -> None:
         """Return memory that only large texts need to the system, such as when a process becomes idle."""
         self._pipeline.encoder.release_memory()

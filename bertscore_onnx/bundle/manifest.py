@@ -171,8 +171,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The differences from the ids of the slow tokenizer; absent in the slow mode, and if there is no slow one."""
 
     final_norm: bool | msgspec.UnsetType = msgspec.UNSET
-    """True if the model has a norm after its last layer and the graph applies it to each of all layers, so that each
-    scores as in a bundle of its own; absent otherwise."""
+    """If the model has a norm after its last layer and the bundle all layers: whether the graph applies it to each, so
+    that each scores as in a bundle of its own; otherwise absent."""
 
     model_layers: Annotated[int, msgspec.Meta(ge=0, le=MAX_LAYERS)] | msgspec.UnsetType = msgspec.UNSET
     """The number of layers of the whole model; absent in bundles of earlier versions."""

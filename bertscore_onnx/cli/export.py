@@ -51,6 +51,14 @@ def export(
     all_layers: Annotated[
         bool, typer.Option("--all-layers", help="Export all layers, to compare their scores.")
     ] = False,
+    inner_norm: Annotated[
+        bool,
+        typer.Option(
+            "--inner-norm/--no-inner-norm",
+            help="With --all-layers: apply the norm after the last layer to inner layers too, or score them as "
+            "bert-score with `all_layers` does.",
+        ),
+    ] = True,
     scoring_graph: Annotated[
         bool,
         typer.Option(
@@ -86,6 +94,8 @@ def export(
     """
     if all_layers and num_layers is not None:
         raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")
+    if not (inner_norm or all_layers):
+        raise typer.BadParameter("it has no effect without --all-layers.", param_hint="--no-inner-norm")
     _check_extra()
     try:
         from bertscore_onnx_export.pipeline import STAGES, export_model
@@ -102,6 +112,7 @@ def export(
             name=name,
             num_layers=num_layers,
             all_layers=all_layers,
+            inner_norm=inner_norm,
             scoring_graph=scoring_graph,
             output=output,
             tokenizer_mode=tokenizer_mode,

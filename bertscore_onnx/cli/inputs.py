@@ -340,6 +340,6 @@ def _check_effect(option: str, given: object, has_effect: bool) -> None:
 
 
 def lines_of(name: str, what: str) -> list[str]:
-    """Read a file of lines that is held whole; messages call its content `what`."""
+    """Read a file of lines that is held whole, within `MAX_HELD_BYTES`; messages call its content `what`."""
     with open_source(name) as source:
-        return list(read_lines(source, what))
+        return [line for [line] in read_whole_rows(([line] for line in read_lines(source, what)), source.title)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
-from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, metric_options, score_systems, with_fixed_weights
+from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, metric_options, score_systems
 from bertscore_onnx.evaluation.percentiles import percentile
 from bertscore_onnx.evaluation.significance import (
     NUM_RESAMPLES,
@@ -95,7 +95,7 @@ def compare(
     numbers = None if documents is None else document_numbers([*documents], len(lists))
     candidates = tuple(texts.values())
     names = tuple(texts)
-    with nullcontext() if scorer is None else with_fixed_weights(scorer, lists) as weighted:
+    with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
         scored = score_systems(options, candidates, [lists] * len(names), scorer=weighted, verbose=verbose)
         first = next(iter(scored.values()))
         examples = find_examples(names, candidates, lists, first, weighted, num_examples)

@@ -9,7 +9,7 @@ from sacrebleu.metrics import BLEU, TER
 from sacrebleu.significance import PairedTest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import IdfError, InputError, InputTypeError
 from bertscore_onnx.evaluation import compare
 from bertscore_onnx.evaluation.baselines import compute_baseline, write_baseline
 from bertscore_onnx.evaluation.percentiles import percentile
@@ -59,6 +59,12 @@ def test_idf_weights_are_those_of_the_references_counted_once(tiny_bundle):
         )
         with weighted.with_idf(True, REFERENCES) as fixed:
             assert metric.signature.startswith(str(fixed.signature))
+
+
+def test_references_of_the_same_tokens_have_no_idf_weights(tiny_bundle):
+    references = ["the quick dog", "The  QUICK dog"]
+    with BERTScorer(tiny_bundle, device="cpu", idf=True) as weighted, pytest.raises(IdfError, match="the same tokens"):
+        compare({"a": ["the dog", "a dog"], "b": ["the", "a"]}, references, scorer=weighted)
 
 
 @pytest.mark.parametrize("test", ["bs", "ar"])
