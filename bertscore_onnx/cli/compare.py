@@ -69,6 +69,10 @@ def compare(
         float | None,
         typer.Option(metavar="D", help="Also test whether a system is at most D worse than the baseline."),
     ] = None,
+    power: Annotated[
+        list[float] | None,
+        typer.Option(metavar="D...", help="Also print how often a true difference of D is found, and what that takes."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     as_tsv: Annotated[
         bool, typer.Option("--tsv", help="Print a row for each metric and system, with all digits.")
@@ -132,6 +136,7 @@ def compare(
             all_pairs=all_pairs,
             documents=None if documents is None else lines_of(documents, "names of documents, one per line"),
             margin=margin,
+            power=power or (),
             num_examples=examples,
             verbose=verbose,
         )

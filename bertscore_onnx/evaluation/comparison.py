@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
+from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.significance import MIN_UNITS
 from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plural
 from bertscore_onnx.evaluation.verdicts import (
-    SIGNIFICANT,
     TITLES,
     MetricResult,
     PairResult,
@@ -181,7 +181,7 @@ class Comparison(Result):
         for metric in self.metrics:
             for system in metric.systems:
                 values = _values(system)
-                del values["percentile"]
+                del values["percentile"], values["power"]
                 yield {"metric": metric.name, "system": system.name, **values}
 
     def _blocks(self) -> Iterator[str]:

@@ -60,6 +60,11 @@ def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(com
     assert "nw:2" in record["signatures"]["chrf"]
 
 
+def test_differences_to_plan_for_are_a_list(compared):
+    planned = compared("--power", 2, 5)["systems"][1]["metrics"]["bleu"]["power"]
+    assert [one["difference"] for one in planned] == [2, 5]
+
+
 def test_references_of_several_files_are_several_references(compared, write):
     record = compared("-r", write("more.txt", BASE))
     assert record["systems"][0]["metrics"]["bleu"]["score"] == pytest.approx(100)

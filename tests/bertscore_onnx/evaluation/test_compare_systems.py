@@ -13,6 +13,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation import compare
 from bertscore_onnx.evaluation.baselines import compute_baseline, write_baseline
 from bertscore_onnx.evaluation.percentiles import percentile
+from bertscore_onnx.evaluation.tables import count
 from tests.support.scores import WORDS
 
 SEGMENTS = 40
@@ -278,6 +279,24 @@ def test_a_margin_makes_a_system_equivalent_or_not():
             compare(SYSTEMS, REFERENCES, metrics=metrics, margin=margin)
 
 
+def test_differences_to_plan_for_have_a_power_and_a_number_of_segments():
+    names = [f"news-{segment // 2}" for segment in range(SEGMENTS)]
+    found = compare(SYSTEMS, REFERENCES, metrics=["bleu"], num_resamples=50, documents=names, power=[1, 9])
+    _, closer, _ = found.metrics[0].systems
+    small, large = closer.power
+    assert (small.difference, large.difference) == (1, 9)
+    assert 0 < small.power < large.power < 1
+    assert small.needed > SEGMENTS / 2 > 0
+    assert small.needed > large.needed
+    assert f"with {count(small.needed)} documents, 80 times" in found.table()
+    assert json.loads(found.to_json())["systems"][1]["metrics"]["bleu"]["power"][0]["power"] == small.power
+    assert "power" not in found.table("tsv")
+    for power, metrics in (([0], ["ter"]), ([1, float("inf")], ["ter"]), ([1], ["ter", "bleu"])):
+        with pytest.raises(InputError, match="power"):
+            compare(SYSTEMS, REFERENCES, metrics=metrics, power=power)
+
+
 def test_identical_systems_cannot_be_told_apart():
-    metric = compare({"a": SYSTEMS["base"], "b": SYSTEMS["base"]}, REFERENCES, metrics=["bleu"]).metrics[0]
-    assert (metric.systems[1].p, metric.systems[1].detectable, metric.systems[1].needed) == (1, None, None)
+    same = {"a": SYSTEMS["base"], "b": SYSTEMS["base"]}
+    _, system = compare(same, REFERENCES, metrics=["bleu"], power=[1]).metrics[0].systems
+    assert (system.p, system.detectable, system.needed, system.power) == (1, None, None, ())
