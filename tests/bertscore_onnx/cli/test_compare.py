@@ -165,4 +165,12 @@ def test_documents_are_read_a_name_per_line(compared, refused, files, write):
     assert "Tested on 2 documents only." in record["warnings"][0]
     assert "other" in record["systems"][1]["metrics"]["bleu"]["verdict"]
     stderr = refused("compare", *files, "--metric", "bleu", "--documents", write("few.txt", "a\n"))
-    assert "documents for 1 segments" in stderr
+    assert "few.txt has 1 line" in stderr
+    table = "candidate\tdocument\n" + "".join(
+        f"{text}\tdoc-{line % 2}\n" for line, text in enumerate(BASE.splitlines())
+    )
+    by_column = compared("--documents", write("base.tsv", table), "--margin", 5)
+    assert by_column["systems"] == record["systems"]
+    assert "no column 'document'" in refused(
+        "compare", *files, "--metric", "bleu", "--documents", write("other.tsv", "reference\n" + REFERENCES)
+    )
