@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
 from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, metric_options, score_systems, with_fixed_weights
-from bertscore_onnx.evaluation.percentiles import percentile
+from bertscore_onnx.evaluation.percentiles import high_unrelated
 from bertscore_onnx.evaluation.power import (
     SIGNIFICANT,
     detectable_difference,
@@ -179,8 +179,9 @@ def metric_result(
     """Put together the scores and the tests of one metric."""
     segment_scores = np.asarray(metric.segment)
     outcomes = segment_outcomes(segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better)
-    unrelated = metric.unrelated
-    percentiles = [None] * len(names) if unrelated is None else percentile(tested.score, unrelated).tolist()
+    above: list[float | None] = [None] * len(names)
+    if metric.unrelated is not None:
+        above = (segment_scores > high_unrelated(metric.unrelated)).mean(axis=1).tolist()
     one_sided = student_quantile(1 - SIGNIFICANT, num_units)  # two tests of equivalence: Schuirmann, 1987
     rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
 
@@ -188,7 +189,7 @@ def metric_result(
         row = rows.get((0, system))  # None for the baseline
         intervals = float(tested.score[system]), float(tested.mean[system]), float(tested.half_width[system])
         if row is None:
-            return SystemResult(names[system], *intervals, percentile=percentiles[system])
+            return SystemResult(names[system], *intervals, above_unrelated=above[system])
         delta, (low, high), error = float(tested.delta[row]), tested.interval[row].tolist(), float(tested.error[row])
         loss, largest_loss = (delta, high) if metric.lower_is_better else (-delta, -low)
         return SystemResult(
@@ -211,7 +212,7 @@ def metric_result(
                 for one in planned
                 if error
             ),
-            percentile=percentiles[system],
+            above_unrelated=above[system],
         )
 
     def pair_result(first: int, second: int, row: int) -> PairResult:

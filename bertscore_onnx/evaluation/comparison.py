@@ -181,7 +181,7 @@ class Comparison(Result):
         for metric in self.metrics:
             for system in metric.systems:
                 values = _values(system)
-                del values["percentile"], values["power"]
+                del values["above_unrelated"], values["power"]
                 yield {"metric": metric.name, "system": system.name, **values}
 
     def _blocks(self) -> Iterator[str]:
@@ -243,7 +243,7 @@ def _systems(metric: MetricResult) -> Table:
         ("won/lost/tied", "counts", _or_blank),
     ]
     if metric.unrelated is not None:
-        columns.append(("above unrelated", "percentile", lambda value: "" if value is None else f"{value:.1f}%"))
+        columns.append(("above unrelated", "above_unrelated", lambda share: "" if share is None else f"{share:.1%}"))
     return Table(columns, rows)
 
 

@@ -82,8 +82,8 @@ class SystemResult:
     power: tuple[PlannedPower, ...] = ()
     """The power for each difference that was asked for."""
 
-    percentile: float | None = None
-    """How many percent of unrelated pairs score lower, where their scores are known with the same model."""
+    above_unrelated: float | None = None
+    """The share of segments that score higher than 99 % of unrelated pairs, where these were measured."""
 
 
 @dataclass(frozen=True, slots=True)

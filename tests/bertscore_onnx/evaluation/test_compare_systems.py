@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation import compare
 from bertscore_onnx.evaluation.baselines import compute_baseline, write_baseline
-from bertscore_onnx.evaluation.percentiles import percentile
 from bertscore_onnx.evaluation.tables import count
 from tests.support.scores import WORDS
 
@@ -228,18 +228,20 @@ def test_a_scorer_of_all_layers_is_refused(all_layers_bundle):
         compare(SYSTEMS, REFERENCES, scorer=scorer)
 
 
-def test_where_unrelated_pairs_were_measured_a_score_is_placed_among_them(tiny_bundle, tmp_path):
+def test_where_unrelated_pairs_were_measured_segments_above_them_are_counted(tiny_bundle, tmp_path):
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
     with BERTScorer(bundle, device="cpu") as scorer:
-        write_baseline(bundle, compute_baseline(scorer, sentences(5) * 3, num_pairs=50), "en")
+        write_baseline(bundle, replace(compute_baseline(scorer, sentences(5) * 3, num_pairs=50), num_pairs=100), "en")
     with BERTScorer(bundle, device="cpu") as scorer:
         comparison = compare(SYSTEMS, REFERENCES, scorer=scorer, metrics=["bertscore", "bleu"], num_resamples=10)
     bertscore, bleu = comparison.metrics
     np.testing.assert_array_equal(bertscore.unrelated, scorer.unrelated_scores())
-    expected = [float(percentile(system.score, bertscore.unrelated)) for system in bertscore.systems]
-    assert [system.percentile for system in bertscore.systems] == pytest.approx(expected)
-    assert {system.percentile for system in bleu.systems} == {None}
-    assert f"{expected[1]:.1f}%" in comparison.table()
+    high = bertscore.unrelated[-2]  # of 101 quantiles
+    expected = [float(np.mean(scores > high)) for scores in bertscore.segment_scores]
+    assert 0 < expected[1] < 1
+    assert [system.above_unrelated for system in bertscore.systems] == expected
+    assert {system.above_unrelated for system in bleu.systems} == {None}
+    assert f"{expected[1]:.1%}" in comparison.table()
 
 
 def test_texts_may_come_from_iterators_and_be_one_segment():
