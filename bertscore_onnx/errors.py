@@ -34,9 +34,11 @@ BertScoreOnnxError
     └── VerificationError               the exported bundle does not reproduce the model's scores
 """
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires
 
 MAX_MESSAGE = 4000
 """The most characters of a message that are printed."""
@@ -209,10 +211,25 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
         if package in ("", "bertscore_onnx"):
             raise
         raise MissingExtraError(
-            f"{purpose} needs {package}, which is not installed. Install it with "
-            f"`pip install 'bertscore-onnx[{extra}]'`.",
+            f"{purpose} needs {package}, which is not installed. Install the extra {extra}: "
+            f"{install_command(*extra.split(','))}.",
             name=package,
         ) from error
+
+
+def install_command(*extras: str) -> str:
+    """Return the command that installs the packages of extras, wherever this package itself came from."""
+    try:
+        lines = [line.replace('"', "'").partition(";") for line in requires("bertscore-onnx") or ()]
+    except PackageNotFoundError:  # it runs from its source folder
+        lines = [(f".[{extra}]", ";", f"extra == '{extra}'") for extra in extras]
+    packages = [
+        requirement.strip()
+        for extra in extras
+        for requirement, _, marker in lines
+        if marker.strip() == f"extra == '{extra}'"
+    ]
+    return f"`pip install {shlex.join(packages)}`"
 
 
 def check_installed(packages: Iterable[str], extra: str, purpose: str) -> None:

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import nullcontext
 from os import PathLike
-from typing import Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,9 @@ from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import Errors, RowReader
 from bertscore_onnx.text.tokenizer import LongText
+
+if TYPE_CHECKING:
+    from bertscore_onnx.similarity import TokenMatches  # costs start-up time
 
 Cands = Iterable[str] | EncodedTexts
 Refs = Iterable[Reference] | EncodedTexts
@@ -197,7 +200,8 @@ class BERTScorer(Closeable):
         """
         scores, stats = self.score_pairs(collect_pairs(cands, refs), verbose=verbose, batch_size=batch_size)
         stats.warn(self.max_length, stacklevel=2)
-        return (scores, self.hash) if return_hash else scores
+        scores.signature = self.signature
+        return (scores, str(scores.signature)) if return_hash else scores
 
     def stream(
         self, pairs: Iterable[tuple[str, Reference]], *, verbose: bool | None = False, batch_size: int | None = None
@@ -394,10 +398,34 @@ class BERTScorer(Closeable):
         """Return the F of random pairs of texts: evenly spaced quantiles, lowest first, on the scale of this scorer.
 
         They are (quantiles,), or (layers, quantiles) with `all_layers`; None if `bertscore-onnx baseline` has not
-        measured them with this bundle in this precision, or if tokens are weighted by idf. `lang` chooses among
+        measured 100 or more with this bundle in this precision, or if tokens are weighted by idf. `lang` chooses among
         several languages; the default is the language of the rescaling, or the only one.
         """
         return random_pairs_f1(self.manifest, self.signature, self._rescaling, lang)
+
+    def match(self, candidate: str, reference: Reference) -> "TokenMatches":
+        """Match the tokens of a candidate with those of its reference, or of several.
+
+        Args:
+            candidate: the text.
+            reference: one text, or a list of several, of which the result shows the best.
+
+        Returns:
+            `TokenMatches`, which `print` and notebooks show: which tokens match, and how similar they are.
+
+        Raises:
+            InputError: a text is not a string, there is no reference, or the scorer scores all layers.
+            IdfError: idf weights come from the references, and these do not differ.
+            EncodingError: the model returned vectors that are not finite.
+            ClosedError: the scorer was closed.
+        """
+        from bertscore_onnx.similarity import TokenMatches, TokenNames, token_similarities
+
+        references = (reference,) if isinstance(reference, str) else tuple(reference)
+        if not references:
+            raise InputError("There is no reference; expected one text, or a list of at least one.")
+        found = token_similarities(self, TokenNames(self.bundle), candidate, references)
+        return TokenMatches(candidate, references, tuple(found), self.signature)
 
     def plot_example(self, candidate: str, reference: str, fname: str | PathLike[str] = "") -> None:
         """Draw the similarity of every token of a candidate to every token of a reference.
@@ -517,6 +545,12 @@ class BERTScorer(Closeable):
         if self._weights is not None:
             return self._weights
         return self._idf_of(slices_of(references), "references") if len(references) else uniform(self.manifest)
+
+    def with_fixed_weights(self, references: Iterable[Reference]) -> Self:
+        """Return a scorer that shares the model and keeps the token weights of a call with these references."""
+        if self._weights is not None:
+            return self.shared()
+        return self.with_idf(self._pipeline.count_documents(read_items(references, "references")))
 
     def release_memory(self) -> None:
         """Return memory that only large texts need to the system, such as when a process becomes idle."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.signature import Signature
 
 if TYPE_CHECKING:
     from torch import Tensor  # noqa: TID251 -- for the return type of `to_torch`
@@ -68,6 +69,9 @@ class Scores(_PRF):
     best_reference: NDArray[np.int64]
     """The position of the reference with the best F for every candidate, the first of equals; shaped like `F`."""
 
+    signature: Signature | None = None
+    """The settings of the scores that `score` returns; None for others."""
+
     def __new__(
         cls,
         P: NDArray[np.float32],  # noqa: N803 -- the paper's names, as in bert-score
@@ -115,9 +119,47 @@ class Scores(_PRF):
         for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in arrays), strict=True):
             yield Score(*values)
 
+    def __repr__(self) -> str:
+        """Return how many they are, and their means."""
+        means = ", ".join(f"{name} {values.mean():.4f}" for name, values in self._asdict().items() if values.size)
+        return f"Scores({self._size}{means and ', means: ' + means})"
+
+    def _repr_html_(self) -> str:
+        """Return means, a histogram of F and the signature as a notebook shows them."""
+        names = "".join(f"<th>{name}</th>" for name in ("scores", "mean P", "mean R", "mean F"))
+        means = "".join(f"<td>{values.mean():.4f}</td>" for values in self if values.size)
+        signature = f"<p>{self.signature._repr_html_()}</p>" if self.signature else ""
+        return (
+            f"<table><thead><tr>{names}</tr></thead><tbody><tr><td>{self._size}</td>{means}</tr></tbody></table>"
+            f"{_histogram(self.F.ravel()) if self.F.size else ''}{signature}"
+        )
+
+    @property
+    def _size(self) -> str:
+        return " × ".join(f"{number:,}" for number in self.F.shape)
+
     def __getnewargs__(self) -> tuple[NDArray[np.generic], ...]:
         """Keep `best_reference` in copies and pickles."""
         return (*self, self.best_reference)
+
+
+BINS, BIN_WIDTH, HEIGHT = 30, 10, 80
+
+
+def _histogram(values: NDArray[np.float32]) -> str:
+    """Return the histogram of scores as SVG, in the colour of the text, from the lowest to the highest."""
+    counts, edges = np.histogram(values, bins=BINS)
+    heights = HEIGHT * counts / counts.max()
+    bars = "".join(
+        f'<rect x="{number * BIN_WIDTH}" y="{HEIGHT - height:.1f}" width="{BIN_WIDTH - 1}" height="{height:.1f}"/>'
+        for number, height in enumerate(heights)
+    )
+    width = BINS * BIN_WIDTH
+    return (
+        f'<svg width="{width}" height="{HEIGHT + 16}" fill="currentColor" font-size="11" role="img" '
+        f'aria-label="Histogram of F"><title>Histogram of F</title>{bars}<text y="{HEIGHT + 13}">F {edges[0]:.3f}'
+        f'</text><text x="{width}" y="{HEIGHT + 13}" text-anchor="end">{edges[-1]:.3f}</text></svg>'
+    )
 
 
 def best_of_references(

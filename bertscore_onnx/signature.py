@@ -1,11 +1,12 @@
 """The signature of a score: everything that can change a digit of it, in explicit fields."""
 
 from dataclasses import asdict, dataclass
+from html import escape
 
 from bertscore_onnx import __version__
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Signature:
     """The settings of scores; two runs with equal signatures on one device give the same scores for the same texts.
 
@@ -44,6 +45,14 @@ class Signature:
 
     version: str = __version__
     """The version of this package."""
+
+    def _repr_html_(self) -> str:
+        """Return the line as a notebook shows it."""
+        return f'<code style="overflow-wrap: anywhere">{escape(str(self))}</code>'
+
+    def __repr__(self) -> str:
+        """Return the line in brackets."""
+        return f"Signature({str(self)!r})"
 
     def __str__(self) -> str:
         """Return the fields that are not None as `key:value`, joined by `|`."""

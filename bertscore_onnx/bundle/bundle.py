@@ -9,7 +9,7 @@ import mmap
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,6 +53,13 @@ class Bundle:
 
     weights: frozenset[str] = frozenset()
     """The names of the files with weights of the graphs, apart from the graphs themselves."""
+
+    stacked_layers: int = 0
+    """The number of layers in the graph's output, on an axis of their own; 0 if it has no such axis."""
+
+    def at_layer(self, num_layers: int) -> "Bundle":
+        """Return one layer of a bundle of all layers, which scores like a bundle of that layer."""
+        return replace(self, manifest=self.manifest.of_layer(num_layers))
 
     @property
     def graph_path(self) -> Path:
@@ -109,7 +116,8 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
             f"A graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not name. Do not use "
             "this bundle."
         )
-    return Bundle(folder, manifest, stamps, frozenset(weights))
+    stacked_layers = len(manifest.layers) if manifest.all_layers else 0
+    return Bundle(folder, manifest, stamps, frozenset(weights), stacked_layers)
 
 
 def read_manifest(path: str | PathLike[str]) -> Manifest:

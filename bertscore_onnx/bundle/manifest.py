@@ -171,8 +171,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The differences from the ids of the slow tokenizer; absent in the slow mode, and if there is no slow one."""
 
     final_norm: bool | msgspec.UnsetType = msgspec.UNSET
-    """True if the model has a norm after its last layer and the graph applies it to each of all layers, so that each
-    scores as in a bundle of its own; absent otherwise."""
+    """If the model has a norm after its last layer and the bundle all layers: whether the graph applies it to each, so
+    that each scores as in a bundle of its own; otherwise absent."""
+
+    model_layers: Annotated[int, msgspec.Meta(ge=0, le=MAX_LAYERS)] | msgspec.UnsetType = msgspec.UNSET
+    """The number of layers of the whole model; absent in bundles of earlier versions."""
 
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above, which identifies the bundle."""
@@ -207,6 +210,24 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def unrelated_scores(self) -> dict[str, UnrelatedScores]:
         """Language to the scores of random pairs; empty if no baseline was measured with this bundle."""
         return {} if self.unrelated is msgspec.UNSET else self.unrelated
+
+    def of_layer(self, num_layers: int) -> "Manifest":
+        """Return the facts of one of all layers; the digest stays that of the bundle."""
+        one = slice(num_layers, num_layers + 1)
+        return msgspec.structs.replace(
+            self,
+            num_layers=num_layers,
+            all_layers=False,
+            baselines={language: of_layers[one] for language, of_layers in self.baselines.items()},
+            golden=[
+                msgspec.structs.replace(pair, precision=pair.precision[one], recall=pair.recall[one], f1=pair.f1[one])
+                for pair in self.golden
+            ],
+            unrelated={
+                language: msgspec.structs.replace(measured, f1_quantiles=measured.f1_quantiles[one])
+                for language, measured in self.unrelated_scores.items()
+            },
+        )
 
     def baseline_precision(self, language: str) -> str:
         """Return the compute precision in which the baseline of a language was computed."""

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
+
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import Manifest
@@ -44,10 +46,8 @@ def resolve_bundle(
         raise UnknownLayerError(f"num_layers is {num_layers}; expected 0 (the embeddings) or more.")
     if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it accepts any string
         bundle = open_bundle(model_type, verify=verify)
-        if all_layers is not None:
-            _check_layers(bundle, num_layers, all_layers=all_layers)
         _check_variant(bundle, tokenizer_mode, precision)
-        return bundle
+        return bundle if all_layers is None else _of_layers(bundle, num_layers, all_layers=all_layers)
     if _is_path(model_type):
         _raise_not_a_bundle(model_type)
     tokenizer_mode, precision = tokenizer_mode or "slow", precision or "fp32"
@@ -74,9 +74,15 @@ def _is_path(name: str) -> bool:
     return not name or name[0] in "./~" or name[-1] == "/" or "\\" in name or name.count("/") > 1
 
 
-def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> None:
-    """Raise an UnknownLayerError if a bundle opened by its path lacks the requested layers."""
+def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> Bundle:
+    """Return the requested layers of a bundle opened by its path; raise an UnknownLayerError if it lacks them."""
     manifest = bundle.manifest
+    model_layers = manifest.num_layers if manifest.all_layers else manifest.model_layers
+    if not all_layers and num_layers is not None and model_layers is not msgspec.UNSET and num_layers > model_layers:
+        raise UnknownLayerError(
+            f"Layer {num_layers} was asked for; {manifest.model_id} has {model_layers}. Choose one of 0 (the "
+            f"embeddings) to {model_layers}."
+        )
     command = f"`bertscore-onnx export --model {manifest.model_id}{_options(manifest)}"
     if all_layers and not manifest.all_layers:
         raise UnknownLayerError(
@@ -84,15 +90,18 @@ def _check_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -
             f"{command} --all-layers` to make one of all, or leave all_layers out."
         )
     if manifest.all_layers and not all_layers:
-        raise UnknownLayerError(
-            f"The bundle {bundle.path} holds all layers. Pass all_layers=True (--all-layers), or run {command} "
-            f"--num-layers {num_layers or manifest.num_layers}`."
-        )
+        if num_layers is None:
+            raise UnknownLayerError(
+                f"The bundle {bundle.path} holds all layers, 0 to {manifest.num_layers}. Choose one with num_layers "
+                "(--num-layers), or score by each with all_layers=True (--all-layers)."
+            )
+        return bundle.at_layer(num_layers)
     if not all_layers and num_layers not in (None, manifest.num_layers):
         raise UnknownLayerError(
             f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer {num_layers} was asked for. "
             f"Leave num_layers out, or run {command} --num-layers {num_layers}`."
         )
+    return bundle
 
 
 def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precision: Precision | None) -> None:

@@ -26,12 +26,17 @@ _CPU_SOURCES: dict[str, str] = {
 _TIMED_CALLS = 10
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+def doctor(
+    bundle: Annotated[
+        Path | None, typer.Argument(metavar="BUNDLE", help="The folder of a bundle.  [default: the installed ones]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
     """Check this machine and run a self-test.
 
     Exits with 1 if ONNX Runtime is missing, or if an execution provider or an installed bundle does not work.
     """
-    diagnosis = _examine()
+    diagnosis = _examine(bundle)
     if as_json:
         print(json.dumps(diagnosis, allow_nan=False))
     else:
@@ -42,8 +47,8 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
         raise typer.Exit(1)
 
 
-def _examine() -> dict[str, Any]:
-    """Return the state of this machine, as `--json` prints it; what is unknown, or not wrong, is None."""
+def _examine(bundle: Path | None) -> dict[str, Any]:
+    """Return the state of this machine and of a bundle, or of the installed ones; unknown values are None."""
     from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
     from bertscore_onnx.encoding.providers import installed_wheels
@@ -54,7 +59,8 @@ def _examine() -> dict[str, Any]:
         providers = {name: error and one_line(error) for name, error in try_providers().items()}
     except ImportError as error:  # a MissingExtraError, or a shared library that cannot be loaded
         onnxruntime_error = one_line(error)
-    bundles = [{"path": str(folder), "error": _bundle_error(folder)} for folder in stored_bundles()]
+    folders = stored_bundles() if bundle is None else [bundle]
+    bundles = [{"path": str(folder), "error": _bundle_error(folder)} for folder in folders]
     usable = [bundle["path"] for bundle in bundles if bundle["error"] is None]
     try:
         home = str(store_root())
@@ -196,7 +202,10 @@ def _describe_trial(diagnosis: dict[str, Any]) -> str:
     if trial is None and diagnosis["bundles"]:
         return "not tried"
     if trial is None:
-        return "no bundle is installed; make one with `bertscore-onnx export --model roberta-large`"
+        return (
+            "no bundle is installed; name one, `bertscore-onnx doctor BUNDLE`, or make one, `bertscore-onnx export "
+            "--model roberta-large`"
+        )
     if trial["provider"] is None:
         return f"{trial['path']}: {trial['error']}"
     outcome = trial["error"] or f"the largest difference is {trial['largest_difference']:.1e}"

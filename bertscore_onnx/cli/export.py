@@ -14,14 +14,14 @@ import typer
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
 from bertscore_onnx.cli.options import complete_model
 from bertscore_onnx.cli.terminal import echo
-from bertscore_onnx.errors import ExportError, MissingExtraError
+from bertscore_onnx.errors import ExportError, MissingExtraError, install_command
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.manifest import Manifest
 
 
 _EXTRA = ("torch", "transformers", "optimum", "onnx")
-_APART = "uvx --from 'bertscore-onnx[export,cpu]' bertscore-onnx export --model MODEL"
+_APART = "export in an environment of its own (docs/export.md); scoring does not need it."
 
 
 def export(
@@ -51,6 +51,14 @@ def export(
     all_layers: Annotated[
         bool, typer.Option("--all-layers", help="Export all layers, to compare their scores.")
     ] = False,
+    inner_norm: Annotated[
+        bool,
+        typer.Option(
+            "--inner-norm/--no-inner-norm",
+            help="With --all-layers: apply the norm after the last layer to inner layers too, or score them as "
+            "bert-score with `all_layers` does.",
+        ),
+    ] = True,
     scoring_graph: Annotated[
         bool,
         typer.Option(
@@ -86,6 +94,8 @@ def export(
     """
     if all_layers and num_layers is not None:
         raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")
+    if not (inner_norm or all_layers):
+        raise typer.BadParameter("it has no effect without --all-layers.", param_hint="--no-inner-norm")
     _check_extra()
     try:
         from bertscore_onnx_export.pipeline import STAGES, export_model
@@ -102,6 +112,7 @@ def export(
             name=name,
             num_layers=num_layers,
             all_layers=all_layers,
+            inner_norm=inner_norm,
             scoring_graph=scoring_graph,
             output=output,
             tokenizer_mode=tokenizer_mode,
@@ -199,8 +210,7 @@ def _check_extra() -> None:
             raise _missing(package)
     if not (found := version("transformers")).startswith("4."):
         raise ExportError(
-            f"Exporting needs transformers 4, and {found} is installed. Export in an environment of its own: "
-            f"`{_APART}`; scoring does not need it."
+            f"Exporting needs transformers 4, and {found} is installed. Use {install_command('export')}, or {_APART}"
         )
 
 
@@ -210,8 +220,7 @@ def _package(module: str | None) -> str:
 
 def _missing(package: str) -> MissingExtraError:
     return MissingExtraError(
-        f"Exporting needs {package}, which is not installed, or not completely. Install it with "
-        f"`pip install 'bertscore-onnx[export,cpu]'`, or export in an environment of its own: `{_APART}`; scoring "
-        "does not need it.",
+        f"Exporting needs {package}, which is not installed, or not completely. Install the extra export: "
+        f"{install_command('export', 'cpu')}, or {_APART}",
         name=package,
     )

@@ -80,7 +80,7 @@ class InputFile:
         if self.format == "text":
             return ([line] for line in (read_lines(source) if self.is_format_explicit else _no_json(source)))
         table = self.open_table(source)
-        return table.texts(self.columns) if kept is None else kept.watch(table, self.columns)
+        return table.texts(self.columns) if kept is None or kept.as_texts else kept.watch(table, self.columns)
 
 
 def _no_json(source: Source) -> Iterator[str]:
@@ -129,9 +129,12 @@ TextPair = tuple[str, list[str]]
 class KeptRows:
     """The rows of the candidates, which are read some thousand ahead of their scores."""
 
-    def __init__(self, *, keeps: bool = True, read_before: bool = False) -> None:
-        """Keep rows as they are read; with `read_before`, from the second time on, as the first is for idf weights."""
-        self._keeps, self._is_read_before = keeps, read_before
+    def __init__(self, *, keeps: bool = True, as_texts: bool = False, read_before: bool = False) -> None:
+        """Keep rows as they are read; with `read_before`, from the second time on, as the first is for idf weights.
+
+        With `as_texts` the rows of tables are kept as pairs, too.
+        """
+        self._keeps, self.as_texts, self._is_read_before = keeps, as_texts, read_before
         self._waiting: deque[RawRow] = deque()
         self.candidates: tuple[InputFile, Source]
         """The file of the candidates, once it is open."""
@@ -315,8 +318,10 @@ def choose_documents(
     return files
 
 
-def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[dict[str, InputFile], list[InputFile]]:
-    """Return the file of each of at least two systems by the system's name, and the files of references.
+def choose_systems(
+    systems: Sequence[str], references: Sequence[str], documents: str | None = None
+) -> tuple[dict[str, InputFile], list[InputFile], list[InputFile]]:
+    """Return the file of each of at least two systems by the system's name, those of references, and of documents.
 
     A system is called after its file, without folder and suffixes, or as it was given if two would have that name.
     """
@@ -325,7 +330,8 @@ def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[d
             "there is one system; expected a baseline and at least one to compare with it, such as -c BASE -c OTHER.",
             param_hint="--cand",
         )
-    _check_standard_input([*systems, *references])
+    of_documents = [] if documents is None else [_input_file(documents, None, (Column(("document",), ""),))]
+    _check_standard_input([*systems, *references, *(file.name for file in of_documents)], "--cand, --ref, --documents")
     for position, name in enumerate(systems):
         if any(_is_same_file(name, other) for other in systems[:position]):
             raise typer.BadParameter(f"{name} is given twice; each system counts once.", param_hint="--cand")
@@ -334,7 +340,7 @@ def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[d
         stem if stems.count(stem) == 1 and stem not in systems else name: _input_file(name, None, (candidate_column(),))
         for name, stem in zip(systems, stems, strict=True)
     }
-    return of_systems, [_input_file(name, None, reference_columns()) for name in references]
+    return of_systems, [_input_file(name, None, reference_columns()) for name in references], of_documents
 
 
 def _is_same_file(name: str, other: str) -> bool:
@@ -381,6 +387,6 @@ def _check_effect(option: str, given: object, has_effect: bool) -> None:
 
 
 def lines_of(name: str, what: str) -> list[str]:
-    """Read a file of lines that is held whole; messages call its content `what`."""
+    """Read a file of lines that is held whole, within `MAX_HELD_BYTES`; messages call its content `what`."""
     with open_source(name) as source:
-        return list(read_lines(source, what))
+        return [line for [line] in read_whole_rows(([line] for line in read_lines(source, what)), source.title)]

@@ -152,12 +152,13 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
     """Return the manifest as names and values."""
     manifest = bundle.manifest
     measured = sorted(manifest.unrelated_scores.items())
+    inner = ", inner ones without the final norm" if manifest.final_norm is False else ""
     return [
         ("path", str(bundle.path)),
         ("model", manifest.model_id),
         ("revision", manifest.revision or "-"),
         ("family", manifest.family),
-        ("layer", f"all of {manifest.num_layers}" if manifest.all_layers else str(manifest.num_layers)),
+        ("layer", f"all of {manifest.num_layers}{inner}" if manifest.all_layers else str(manifest.num_layers)),
         ("precision", f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of PyTorch's scores"),
         ("hidden size", str(manifest.hidden_size)),
         ("vocabulary", f"{manifest.vocab_size} ids"),

@@ -336,6 +336,7 @@ EXAMPLES: Mapping[str, str] = {
     "show": """
         bertscore-onnx show --lang en -c "It is cold today." -r "The weather is cold."
         bertscore-onnx show -m BUNDLE -c "It is cold." -r "The weather is cold." "It is freezing." -o match.html
+        bertscore-onnx show -m BUNDLE -c candidates.txt -r references.txt --worst 5
         bertscore-onnx show -m BUNDLE --idf-sents references.txt -c "It is cold." -r "It is freezing." -o match.svg
     """,
     "compare": """

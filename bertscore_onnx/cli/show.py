@@ -2,20 +2,26 @@
 
 import os
 import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
+from heapq import nsmallest
+from itertools import islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs import lines_of
-from bertscore_onnx.cli.options import check_effects, shared_options
+from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
+from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.files import write_whole
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.settings import ScorerSettings
-    from bertscore_onnx.similarity import TokenSimilarity
+    from bertscore_onnx.similarity import TokenMatches
 
 
 DEFAULT_WIDTH = 80
@@ -24,14 +30,30 @@ DEFAULT_WIDTH = 80
 
 @shared_options(without=("all_layers", "idf", "batch_size"))
 def show(
-    cand: Annotated[list[str], typer.Option("-c", "--cand", metavar="TEXT", help="The candidate: the text itself.")],
-    ref: Annotated[
+    cand: Annotated[
         list[str],
-        typer.Option("-r", "--ref", metavar="TEXT...", help="The reference; of several, the best one is shown."),
+        typer.Option("-c", "--cand", metavar="TEXT", help="The candidate; with --line or --worst a file of them."),
     ],
+    ref: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-r",
+            "--ref",
+            metavar="TEXT...",
+            help="The reference; of several, the best one is shown. With --line or --worst files of them.",
+        ),
+    ] = None,
     *,
     settings: "ScorerSettings",
     idf_counts: str | None,
+    line: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Show the pair in line, or row, N of the files.")
+    ] = None,
+    worst: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Score the files, and show the N pairs with the lowest F.")
+    ] = None,
+    candidate_column: CandidateColumn = None,
+    reference_column: ReferenceColumns = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -43,9 +65,6 @@ def show(
             help="Write a page (.html), or a drawing (.svg or .png; needs the extra plot).",
         ),
     ] = None,
-    all_layers: Annotated[
-        bool, typer.Option("--all-layers", help="Use a bundle of all layers, and show the layer of -l.")
-    ] = False,
     idf_sents: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Compute idf weights from the sentences of this file, one per line."),
@@ -55,39 +74,86 @@ def show(
 
     Prints P, R and F as `score` computes them, and each token with its best match in the other text, their similarity
     and, with idf, its weight. On a terminal the coloured texts come first, unless NO_COLOR is set.
+
+    The pair is given as two texts, or found in files that `score` reads: by its line, or as one of those with the
+    lowest F.
     """
-    candidate = _only(cand)
     kind = _kind(output)
-    check_effects(("--idf-sents", idf_sents is not None and idf_counts is not None, "with --idf-counts; leave out one"))
+    of_files = line is not None or worst is not None
+    check_effects(
+        ("--idf-sents", idf_sents is not None and idf_counts is not None, "with --idf-counts; leave out one"),
+        ("--worst", line is not None and worst is not None, "with --line; leave out one"),
+        ("--output", output is not None and (worst or 1) > 1, "with several pairs; use --line, or --worst 1"),
+        ("--candidate-column", candidate_column is not None and not of_files, "without --line or --worst"),
+        ("--reference-column", bool(reference_column) and not of_files, "without --line or --worst"),
+    )
     if kind in (".svg", ".png"):
         from bertscore_onnx.similarity.drawing import check_matplotlib
 
         check_matplotlib()
-    check_destination(output, [idf_sents, idf_counts])
-    layer = settings["num_layers"]
-    if all_layers:
-        settings["all_layers"], settings["num_layers"] = True, None
+    inputs: list[InputFile] = []
+    if of_files:
+        inputs = choose_inputs(cand, ref or (), candidate_name=candidate_column, reference_names=reference_column or ())
+    check_destination(output, [idf_sents, idf_counts, *(file.name for file in inputs)])
     if idf_sents is not None:
         settings["idf"], settings["idf_sents"] = True, lines_of(idf_sents, "references, one per line")
-    for text in (candidate, *ref):
+
+    with ExitStack() as stack:
+        kept = KeptRows(keeps=worst is not None, as_texts=True)
+        pairs = stack.enter_context(open_pairs(inputs, kept)) if of_files else ()
+        found = [] if of_files else [(0, _given_pair(cand, ref))]
+        if line is not None:
+            found = [_pair_at(pairs, line, inputs[0])]
+        from bertscore_onnx.scorer import BERTScorer
+
+        scorer = stack.enter_context(BERTScorer(**settings))
+        for place, (number, (candidate, references)) in enumerate(found or _worst(scorer, pairs, kept, worst or 0)):
+            if of_files and output is None:
+                print(f"{chr(10) * (place > 0)}{inputs[0].unit.capitalize()} {number} of {inputs[0].name}")
+            _show(scorer, candidate, references, output, kind)
+
+
+def _given_pair(candidates: list[str], references: list[str] | None) -> TextPair:
+    """Return the texts that the options give."""
+    if not references:
+        raise typer.BadParameter("give at least one reference.", param_hint="--ref")
+    candidate = _only(candidates)
+    for text in (candidate, *references):
         if os.path.isfile(text):
-            echo(f"Note: {text} is shown as a text. To score files, use `bertscore-onnx score`.")
+            echo(f"Note: {text} is shown as a text. To show the pairs of files, add --line N or --worst N.")
+    return candidate, references
 
-    from bertscore_onnx.scorer import BERTScorer
-    from bertscore_onnx.similarity import TokenNames, token_similarities
 
-    with BERTScorer(**settings) as scorer:
-        layer = layer if all_layers else scorer.num_layers
-        matches = token_similarities(scorer, TokenNames(scorer.bundle), candidate, ref, layer=layer)
-        if matches[0].num_truncated:
-            echo(
-                f"Warning: A text is longer than {scorer.max_length} tokens, and was truncated. --long-text window "
-                "includes the rest."
-            )
-        if output is None:
-            _print(matches, ref, scorer, layer)
-        else:
-            _write(output, kind, matches, candidate, ref, scorer)
+def _pair_at(pairs: Iterable[TextPair], line: int, file: InputFile) -> tuple[int, TextPair]:
+    number = 0
+    for number, pair in enumerate(islice(pairs, line), 1):
+        if number == line:
+            return line, pair
+    raise InputError(f"{file.name} has {file.counted(number)}, and {file.unit} {line} was asked for.")
+
+
+def _worst(scorer: "BERTScorer", pairs: Iterable[TextPair], kept: KeptRows, number: int) -> list[tuple[int, TextPair]]:
+    """Return the pairs with the lowest F, the lowest first, and of equal ones the first."""
+    scored = ((score.F, line, kept.take()) for line, score in enumerate(scorer.stream(pairs, verbose=None), 1))
+    return [(line, pair) for _, line, pair in nsmallest(number, scored)]
+
+
+def _show(scorer: "BERTScorer", candidate: str, references: list[str], output: str | None, kind: str) -> None:
+    """Print the matches of one pair, or write them to a file."""
+    matches = scorer.match(candidate, references)
+    if matches.best.num_truncated:
+        echo(
+            f"Warning: A text is longer than {scorer.max_length} tokens, and was truncated. --long-text window "
+            "includes the rest."
+        )
+    if output is None:
+        _print(matches, scorer)
+    elif kind == ".html":
+        write_whole(output, matches.to_html())
+    else:
+        from bertscore_onnx.similarity.drawing import save_drawing
+
+        save_drawing(matches.best, output)
 
 
 def _only(candidates: list[str]) -> str:
@@ -112,48 +178,27 @@ def _kind(output: str | None) -> str:
     return kind
 
 
-def _print(matches: "list[TokenSimilarity]", references: list[str], scorer: "BERTScorer", layer: int | None) -> None:
-    from bertscore_onnx.similarity import best_match
+def _print(matches: "TokenMatches", scorer: "BERTScorer") -> None:
     from bertscore_onnx.similarity.render import match_text
 
-    best, width = best_match(matches), terminal_width() or DEFAULT_WIDTH
-    if len(matches) > 1:
-        print(f"Reference {best + 1} of {len(matches)} is the best match.\n")
-        print_table(_score_rows(matches, references), width=width)
+    width = terminal_width() or DEFAULT_WIDTH
+    if len(matches.references) > 1:
+        best = matches.similarities.index(matches.best)
+        print(f"Reference {best + 1} of {len(matches.references)} is the best match.\n")
+        print_table(_score_rows(matches), width=width)
         print()
     encoding, colour = sys.stdout.encoding or "utf-8", has_colour(sys.stdout)
-    print_coloured(match_text(matches[best], width=width, encoding=encoding, colour=colour))
+    print_coloured(match_text(matches.best, width=width, encoding=encoding, colour=colour))
     signature = scorer.signature
-    print(f"\n{signature.model}, layer {layer}; idf: {signature.idf}; rescale: {signature.rescale}")
+    print(f"\n{signature.model}, layer {signature.layer}; idf: {signature.idf}; rescale: {signature.rescale}")
 
 
-def _score_rows(matches: "list[TokenSimilarity]", references: list[str]) -> list[list[str]]:
+def _score_rows(matches: "TokenMatches") -> list[list[str]]:
     """Return the scores of each reference, and the best P, R and F, which are the candidate's."""
-    scores = [tuple(match.score) for match in matches]
-    names = [str(number) for number in range(1, len(matches) + 1)]
-    rows = zip([*names, "best"], [*scores, map(max, zip(*scores, strict=True))], [*references, ""], strict=True)
+    scores = [tuple(match.score) for match in matches.similarities]
+    names = [str(number) for number in range(1, len(scores) + 1)]
+    rows = zip([*names, "best"], [*scores, map(max, zip(*scores, strict=True))], [*matches.references, ""], strict=True)
     return [
         ["", "P", "R", "F", "reference"],
         *([name, *(f"{value:.3f}" for value in values), " ".join(text.split())] for name, values, text in rows),
     ]
-
-
-def _write(
-    output: str,
-    kind: str,
-    matches: "list[TokenSimilarity]",
-    candidate: str,
-    references: list[str],
-    scorer: "BERTScorer",
-) -> None:
-    from bertscore_onnx.files import write_whole
-    from bertscore_onnx.similarity import best_match
-
-    if kind == ".html":
-        from bertscore_onnx.similarity.render import match_page
-
-        write_whole(output, match_page(matches, candidate, references, scorer.hash))
-    else:
-        from bertscore_onnx.similarity.drawing import save_drawing
-
-        save_drawing(matches[best_match(matches)], output)

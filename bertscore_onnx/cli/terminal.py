@@ -39,11 +39,18 @@ class PlainMessages(TyperGroup):
             echo(f"Error: {with_options(error)}")
             raise typer.Exit(1) from error
         except _UsageError as error:  # which the caller prints, with what was typed
-            error.message = one_line(error.message)
+            error.message = _without_pydantic(one_line(error.message))
             raise
         except MemoryError as error:
             echo(f"Error: There is not enough memory. {error}".rstrip())
             raise typer.Exit(1) from error
+
+
+def _without_pydantic(message: str) -> str:
+    """Return what is wrong with the value of an option, in the words of our messages; Typer's are pydantic's."""
+    message = re.sub(r"^Value error, |, unable to parse string as an? \w+$", "", message)
+    message = re.sub(r"^Input should be (greater|less)", r"expected a number \1", message)
+    return re.sub(r"^Input should be ", "expected ", message)
 
 
 def echo(message: object) -> None:

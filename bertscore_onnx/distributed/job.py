@@ -235,7 +235,7 @@ def _files_of(name: str) -> list[str]:
         return [name]
     files = sorted(file for file in glob.glob(name, recursive=True) if not os.path.isdir(file))  # noqa: PTH207 -- absolute too
     if not files:
-        raise InputError(f"No file matches {name}. Check the pattern; `ls` shows what it matches.")
+        raise InputError(f"No file matches the pattern {name}; expected at least one.")
     return files
 
 

@@ -258,7 +258,8 @@ class Encoder:
                 f"{sorted(_INPUTS)}. Export the model again."
             )
         shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
-        output = {manifest.output: [len(manifest.layers), *shape] if manifest.all_layers else shape}
+        self._stacked_layers = bundle.stacked_layers
+        output = {manifest.output: [bundle.stacked_layers, *shape] if bundle.stacked_layers else shape}
         self.session: OnnxSession = OnnxSession(bundle, bundle.graph_path, manifest.inputs, output, **options)
         provider = self._provider = self.session.provider
         num_threads = self.session.num_threads
@@ -329,7 +330,14 @@ class Encoder:
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
         batch = {name: values[name] for name in self._manifest.inputs}
-        self.session.run(batch, [vectors if self._manifest.all_layers else vectors[0]])
+        if self._stacked_layers == len(vectors):
+            self.session.run(batch, [vectors])
+        elif self._stacked_layers:
+            of_all = uninitialized((self._stacked_layers, *vectors.shape[1:]))
+            self.session.run(batch, [of_all])
+            vectors[0] = of_all[self._manifest.num_layers]
+        else:
+            self.session.run(batch, [vectors[0]])
 
     def release_memory(self) -> None:
         """Return memory that only large runs need to the system; later runs allocate it again."""

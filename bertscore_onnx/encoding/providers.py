@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from bertscore_onnx.concurrency.cpus import cpu_features
-from bertscore_onnx.errors import DeviceError, InputError, MissingExtraError
+from bertscore_onnx.errors import DeviceError, InputError, MissingExtraError, install_command
 
 _WHEELS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino")
 
@@ -156,8 +156,8 @@ def load_onnxruntime() -> Any:
         if error.name != "onnxruntime":
             raise
         raise MissingExtraError(
-            "ONNX Runtime is not installed. Install it for the CPU with `pip install 'bertscore-onnx[cpu]'`, for CUDA "
-            "with `pip install 'bertscore-onnx[gpu]'`.",
+            f"ONNX Runtime is not installed. Install it for the CPU with {install_command('cpu')}, for CUDA with "
+            f"{install_command('gpu')}.",
             name="onnxruntime",
         ) from error
     wheels = installed_wheels()
@@ -165,7 +165,8 @@ def load_onnxruntime() -> Any:
         warnings.warn(
             f"{' and '.join(wheels)} are installed together and share one folder; the one installed last has "
             "overwritten the others. Remove all and install the one you want: `pip uninstall -y "
-            f"{' '.join(wheels)}`, then `pip install 'bertscore-onnx[gpu]'` (or `[cpu]`, `[openvino]`).",
+            f"{' '.join(wheels)}`, then {install_command('gpu')}, {install_command('cpu')} or "
+            f"{install_command('openvino')}.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -199,8 +200,8 @@ def choose_providers(device: object) -> list[Provider]:
     match = re.fullmatch(r"(cpu|openvino|coreml|cuda)(?::(\d+))?", str(device))
     if match is None or (match[2] and match[1] != "cuda"):
         raise InputError(
-            f'device is {str(device)!r}; expected "cpu", "cuda", "cuda:N", "openvino" or "coreml", or None to choose '
-            "between CUDA and the CPU."
+            f'device is {str(device)!r}; expected "cpu", "cuda", "cuda:N", "openvino" or "coreml". Leave it out for '
+            "CUDA if available, else the CPU."
         )
     provider = next(provider for provider in PROVIDERS if provider.device == match[1])
     if provider.name not in offered and provider is not CPU:
@@ -222,5 +223,5 @@ def _how_to_install(provider: Provider) -> str:
         return f"It is in the wheels for {provider.only_on} alone."
     return (
         f"Install the right wheel instead: `pip uninstall -y {' '.join(installed_wheels()) or 'onnxruntime'}`, "
-        f"then `pip install 'bertscore-onnx[{provider.extra}]'`."
+        f"then {install_command(provider.extra)}."
     )

@@ -26,6 +26,7 @@ from bertscore_onnx.errors import (
     GraphError,
     InputError,
     OutOfMemoryError,
+    install_command,
     one_line,
 )
 
@@ -300,7 +301,7 @@ def open_session(
     used = session.get_providers()[0]
     if used != provider.name:
         reason = f"{missing}. Install its libraries" if missing else "its libraries may be missing. Install them"
-        return None, f"{reason} with `pip install 'bertscore-onnx[{provider.extra}]'`; ONNX Runtime fell back to {used}"
+        return None, f"{reason} with {install_command(provider.extra)}; ONNX Runtime fell back to {used}"
     return session, ""
 
 

@@ -1,16 +1,15 @@
 """The metrics that systems are compared by: BERTScore, and BLEU, chrF and TER of sacreBLEU."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import IdfError, InputError, InputTypeError, needs_extra
+from bertscore_onnx.errors import InputError, InputTypeError, needs_extra
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.significance import CorpusScores, SegmentMeans, SummedStatistics
 
@@ -132,22 +131,6 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
 
 
 # BERTScore.
-
-
-@contextmanager
-def with_fixed_weights(scorer: "BERTScorer", references: References) -> Iterator["BERTScorer"]:
-    """Fix the idf weights of a scorer that takes them from the references of each call; each reference counts once.
-
-    A scorer with other weights is yielded unchanged. Raises IdfError if the references do not differ.
-    """
-    if scorer.signature.idf == "references":
-        texts = [*chain.from_iterable([one] if isinstance(one, str) else one for one in references)]
-        if len({*texts}) < 2:
-            raise IdfError("All references are the same, so idf weighs nothing of theirs. Leave idf out.")
-        with scorer.with_idf(True, texts) as fixed:
-            yield fixed
-    else:
-        yield scorer
 
 
 def _bertscore(

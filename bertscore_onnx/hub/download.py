@@ -304,7 +304,7 @@ def _check_free_space(remote: Remote, needed: int, folder: Path) -> None:
 @contextmanager
 def _bar(remote: Remote, total: int, *, shown: bool | None) -> Iterator[Callable[[int], object]]:
     """Yield a function that moves a progress bar by bytes; backwards, if they are negative."""
-    from tqdm import tqdm  # costs start-up time and is needed only here
+    from tqdm.auto import tqdm  # costs start-up time and is needed only here
 
     disable = None if shown is None else not shown
     with tqdm(total=total or None, desc=remote.name, unit="B", unit_scale=True, disable=disable) as bar:

@@ -299,8 +299,7 @@ class StoreFolder:
         except ImportError as error:
             package = getattr(error.__cause__, "name", None) or error.name or "fsspec"
             raise MissingExtraError(
-                f"Reading {self.name} needs {package}, which is not installed. Install it with `pip install "
-                f"'bertscore-onnx[hub]' {package}`.",
+                f"Reading {self.name} needs {package}, which is not installed. Run `pip install {package}`.",
                 name=package,
             ) from error
 

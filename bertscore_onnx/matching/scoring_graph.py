@@ -26,7 +26,8 @@ class ScoringGraph(Closeable):
         manifest = self._manifest = bundle.manifest
         if not manifest.has_scoring_graph:
             raise GraphError(f"The bundle {bundle.path} has no scoring graph. Export the model with --scoring-graph.")
-        shape: list[int | str] = [len(manifest.layers), "pairs"] if manifest.all_layers else ["pairs"]
+        self._stacked = [bundle.stacked_layers] if bundle.stacked_layers else []
+        shape: list[int | str] = [*self._stacked, "pairs"]
         outputs = dict.fromkeys(SCORING_OUTPUTS, shape)
         self._session = OnnxSession(bundle, bundle.scoring_path, SCORING_INPUTS, outputs, **options)
         concurrency = self._session.concurrency
@@ -63,15 +64,15 @@ class ScoringGraph(Closeable):
             for texts in (candidate, reference)
         ]
         scores = np.zeros((3, len(self._manifest.layers), len(candidate)), dtype=np.float32)
-        shape = [len(self._manifest.layers)] if self._manifest.all_layers else []
+        chosen = slice(None) if self._manifest.all_layers or not self._stacked else [self._manifest.num_layers]
         table = {} if weights.is_uniform else {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
 
         def run(number: int) -> int:
             batch = batches[number]
             feed = [array for side in sides for array in side.batch(number)]
-            outputs = np.empty((3, *shape, len(batch)), dtype=np.float32)
+            outputs = np.empty((3, *self._stacked, len(batch)), dtype=np.float32)
             self._session.run(dict(zip(SCORING_INPUTS, feed, strict=True)), [*outputs], table)
-            scores[:, :, batch] = outputs.reshape(3, -1, len(batch))
+            scores[:, :, batch] = outputs.reshape(3, -1, len(batch))[:, chosen]
             return len(batch)
 
         run_batches(run, range(len(batches)), self._threads, is_stopped=is_stopped, advance=advance)

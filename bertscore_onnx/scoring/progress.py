@@ -19,7 +19,7 @@ def progress_bar(
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda candidates: None
         return
-    from tqdm import tqdm  # costs start-up time and is needed only here
+    from tqdm.auto import tqdm  # costs start-up time and is needed only here
 
     with tqdm(total=total, desc=stage, unit=f" {unit}", smoothing=0.05, delay=0 if shown else PATIENCE) as bar:
         done = 0.0

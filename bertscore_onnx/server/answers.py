@@ -53,45 +53,52 @@ class StreamEnd(msgspec.Struct, frozen=True):
 
 
 class MatchAnswer(msgspec.Struct, frozen=True):
-    """The score of a pair, and the similarity of every token with every other of the best reference."""
+    """The score of a pair, and the similarity of every token with every other of the best reference.
+
+    If a text is too long for a matrix of similarities, `too_long` says so, and all fields after it are null.
+    """
 
     signature: _Signature
     model: _UsedModel
     score: Annotated[ScoreValue, Meta(description="The score of the pair.")]
+    too_long: Annotated[str | None, Meta(description="Which text has too many tokens to show; null for none.")] = None
     candidate: Annotated[
-        list[str],
+        list[str] | None,
         Meta(
             description="The candidate's tokens as text, special tokens included. A token that is a part of a "
             "character shows it, and which part it is.",
             examples=[["[CLS]", "the", "cat", "東(1/2)", "東(2/2)", "[SEP]"]],
         ),
-    ]
-    reference: Annotated[list[str], Meta(description="The same of the reference with the best F1.")]
+    ] = None
+    reference: Annotated[list[str] | None, Meta(description="The same of the reference with the best F1.")] = None
     similarity: Annotated[
-        list[list[float]],
+        list[list[float]] | None,
         Meta(
             description="Cosine similarities: a row for each token of the candidate, a column for one of the reference."
         ),
-    ]
+    ] = None
     candidate_weights: Annotated[
-        list[float],
+        list[float] | None,
         Meta(
             description="The weights of the candidate's tokens in the precision; 1 without idf, 0 for special tokens."
         ),
-    ]
-    reference_weights: Annotated[list[float], Meta(description="The same for the reference, in the recall.")]
+    ] = None
+    reference_weights: Annotated[list[float] | None, Meta(description="The same for the reference, in the recall.")] = (
+        None
+    )
     candidate_special: Annotated[
-        list[bool], Meta(description="Which tokens of the candidate are special tokens and not part of its text.")
-    ]
-    reference_special: Annotated[list[bool], Meta(description="The same for the reference.")]
+        list[bool] | None,
+        Meta(description="Which tokens of the candidate are special tokens and not part of its text."),
+    ] = None
+    reference_special: Annotated[list[bool] | None, Meta(description="The same for the reference.")] = None
     candidate_matches: Annotated[
-        list[int],
+        list[int] | None,
         Meta(description="The position of the best match of each of the candidate's tokens."),
-    ]
+    ] = None
     reference_matches: Annotated[
-        list[int],
+        list[int] | None,
         Meta(description="The position of the best match of each of the reference's tokens."),
-    ]
+    ] = None
 
 
 class ModelInfo(msgspec.Struct, frozen=True):

@@ -7,7 +7,13 @@ from starlette.routing import Route
 
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.server.admission import Admission
-from bertscore_onnx.server.endpoints import ScoringEndpoints, StatusEndpoints, openapi_endpoint, page_endpoint
+from bertscore_onnx.server.endpoints import (
+    ScoringEndpoints,
+    StatusEndpoints,
+    docs_endpoint,
+    openapi_endpoint,
+    page_endpoint,
+)
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import Metrics
@@ -28,6 +34,7 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, a
     scoring, status = ScoringEndpoints(models, limits, queues), StatusEndpoints(models, admission, metrics)
     routes = [
         Route("/", page_endpoint()),
+        Route("/docs", docs_endpoint),
         Route("/openapi.json", openapi_endpoint(needs_key=keys is not None)),
         Route("/health/live", status.live),
         Route("/health/ready", status.ready),

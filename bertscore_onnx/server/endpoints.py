@@ -11,10 +11,8 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
@@ -114,13 +112,15 @@ class ScoringEndpoints:
     async def _match(self, content: bytes, log: RequestLog) -> MatchAnswer:
         loop = asyncio.get_running_loop()
         until = loop.time() + self._limits.deadline
-        prepare = partial(self._prepare, content, decode_match_body, self._check_match)
+        prepare = partial(self._prepare, content, decode_match_body, self._check_pairs)
         model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
         [score] = score_values(await model.score(pairs, rescaling, until, log.client))
         log.pairs = 1
         candidate, *references = pairs.texts
         texts = candidate, references[score.best_reference]
+        if reason := _too_long(pairs, *texts):
+            return MatchAnswer(model.signature(rescaling), model.name, score, reason)
         try:
             async with asyncio.timeout_at(until):
                 work = partial(token_similarity, model.scorer, model.token_names, *texts)
@@ -131,11 +131,12 @@ class ScoringEndpoints:
             model.signature(rescaling),
             model.name,
             score,
+            None,
             match.candidate,
             match.reference,
-            _rounded(match.similarity),
-            _rounded(match.candidate_weights),
-            _rounded(match.reference_weights),
+            match.similarity.tolist(),
+            match.candidate_weights.tolist(),
+            match.reference_weights.tolist(),
             match.candidate_is_special.tolist(),
             match.reference_is_special.tolist(),
             [token.position for token in match.candidate_matches],
@@ -160,12 +161,14 @@ class ScoringEndpoints:
         for position, tokens in enumerate(pairs.num_tokens.tolist()):
             check_tokens(tokens, self._limits.max_batch_tokens, position)
 
-    def _check_match(self, pairs: Pairs) -> None:
-        longest = max(map(len, (pairs.token_ids or {}).values()))
-        if longest > MAX_MATCH_TOKENS:
-            message = f"A text has {longest} tokens; similarities are shown for at most {MAX_MATCH_TOKENS}."
-            raise ApiError(422, "too_long", message)
-        check_tokens(int(pairs.num_tokens[0]), self._limits.max_batch_tokens)
+
+def _too_long(pairs: Pairs, candidate: str, reference: str) -> str | None:
+    """Return which of two texts has too many tokens for a matrix of similarities."""
+    for name, text in (("candidate", candidate), ("reference", reference)):
+        tokens = len((pairs.token_ids or {})[text])
+        if tokens > MAX_MATCH_TOKENS:
+            return f"The {name} has {tokens:,} tokens; matches are shown for at most {MAX_MATCH_TOKENS}."
+    return None
 
 
 def media_type(request: Request, *allowed: str) -> str:
@@ -181,10 +184,6 @@ def media_type(request: Request, *allowed: str) -> str:
             f"The body is of the type {sent!r}; expected {' or '.join(allowed)} in UTF-8.",
         )
     return found
-
-
-def _rounded(values: NDArray[np.float32]) -> Any:
-    return values.astype(np.float64).round(4).tolist()
 
 
 class StatusEndpoints:
@@ -263,6 +262,11 @@ def openapi_endpoint(*, needs_key: bool) -> Endpoint:
         return Response(content, media_type="application/json")
 
     return openapi
+
+
+async def docs_endpoint(request: Request) -> Response:
+    """Lead from the usual address of documentation to the OpenAPI document."""
+    return RedirectResponse("openapi.json")
 
 
 def page_endpoint() -> Endpoint:

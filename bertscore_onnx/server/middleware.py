@@ -22,7 +22,7 @@ from bertscore_onnx.server.errors import ApiError, ClientGoneError, api_error_of
 from bertscore_onnx.server.metrics import Metrics
 from bertscore_onnx.server.request_log import RequestLog, log_of
 
-OPEN_PATHS = ("/", "/openapi.json", "/health/live", "/health/ready")
+OPEN_PATHS = ("/", "/docs", "/openapi.json", "/health/live", "/health/ready")
 """The paths that need no key: a browser or a load balancer requests them first."""
 
 MIN_LENGTH = 16

@@ -88,8 +88,8 @@ class Model(Closeable):
         if not language:
             return Rescaling()
         if language.lower() not in self.baselines:
-            known = ", ".join(sorted(self.baselines)) or "none"
-            raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}; it has: {known}.")
+            known = f"only for {', '.join(sorted(self.baselines))}" if self.baselines else "nor for any other language"
+            raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {known}.")
         return Rescaling(language.lower(), self.baselines[language.lower()])
 
     def signature(self, rescaling: Rescaling) -> str:

@@ -1,7 +1,7 @@
 """The bodies of requests: their schemas, which the OpenAPI document shows, and how they are decoded and checked."""
 
 from collections.abc import Sequence
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -131,7 +131,16 @@ def _convert(raw: msgspec.Raw, form: type[T], position: int | None = None) -> T:
     try:
         return msgspec.json.decode(raw, type=form)
     except msgspec.ValidationError as error:
-        raise ApiError(422, "invalid", f"{error}.", pair=position) from error
+        is_of_fields = "unknown field" in str(error) or "missing required field" in str(error)
+        raise ApiError(
+            422, "invalid", f"{error}.{f' {_expected(form)}' if is_of_fields else ''}", pair=position
+        ) from error
+
+
+def _expected(form: Any) -> str:
+    names = [field.encode_name for field in msgspec.structs.fields(form)]
+    pairs = ", and each pair has a `candidate` with a `reference` or `references`" if "pairs" in names else ""
+    return f"The fields are {', '.join(f'`{name}`' for name in names)}{pairs}."
 
 
 def _checked(pair: P, max_pairs: int, position: int | None = None) -> P:

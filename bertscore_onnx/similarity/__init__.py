@@ -9,11 +9,12 @@ from bertscore_onnx.similarity.matches import (
     token_similarities,
     token_similarity,
 )
-from bertscore_onnx.similarity.render import MATCH_STYLE, match_html
+from bertscore_onnx.similarity.render import MATCH_STYLE, TokenMatches, match_html
 
 __all__ = [
     "MATCH_STYLE",
     "TokenMatch",
+    "TokenMatches",
     "TokenNames",
     "TokenSimilarity",
     "best_match",

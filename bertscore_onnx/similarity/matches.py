@@ -45,6 +45,9 @@ class TokenMatch:
     similarity: float
     """The cosine similarity of the two tokens, not rescaled."""
 
+    other_is_special: bool
+    """Whether that token is a special one."""
+
     shade: float
     """The darkness of its shade in a picture, from 0 to 1, as in `TokenSimilarity.shades`."""
 
@@ -104,6 +107,19 @@ class TokenSimilarity:
         return bool((candidate != 1).any() or (reference != 1).any())
 
     @property
+    def reason_for_zero(self) -> str:
+        """A sentence that says why P, R and F are 0 before rescaling; "" if they are not."""
+        for name, weights, is_special in (
+            ("candidate", self.candidate_weights, self.candidate_is_special),
+            ("reference", self.reference_weights, self.reference_is_special),
+        ):
+            if is_special.all():
+                return f"The {name} has no token, so the pair scores 0."
+            if not weights.any():
+                return f"All tokens of the {name} have weight 0, so the pair scores 0."
+        return ""
+
+    @property
     def shades(self) -> NDArray[np.float32]:
         """The darkness of each similarity in a picture, from 0 to 1, (cand_tokens, ref_tokens).
 
@@ -131,13 +147,17 @@ class TokenSimilarity:
 
     def _best_matches(self, *, is_candidate: bool) -> list[TokenMatch]:
         tokens, others, similarity, shades = self.candidate, self.reference, self.similarity, self.shades
-        weights, is_special = self.candidate_weights, self.candidate_is_special
+        weights, is_special, others_special = (
+            self.candidate_weights,
+            self.candidate_is_special,
+            self.reference_is_special,
+        )
         if not is_candidate:
             tokens, others, similarity, shades = others, tokens, similarity.T, shades.T
-            weights, is_special = self.reference_weights, self.reference_is_special
+            weights, is_special, others_special = self.reference_weights, others_special, is_special
         columns = (weights, is_special, similarity.argmax(axis=1), similarity.max(axis=1), shades.max(axis=1))
         return [
-            TokenMatch(text, weight, special, position, others[position], value, shade)
+            TokenMatch(text, weight, special, position, others[position], value, bool(others_special[position]), shade)
             for text, weight, special, position, value, shade in zip(
                 tokens, *(column.tolist() for column in columns), strict=True
             )

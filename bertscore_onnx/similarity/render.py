@@ -2,10 +2,59 @@
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
 
+from bertscore_onnx.signature import Signature
 from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity, best_match
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class TokenMatches:
+    """The tokens of a candidate, matched with those of each of its references.
+
+    `print` shows those of the best reference as `bertscore-onnx show` does, and a notebook shows them as HTML.
+    """
+
+    candidate: str
+    """The text of the candidate."""
+
+    references: tuple[str, ...]
+    """The texts of its references."""
+
+    similarities: tuple[TokenSimilarity, ...]
+    """The matches with each reference."""
+
+    signature: Signature
+    """The settings of the scorer."""
+
+    @property
+    def best(self) -> TokenSimilarity:
+        """The matches with the reference that has the best F, the first of equal ones."""
+        return self.similarities[best_match(self.similarities)]
+
+    def to_html(self) -> str:
+        """Return a whole page, with the matrix of similarities, without script, style sheet or external files."""
+        return match_page(self.similarities, self.candidate, self.references, str(self.signature))
+
+    def __str__(self) -> str:
+        """Return the matches of the best reference as lines."""
+        return match_text(self.best)
+
+    def __repr__(self) -> str:
+        """Return the scores of the best reference."""
+        score = self.best.score
+        return f"TokenMatches(P={score.P:.3f}, R={score.R:.3f}, F={score.F:.3f})"
+
+    def _repr_html_(self) -> str:
+        """Return the matches of the best reference as a notebook shows them."""
+        best = self.best
+        return (
+            f"<style>{MATCH_STYLE}</style>{match_html(best)}"
+            f"<p>F {best.score.F:.3f}. {best.reason_for_zero}</p><p>{self.signature._repr_html_()}</p>"
+        )
+
 
 LOW = 1 / 3
 """A shade below which a token has a dotted line instead of a solid one, for eyes and paper without colour."""
@@ -103,9 +152,10 @@ def match_page(matches: Sequence[TokenSimilarity], candidate: str, references: S
         f"<title>{title}</title>\n<style>\n{_STYLE}{MATCH_STYLE}</style></head>\n<body><h1>{title}</h1>",
         f"<p>Candidate: <bdi>{escape(candidate)}</bdi></p>",
         _references(matches, references, best),
+        *(f"<p>{reason}</p>" for reason in [found.reason_for_zero] if reason),
         match_html(found),
-        '<p class="soft">The stronger its shade, the more similar is the best match of a token, which its tooltip '
-        f"names. A dotted line marks the least similar ones.{_ABOUT_WEIGHTS if found.has_weights else ''}</p>",
+        '<p class="soft">Darker tokens have a closer match; hover to see it. A dotted line marks those with the least '
+        f"close match.{_ABOUT_WEIGHTS if found.has_weights else ''}</p>",
         _matrix(found),
         f'<p class="soft">{escape(signature)}</p></body></html>\n',
     ]
@@ -189,7 +239,7 @@ def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-
 
     First come P, R and F; then, with colour, both texts, each token shaded by the similarity of its best match; then a
     table of the tokens of each text, the two side by side if there is room: token, best match, similarity, a bar of the
-    length of its shade, and with idf the weight. Special tokens have no row.
+    length of its shade, and with idf the weight. Special tokens have no row; a line names those that are best matches.
 
     Args:
         found: the matches.
@@ -203,12 +253,17 @@ def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-
         for name, matches in (("candidate", found.candidate_matches), ("reference", found.reference_matches))
     }
     score = found.score
-    lines = [f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}", ""]
+    lines = [f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}", *filter(None, [found.reason_for_zero]), ""]
     if colour:
         for name, matches in texts.items():
             lines += [f"{_FAINT}{name}{_RESET}", *_shaded(matches, canvas), ""]
     tables = [_table(name, matches, found, canvas) for name, matches in texts.items()]
-    return "\n".join([*lines, *_side_by_side(tables, canvas)])
+    lines += _side_by_side(tables, canvas)
+    special = {match.other for matches in texts.values() for match in matches if match.other_is_special}
+    if special:
+        names = canvas.written(" and ".join(sorted(special)))
+        lines += ["", f"The model adds {names}: of no weight, but possibly a best match."]
+    return "\n".join(lines)
 
 
 class _Canvas:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path, PurePath
-from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import BinaryIO, Literal, cast
 
@@ -62,6 +61,11 @@ DEFAULT_DIALECT = Dialect()
 
 STANDARD_INPUT = "-"
 
+MAX_SPOOLED_BYTES = 10_000_000_000
+"""The longest pipe that is copied to a temporary file, so that one without an end cannot fill the disk."""
+
+_COPIED_AT_ONCE = 1_000_000
+
 
 class Source:
     """An open file or pipe."""
@@ -96,11 +100,22 @@ def open_source(name: str, *, title: str | None = None, to_read_again: bool = Fa
     with nullcontext(cast(BufferedIOBase, sys.stdin.buffer)) if name == STANDARD_INPUT else _open(name) as file:
         if to_read_again and not _is_seekable(file):
             with TemporaryFile() as spool:
-                copyfileobj(file, spool)
-                spool.seek(0)
+                _copy_pipe(file, spool, title or name)
                 yield Source(title or name, spool)
         else:
             yield Source(title or name, file)
+
+
+def _copy_pipe(file: BufferedIOBase, spool: BinaryIO, title: str) -> None:
+    """Copy a pipe to a temporary file; raise InputError if it has more bytes than `MAX_SPOOLED_BYTES`."""
+    while part := file.read1(_COPIED_AT_ONCE):
+        if spool.tell() + len(part) > MAX_SPOOLED_BYTES:
+            raise InputError(
+                f"{'Standard input' if title == STANDARD_INPUT else title} is a pipe of more than the "
+                f"{MAX_SPOOLED_BYTES:,} bytes that are copied to be read again. Write it to a file, and give its name."
+            )
+        spool.write(part)
+    spool.seek(0)
 
 
 def _is_seekable(file: BufferedIOBase) -> bool:

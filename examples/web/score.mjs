@@ -7,7 +7,7 @@
  * BUNDLE was written by `bertscore-onnx export --tokenizer-mode fast --scoring-graph`.
  */
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
@@ -28,6 +28,9 @@ async function main() {
   const { values, positionals } = parseArgs({ options: { rescale: { type: "string" } }, allowPositionals: true });
   if (positionals.length !== 3) throw new Error("Expected three paths: BUNDLE CANDIDATES REFERENCES.");
   const [bundle, candidates, references] = positionals;
+  if (!existsSync(join(bundle, "bertscore.json"))) {
+    throw new Error(`${bundle} is no bundle: it has no bertscore.json. Export a model with --scoring-graph.`);
+  }
   const manifest = JSON.parse(read(join(bundle, "bertscore.json")));
   checkManifest(manifest);
   const rescale = rescaling(manifest, values.rescale);

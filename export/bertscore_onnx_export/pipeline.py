@@ -41,6 +41,7 @@ def export_model(
     name: str | None = None,
     num_layers: int | None = None,
     all_layers: bool = False,
+    inner_norm: bool = True,
     scoring_graph: bool = False,
     output: Path | None = None,
     tokenizer_mode: TokenizerMode = "slow",
@@ -75,7 +76,7 @@ def export_model(
         if not family.is_tested:
             _warn_of_untested(family)
         if all_layers:
-            stack_hidden_states(model, family)
+            stack_hidden_states(model, family, inner_norm=inner_norm)
         report("Writing the graph")
         inputs = write_graph(model, folder, all_layers=all_layers)
         padding = takes_padding(model, family)
@@ -120,7 +121,8 @@ def export_model(
             golden=score_golden_pairs(model, original, facts),
             golden_difference=0.0,
             slow_differences=slow_differences or msgspec.UNSET,
-            final_norm=True if all_layers and family.final_norm else msgspec.UNSET,
+            final_norm=inner_norm if all_layers and family.final_norm else msgspec.UNSET,
+            model_layers=layers,
         )
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:
@@ -140,8 +142,8 @@ def _choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
     chosen = entry.num_layers if num_layers is None and entry is not None else num_layers
     if chosen is None:
         raise UnknownLayerError(
-            f"The catalogue has no layer for {model_id}; choose one with --num-layers. It has {layers}, and "
-            "about two thirds of the way up is usual."
+            f"No layer is known for this model, {model_id}, which has {layers}. Choose one with --num-layers: about "
+            "two thirds of the way up is usual, and `bertscore-onnx tune-layers` finds the best on judgements of yours."
         )
     return chosen
 

@@ -11,7 +11,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
+from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, UnknownLayerError
 from tests.support.processes import forks, in_forked_child, run_python
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
@@ -318,3 +318,28 @@ def test_nothing_is_printed_of_a_fork(tiny_bundle, monkeypatch):
     monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
     done = run_python(FORK_AFTER_SCORING, tiny_bundle)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_one_layer_of_a_bundle_of_all_scores_as_with_all_layers(all_layers_bundle, tiny_bundle, layer):
+    with (
+        BERTScorer(all_layers_bundle, all_layers=True) as of_all,
+        BERTScorer(all_layers_bundle, num_layers=layer, verify=True) as of_one,
+    ):
+        expected = of_all.score(CANDIDATES, SEVERAL).of_layer(layer)
+        scores = of_one.score(CANDIDATES, SEVERAL)
+        assert (of_one.num_layers, of_one.signature.layer) == (layer, layer)
+        assert [scored.F for scored in of_one.stream([("the cat", "a dog")])] == [
+            of_one.score(["the cat"], ["a dog"]).F
+        ]
+        assert of_one.pairwise(CANDIDATES, REFERENCES).F.shape == (3, 3)
+    assert all(np.array_equal(*arrays) for arrays in zip(scores, expected, strict=True))
+    if layer == 2:
+        with BERTScorer(tiny_bundle) as own:
+            assert largest_difference(own.score(CANDIDATES, SEVERAL), scores) <= 1e-6
+
+
+@pytest.mark.parametrize("bundle", ["tiny_bundle", "all_layers_bundle"])
+def test_a_layer_beyond_the_last_is_refused_with_their_number(request, bundle):
+    with pytest.raises(UnknownLayerError, match=r"Layer 12 was asked for; .* has 3\."):
+        BERTScorer(request.getfixturevalue(bundle), num_layers=12)

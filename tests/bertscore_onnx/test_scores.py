@@ -1,5 +1,6 @@
 import copy
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -44,6 +45,23 @@ def test_scores_have_names(scores):
     assert list(scores._asdict()) == ["P", "R", "F"]
     one = Score(0.5, 0.25, 0.375, 3)
     assert (one.P, one.R, one.F, one.F1) == (0.5, 0.25, 0.375, 0.375)
+
+
+@pytest.mark.parametrize(
+    ("select", "shown"),
+    [
+        (lambda scores: scores.of_layer(0), "Scores(2, means: P 0.7000, R 0.6500, F 0.4500)"),
+        (lambda scores: scores, "Scores(1 × 2, means: P 0.7000, R 0.6500, F 0.4500)"),
+        (lambda scores: join_scores([], 1).of_layer(0), "Scores(0)"),
+    ],
+)
+def test_scores_are_shown_by_their_means(scores, select, shown):
+    chosen = select(scores)
+    assert repr(chosen) == shown
+    html = chosen._repr_html_()
+    assert [f"<td>{mean}</td>" in html for mean in ("0.7000", "0.6500", "0.4500")] == [chosen.F.size > 0] * 3
+    heights = [float(height) for height in re.findall(r'<rect [^>]*height="([\d.]+)"', html)]
+    assert np.count_nonzero(heights) == len(np.unique(chosen.F))
 
 
 @pytest.mark.slow  # it imports PyTorch

@@ -32,6 +32,8 @@ pytestmark = KNOWN_WARNINGS
 WITHOUT_PRODUCTS = {"bort"}
 """Models that do not multiply with a matrix: embeddings alone."""
 
+WITH_FINAL_NORM = ("blenderbot", "byt5", "mbart", "mbart-50", "modernbert", "mt5", "pegasus", "t5")
+
 PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS[:10]]
 
 REDUCED_TOLERANCE = 2e-4
@@ -110,7 +112,7 @@ def test_lone_surrogates_are_dropped_where_the_original_does_and_else_replacemen
 
 
 @pytest.mark.parametrize("idf", [False, True])
-def test_scores(bundle, peer, comparable, idf, record_property):
+def test_scores(bundle, model, peer, comparable, idf, record_property):
     candidates, references = comparable
     options = {"idf": True, "idf_sents": references} if idf else {}
     with BERTScorer(bundle, idf=idf) as scorer:
@@ -198,3 +200,14 @@ def test_each_layer_of_a_model_with_a_final_norm_is_that_of_bert_score_cut_there
     for num_layers in range(1, 4):
         theirs = peer_of(small, num_layers).score(*texts, batch_size=1)
         assert np.abs(scores[:, num_layers] - np.stack(theirs)).max() <= 1e-5
+
+
+@pytest.mark.parametrize("name", each_family(WITH_FINAL_NORM, quick={"modernbert", "t5"}))
+def test_all_layers_without_an_inner_norm_are_those_of_bert_score(name, peer_of):
+    small, texts = saved(name), [list(side) for side in zip(*ORDINARY_PAIRS[:8], strict=True)]
+    mode = "fast" if name in FAST else "slow"
+    bundle = exported("all-layers", small, all_layers=True, inner_norm=False, tokenizer_mode=mode)
+    assert open_bundle(bundle).manifest.final_norm is False
+    theirs = peer_of(small, 3, all_layers=True, use_fast_tokenizer=mode == "fast").score(*texts, batch_size=1)
+    with BERTScorer(bundle, all_layers=True) as scorer:
+        assert np.abs(np.stack(scorer.score(*texts)) - np.stack(theirs)).max() <= 1e-5

@@ -172,7 +172,10 @@ async function compare() {
     rescale: byId("rescale").value || false,
   });
   showScore(answer, texts);
-  showMatches(answer);
+  byId("too-long").textContent = answer.too_long;
+  byId("too-long").hidden = !answer.too_long;
+  byId("matches").hidden = answer.too_long;
+  if (!answer.too_long) showMatches(answer);
   byId("result").hidden = false;
 }
 

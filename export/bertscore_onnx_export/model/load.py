@@ -80,19 +80,23 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
     return model.eval()
 
 
-def stack_hidden_states(model: PreTrainedModel, family: Family) -> None:
+def stack_hidden_states(model: PreTrainedModel, family: Family, *, inner_norm: bool = True) -> None:
     """Make a model return all its hidden states, (layers, batch, tokens, hidden), instead of the last.
 
-    Each layer is what a model cut there returns: a final norm, such as T5's, is applied to all. bert-score with
-    `all_layers` (`utils.py:bert_encode`) applies it to the last alone, or in ModernBERT to none.
+    Each layer is what a model cut there returns: a final norm, such as T5's, is applied to all. Without `inner_norm`
+    they are the hidden states of transformers, as in bert-score with `all_layers` (`utils.py:bert_encode`): normed in
+    the last layer alone, or in ModernBERT in none.
     """
     forward = model.forward
     norm = model.get_submodule(family.final_norm)  # the model itself if there is none
 
     def stacked(input_ids: torch.Tensor, attention_mask: torch.Tensor) -> BaseModelOutput:
         output = forward(input_ids, attention_mask=attention_mask, output_hidden_states=True)
-        states = [norm(state) if family.final_norm else state for state in output.hidden_states[:-1]]
-        return BaseModelOutput(last_hidden_state=torch.stack([*states, output.last_hidden_state]))
+        states = output.hidden_states
+        if inner_norm:
+            inner = [norm(state) if family.final_norm else state for state in states[:-1]]
+            states = [*inner, output.last_hidden_state]
+        return BaseModelOutput(last_hidden_state=torch.stack([*states]))
 
     model.forward = stacked
 

@@ -21,7 +21,7 @@ def test_a_machine_without_bundles_is_well(run, home):
     lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
     assert (lines["bertscore-onnx"], lines["python"]) == (__version__, platform.python_version())
     assert lines["home"] == str(home)
-    assert "no bundle is installed; make one with `bertscore-onnx export --model roberta-large`" in result.stdout
+    assert "no bundle is installed; name one, `bertscore-onnx doctor BUNDLE`" in result.stdout
     assert re.search(r"^provider +CPUExecutionProvider: works$", result.stdout, re.MULTILINE)
 
 
@@ -113,3 +113,11 @@ def test_a_user_without_a_home_folder_is_advised_what_to_set(run, run_json, home
     assert (result.exit_code, result.stderr) == (0, "")
     assert re.search(r"^home +none; set BERTSCORE_ONNX_HOME", result.stdout, re.MULTILINE)
     assert run_json("doctor")["home"] is None
+
+
+def test_a_bundle_that_is_not_installed_is_tried_by_its_path(run, home, tiny_bundle, tmp_path):
+    result = run("doctor", tiny_bundle)
+    assert result.exit_code == 0
+    assert f"golden pairs of {tiny_bundle} on CPUExecutionProvider" in result.stdout
+    result = run("doctor", tmp_path)
+    assert (result.exit_code, f"{tmp_path} is no bundle" in result.stdout) == (1, True)

@@ -77,9 +77,10 @@ def test_a_folder_whose_name_means_nothing_needs_another(run, refused, tiny_mode
     [
         (["--precision", "int4"], "'int4' is not one of 'fp32', 'fp16', 'int8'"),
         (["--tokenizer-mode", "medium"], "'medium' is not one of 'slow', 'fast'"),
+        (["--no-inner-norm"], "--no-inner-norm: it has no effect without --all-layers"),
     ],
 )
-def test_an_unknown_choice_is_wrong_usage(refused, options, message):
+def test_options_that_do_not_fit_are_wrong_usage(refused, options, message):
     assert message in refused("export", "--model", "roberta-large", *options, status=2)
 
 
@@ -103,7 +104,7 @@ def test_an_empty_folder_is_filled(run, tiny_model, tmp_path):
     ("options", "message"),
     [
         (["-l", 9], "{} has 3 layers; --num-layers must be from 0 to that, not 9."),
-        ([], "The catalogue has no layer for tiny-bert; choose one with --num-layers."),
+        ([], "No layer is known for this model, tiny-bert, which has"),
     ],
 )
 def test_errors_start_a_line_and_name_the_option(run, tiny_model, home, options, message):

@@ -66,6 +66,8 @@ def commands(tiny_bundle, all_layers_bundle, tmp_path):
         (1, "batch", *model, "-i", HOSTILE, "-o", output + "other"),
         (0, "count-documents", *model, "-r", texts, "-o", output + "counts"),
         (0, "show", *model, "-c", HOSTILE, "-r", HOSTILE, "the cat"),
+        (0, "show", *model, "-c", texts, "-r", others, "--worst", "2"),
+        (1, "show", *model, "-c", texts, "-r", others, "--line", "99"),
         (0, *systems),
         (0, *systems, "--tsv"),
         (0, *systems, "--json"),

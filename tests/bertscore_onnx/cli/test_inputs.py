@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bertscore_onnx.cli.inputs import InputFile, choose_inputs, open_pairs, read_side_by_side
+from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of, open_pairs, read_side_by_side
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables import sources
 from tests.bertscore_onnx.cli.conftest import Pipe
 
 
@@ -23,6 +24,14 @@ def pipe(monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Pipe(content)))
 
     return pipe
+
+
+def test_lines_that_are_held_whole_have_to_fit_into_memory(write, monkeypatch):
+    file = str(write("a", "a\nb\n"))
+    assert lines_of(file, "texts") == ["a", "b"]
+    monkeypatch.setattr(sources, "MAX_HELD_BYTES", 150)
+    with pytest.raises(InputError, match="more than the 150 bytes of memory"):
+        lines_of(file, "texts")
 
 
 def test_references_of_several_files_stand_together_and_can_be_read_again(write):

@@ -47,12 +47,48 @@ def test_idf_weights_come_from_a_file_and_are_shown_even_if_equal(run, tiny_bund
 def test_a_layer_of_all_layers_is_shown(run, refused, all_layers_bundle):
     with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
         scores = scorer.score(["the cat sat"], ["a dog sat on it"])
-    result = run("show", "-m", all_layers_bundle, *PAIR, "--all-layers", "-l", "1")
+    result = run("show", "-m", all_layers_bundle, *PAIR, "-l", "1")
     assert result.stdout.splitlines()[0].endswith(f"F {scores.F[1, 0]:.3f}")
     assert ", layer 1; " in result.stdout
-    stderr = refused("show", "-m", all_layers_bundle, *PAIR, "--all-layers")
-    assert "Matches are those of one layer" in stderr
-    assert "--num-layers" in stderr
+    assert "--num-layers" in refused("show", "-m", all_layers_bundle, *PAIR)
+
+
+class TestAPairOfFiles:
+    CANDIDATES = ("the cat sat", "it", "", "the dog", "a dog")
+    REFERENCES = ("the cat sat", "the cat", "cold", "a dog sat", "a dog")
+
+    @pytest.fixture
+    def files(self, write):
+        return (
+            *("-c", write("c.txt", "".join(line + "\n" for line in self.CANDIDATES))),
+            *("-r", write("r.txt", "".join(line + "\n" for line in self.REFERENCES))),
+        )
+
+    def test_it_is_found_by_its_line(self, run, refused, tiny_bundle, files):
+        title, *lines = run("show", "-m", tiny_bundle, *files, "--line", 4).stdout.splitlines()
+        assert title == f"Line 4 of {files[1]}"
+        assert lines == run("show", "-m", tiny_bundle, "-c", "the dog", "-r", "a dog sat").stdout.splitlines()
+        assert "has 5 lines, and line 88 was asked for" in refused("show", "-m", tiny_bundle, *files, "--line", 88)
+
+    @pytest.mark.filterwarnings("ignore:1 pair scores 0")
+    def test_the_worst_are_shown_with_the_lowest_first(self, run, tiny_bundle, scorer, files):
+        order = scorer.score(self.CANDIDATES, self.REFERENCES).F.argsort(kind="stable")
+        lines = run("show", "-m", tiny_bundle, *files, "--worst", 3).stdout.splitlines()
+        titles = [line for line in lines if line.startswith("Line ")]
+        assert titles == [f"Line {number + 1} of {files[1]}" for number in order[:3]]
+        assert "The candidate has no token, so the pair scores 0." in lines
+
+    def test_it_is_found_in_a_table(self, run, tiny_bundle, write):
+        table = write("pairs.csv", "mt,gold\nthe dog,a dog sat\nit,cold\n")
+        columns = ("--candidate-column", "mt", "--reference-column", "gold")
+        assert run("show", "-m", tiny_bundle, "-c", table, *columns, "--line", 2).stdout.startswith("Row 2 of ")
+
+    @pytest.mark.parametrize(
+        "options", [("--line", 1, "--worst", 1), ("--worst", 2, "-o", "a.html"), ("--line", 0), ()]
+    )
+    def test_options_that_exclude_each_other_are_refused(self, refused, files, options):
+        wrong = options or ("--candidate-column", "mt")
+        assert wrong[-2 if options else 0] in refused("show", "-m", "x", *files, *wrong, status=2)
 
 
 @pytest.mark.parametrize(("name", "start"), [("a.html", b"<!doctype"), ("a.SVG", b"<?xml"), ("a.png", b"\x89PNG")])
@@ -85,7 +121,7 @@ def test_the_name_of_a_file_is_a_text_with_a_note(run, tiny_bundle, write):
     file = write("a.txt", "the cat\n")
     result = run("show", "-m", tiny_bundle, "-c", file, "-r", "the cat")
     assert result.exit_code == 0
-    assert f"Note: {file} is shown as a text." in result.stderr
+    assert f"Note: {file} is shown as a text. To show the pairs of files, add --line N" in result.stderr
 
 
 def test_options_of_bert_score_show_are_known(run, tiny_bundle, tmp_path):

@@ -32,7 +32,7 @@ def offer(fresh):
 
 def test_a_missing_onnxruntime_is_answered_with_the_extras(fresh):
     fresh.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtraError, match=r"bertscore-onnx\[cpu\].*bertscore-onnx\[gpu\]"):
+    with pytest.raises(MissingExtraError, match=r"onnxruntime>=.*onnxruntime-gpu\[cuda,cudnn\]>="):
         providers.load_onnxruntime()
 
 
@@ -64,7 +64,7 @@ def test_a_named_device_has_no_substitute(offer):
     ("device", "message"),
     [
         ("cuda", r"offers only CPUExecutionProvider"),
-        ("openvino", r"offers only .*pip uninstall -y onnxruntime`.*bertscore-onnx\[openvino\]"),
+        ("openvino", r"offers only .*pip uninstall -y onnxruntime`.*onnxruntime-openvino>="),
         ("coreml", r"offers only .*wheels for macOS alone\.$"),
     ],
 )

@@ -292,7 +292,7 @@ class TestAWheelWithoutItsLibraries:
         assert session is None
         assert failure == (
             "Failed to load libcublasLt.so: cannot open shared object file. Install its libraries with `pip install "
-            "'bertscore-onnx[gpu]'`; ONNX Runtime fell back to CPUExecutionProvider"
+            "'onnxruntime-gpu[cuda,cudnn]>=1.28'`; ONNX Runtime fell back to CPUExecutionProvider"
         )
         assert capfd.readouterr() == ("", "")
         assert severities == [4, 2]  # it is quiet while it opens alone

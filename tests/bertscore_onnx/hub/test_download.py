@@ -231,7 +231,7 @@ class TestNames:
 
     def test_without_the_extra_the_command_is_named(self, home, monkeypatch):
         monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-        with pytest.raises(MissingExtraError, match=r"bertscore-onnx\[hub\]"):
+        with pytest.raises(MissingExtraError, match=r"huggingface-hub"):
             BERTScorer("hf://org/tiny")
 
 

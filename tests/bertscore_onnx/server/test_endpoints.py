@@ -202,12 +202,15 @@ def test_equal_and_empty_texts_have_similarities_too(client):
 
 
 @pytest.mark.slow
-def test_texts_of_many_tokens_are_refused(minilm_bundle):
+def test_texts_of_many_tokens_are_scored_without_their_matches(minilm_bundle):
     with Models.load([str(minilm_bundle)], {}, Limits(), CPU) as models, serving(models) as client:
         response = client.post("/v1/match", json={"candidate": "cat " * 126, "reference": "cat"})
         assert (response.status_code, len(response.json()["candidate"])) == (200, 128)
-        response = client.post("/v1/match", json={"candidate": "cat", "reference": "cat " * 127})
-        assert refusal(response) == (422, "too_long")
+        long = {"candidate": "cat", "reference": "cat " * 127}
+        answer = client.post("/v1/match", json=long).json()
+        assert answer["too_long"] == "The reference has 129 tokens; matches are shown for at most 128."
+        assert [answer["score"]] == client.post("/v1/score", json={"pairs": [long]}).json()["scores"]
+        assert {answer[name] for name in ("candidate", "reference", "similarity", "candidate_weights")} == {None}
         answer = client.post("/v1/match", json={"candidate": "unhappinesses 😀", "reference": "cat"}).json()
         pieces = answer["candidate"]
         assert pieces[0] == "[CLS]"
@@ -218,7 +221,7 @@ def test_tokens_are_counted_before_similarities_are_computed(client, monkeypatch
     monkeypatch.setattr("bertscore_onnx.server.endpoints.MAX_MATCH_TOKENS", 4)
     monkeypatch.setattr("bertscore_onnx.server.endpoints.token_similarity", pytest.fail)
     response = client.post("/v1/match", json={"candidate": "the cat sat on the mat", "reference": "a"})
-    assert refusal(response) == (422, "too_long")
+    assert "has 8 tokens" in response.json()["too_long"]
 
 
 def test_true_tokens_are_counted(models):
@@ -227,3 +230,16 @@ def test_true_tokens_are_counted(models):
         assert refusal(response) == (422, "too_long")
         response = client.post("/v1/score", json={"pairs": [{"candidate": "the cat sat", "reference": "cat " * 20}]})
         assert response.status_code == 200
+
+
+def test_the_usual_address_of_documentation_leads_to_the_openapi_document(client):
+    response = client.get("/docs")
+    assert (response.status_code, response.headers["location"]) == (307, "openapi.json")
+
+
+def test_another_name_of_pairs_is_answered_with_what_is_expected(client):
+    response = client.post("/v1/score", json={"candidates": ["a"], "references": ["b"]})
+    assert error_of(response)["message"].endswith(
+        "The fields are `pairs`, `model`, `rescale`, `idf`, and each pair has a `candidate` with a `reference` or "
+        "`references`."
+    )

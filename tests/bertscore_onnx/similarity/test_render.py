@@ -129,7 +129,9 @@ def test_tokens_stand_beside_their_best_matches():
         "\n"
         "candidate  best match  similarity      reference  best match  similarity\n"
         "cold       freezing     0.750 ██       freezing   cold         0.750 ██\n"
-        "day        [CLS]        0.600 █"
+        "day        [CLS]        0.600 █\n"
+        "\n"
+        "The model adds [CLS]: of no weight, but possibly a best match."
     )
 
 
@@ -142,7 +144,9 @@ def test_the_tables_stand_below_each_other_where_there_is_no_room():
         "day        [CLS]        0.600 #\n"
         "\n"
         "reference  best match  similarity\n"
-        "freezing   cold         0.750 ##"
+        "freezing   cold         0.750 ##\n"
+        "\n"
+        "The model adds [CLS]: of no weight, but possibly a best match."
     )
 
 

@@ -12,6 +12,7 @@ import zipfile
 import pytest
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables import sources
 from bertscore_onnx.tables.sources import open_source, read_lines
 
 BLOCK = 8192
@@ -136,6 +137,14 @@ def test_a_pipe_cannot_be_read_again(pipe):
 def test_a_pipe_that_is_to_be_read_again_is_spooled(pipe):
     with open_source(pipe(b"\xef\xbb\xbfone\r\n", "zwölf\r".encode()), to_read_again=True) as source:
         assert read_twice(source) == [["one", "zwölf"], ["one", "zwölf"]]
+
+
+def test_a_pipe_is_spooled_up_to_a_bound(pipe, monkeypatch):
+    monkeypatch.setattr(sources, "MAX_SPOOLED_BYTES", 4)
+    with open_source(pipe(b"one\n"), to_read_again=True) as source:
+        assert read_twice(source) == [["one"], ["one"]]
+    with pytest.raises(InputError, match="more than the 4 bytes"), open_source(pipe(b"one\n\n"), to_read_again=True):
+        pass
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])

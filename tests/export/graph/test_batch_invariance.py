@@ -48,7 +48,7 @@ def scores(bundle, texts, size, **options):
     ("name", "precision", "number"),
     [(*case, 40) for case in sorted(QUICK)]
     + [
-        pytest.param(name, precision, 40, marks=pytest.mark.full)
+        pytest.param(name, precision, 160, marks=pytest.mark.full)
         for name in TINY_MODELS
         for precision in PRECISIONS
         if (name, precision) != ("bort", "int8")  # nothing to compute in int8
