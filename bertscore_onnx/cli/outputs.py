@@ -83,12 +83,12 @@ def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
             except OSError as error:
                 with suppress(OSError):  # of a pipe or a device
                     file.truncate(whole)
-                raise full(name, error) from error
+                raise full(name, error, "The rows that it has are whole.") from error
             whole += len(data)
 
         yield write
 
 
-def full(name: str, error: OSError) -> InputError:
-    """Return the InputError for a file that could not be written to its end."""
-    return InputError(f"Cannot write {name!r} to its end ({error.strerror}). It has the rows up to here.")
+def full(name: str, error: OSError, rest: str) -> InputError:
+    """Return the InputError for a file that could not be written to its end, with the state of the rest."""
+    return InputError(f"Cannot write {name!r} to its end ({error.strerror}). {rest}")

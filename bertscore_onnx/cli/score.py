@@ -378,7 +378,7 @@ def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "R
                 if writer is not None:
                     writer.close()
         except OSError as error:
-            raise full(file, error) from error
+            raise full(file, error, "It cannot be read. Make room, and score again.") from error
 
 
 def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import msgspec
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.sources import (
+    BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
     MAX_HELD_BYTES,
     MAX_LINE_BYTES,
@@ -123,17 +124,17 @@ class DelimitedReader(TableReader):
         self._num_lines = self._num_characters = self._row_start = 0
         self._parts: list[str] | None = []
         """The lines of the present row, if rows are kept as they stand."""
-        lines = read_lines(
-            source, f"{'a header and ' if self.has_header else ''}a row of fields for each text", keep_ends=True
-        )
-        first = next(lines)
+        expected = f"{'a header and ' if self.has_header else ''}a row of fields for each text"
+        lines = read_lines(source, expected, keep_ends=True, keep_mark=True)
+        marked = next(lines)
+        first = marked.removeprefix(BYTE_ORDER_MARK)
         csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
         default = "\t" if table_format == "tsv" else _delimiter_of(first) if self.has_header else ","
         self.delimiter = dialect.delimiter or default
         self._fields = self._read(chain([first], lines))
         number, self._first = next(self._fields)
         self.place = self._place(number)
-        self.header = self._row
+        self.header = BYTE_ORDER_MARK * (first != marked) + self._row
         """The first row as the file has it, without its line end."""
         last = self._parts[-1]
         self.line_end = last[len(last.rstrip("\r\n")) :] or "\n"

@@ -254,18 +254,26 @@ def too_long(title: str) -> InputError:
     return InputError(f"{title} has rows for more than the {MAX_HELD_BYTES:,} bytes of memory that may be used.")
 
 
+BYTE_ORDER_MARK = "\ufeff"
+
 _BYTES = "latin-1"
 """An encoding with a character for every byte: Python finds the line ends, and offsets stay those of bytes."""
 
 
 def read_lines(
-    source: Source, expected: str = "texts, one per line", *, keep_ends: bool = False, may_be_empty: bool = False
+    source: Source,
+    expected: str = "texts, one per line",
+    *,
+    keep_ends: bool = False,
+    keep_mark: bool = False,
+    may_be_empty: bool = False,
 ) -> Iterator[str]:
     r"""Yield the decoded lines; from the first line on each time, if the source is seekable.
 
     Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end makes no extra
-    line. A byte order mark at the start is dropped. InputError, with the `expected` content, is raised for a line that
-    is not UTF-8 or longer than `MAX_LINE_BYTES`, and for a file without lines unless it `may_be_empty`.
+    line. A byte order mark at the start is dropped, unless it is to be kept. InputError, with the `expected` content, is
+    raised for a line that is not UTF-8 or longer than `MAX_LINE_BYTES`, and for a file without lines unless it
+    `may_be_empty`.
     """
     raw_lines = _raw_lines(source)
     first = next(raw_lines, b"")
@@ -289,7 +297,7 @@ def read_lines(
                 f"{offset + error.start}. Convert it first, for example `iconv -f WINDOWS-1252 -t UTF-8 FILE > "
                 "NEW_FILE`."
             ) from error
-        yield line if offset else line.removeprefix("\ufeff")
+        yield line if offset or keep_mark else line.removeprefix(BYTE_ORDER_MARK)
         offset += len(raw)
 
 

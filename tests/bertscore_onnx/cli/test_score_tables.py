@@ -189,6 +189,14 @@ def test_the_last_row_may_lack_its_end_and_quotes_may_be_ordinary_characters(run
     assert rest == b""
 
 
+def test_the_byte_order_mark_of_a_spreadsheet_stays(run, write, tiny_bundle, tmp_path):
+    path = write("in.csv", "\ufeffcandidate;reference\r\nein Mädchen;ein Mädchen\r\n".encode())
+    run("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_bytes().startswith("\ufeffcandidate;reference;precision;".encode())
+    run("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "out.tsv")
+    assert (tmp_path / "out.tsv").read_bytes().startswith(b"candidate\treference\tprecision\t")
+
+
 def test_a_table_without_a_header_stays_one(run, write, tiny_bundle, tmp_path):
     path = write("in.csv", "1,a cat,the cat\n")
     options = ["--no-header", "--candidate-column", 2, "--reference-column", 3]
@@ -247,3 +255,12 @@ def test_a_full_disk_is_named_and_leaves_whole_rows(run_process, write, tiny_bun
     assert len(rows) > 3
     assert output.read_bytes().endswith(b"\n")
     assert output.stat().st_size <= 1050
+
+
+def test_after_an_error_parquet_has_the_rows_before(run, tiny_bundle, tmp_path, stdin_is_a_pipe):
+    options = ["-c", "-", "--input-format", "csv", "-o", tmp_path / "out.parquet"]
+    rows = "id,candidate,reference\n" + "".join(f"0{row},a cat,the cat\n" for row in range(5))
+    result = run("score", "-m", tiny_bundle, *options, stdin=f"{rows}06,a cat\n".encode())
+    assert result.exit_code == 1
+    assert "line 7: there are 2 fields; expected 3" in result.stderr
+    assert pq.read_table(tmp_path / "out.parquet")["id"].to_pylist() == [f"0{row}" for row in range(5)]
