@@ -271,7 +271,7 @@ def read_lines(
     r"""Yield the decoded lines; from the first line on each time, if the source is seekable.
 
     Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end makes no extra
-    line. A byte order mark at the start is dropped, unless it is to be kept. InputError, with the `expected` content, is
+    line. A byte order mark at the start is dropped, or kept. InputError, with the `expected` content, is
     raised for a line that is not UTF-8 or longer than `MAX_LINE_BYTES`, and for a file without lines unless it
     `may_be_empty`.
     """
