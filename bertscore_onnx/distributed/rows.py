@@ -166,7 +166,7 @@ def _inspect_rows(
 
     columns = settings.text_columns()
     if table.names is not None:
-        texts = [column.find(table.names, table.place) for column in columns]
+        texts = [column.find(table.names, table.place, table.advice) for column in columns]
         kept = settings.kept_columns(table.names, added, title)
         schema = pyarrow.schema([(name, pyarrow.string()) for name in kept])
         return sum(map(len, read_batches(table, MAX_ROWS, MAX_BATCH_SIZE))), texts, schema

@@ -51,6 +51,9 @@ class TableReader(ABC):
     place: str
     """The place of the names, for messages."""
 
+    advice = ""
+    """What else to do, if a column is missing."""
+
     @abstractmethod
     def records(self) -> Iterator[Row]:
         """Yield the rows."""
@@ -139,6 +142,10 @@ class DelimitedReader(TableReader):
         last = self._parts[-1]
         self.line_end = last[len(last.rstrip("\r\n")) :] or "\n"
         self.names: list[str] = self._first if self.has_header else [str(n) for n in range(1, len(self._first) + 1)]
+        if self.has_header:
+            self.advice = ", or add --no-header where the first line is none"
+        if len(self.names) == 1:
+            self.advice += ", or give the character between the fields with --delimiter"
         _check_free(self.names, added, self.place)
 
     def records(self) -> Iterator[Row]:
@@ -173,10 +180,7 @@ class DelimitedReader(TableReader):
         return next(self._parsed([row]), None) or [""]
 
     def _positions(self, columns: Sequence[Column]) -> list[int]:
-        advice = ", or add --no-header where the first line is none" if self.has_header else ""
-        if len(self.names) == 1:
-            advice += ", or give the character between the fields with --delimiter"
-        return [self.names.index(column.find(self.names, self.place, advice)) for column in columns]
+        return [self.names.index(column.find(self.names, self.place, self.advice)) for column in columns]
 
     @property
     def _row(self) -> str:

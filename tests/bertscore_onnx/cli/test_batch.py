@@ -94,14 +94,16 @@ def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
     assert (result.exit_code, message in result.stderr) == (2, True)
 
 
-def test_tables_and_columns_are_named_as_for_score(run, write, tiny_bundle, tmp_path, read_parts):
+def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bundle, tmp_path, read_parts):
     path = write("pairs.csv", "id;mt;gold;other\n007;the cat;a cat;the cat\n")
     options = ["--candidate-column", "mt", "--reference-column", "gold", "other"]
     assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "scores", *options).exit_code == 0
     [row] = read_parts()
     assert (row["id"], row["best_reference"], row["f1"]) == ("007", 1, pytest.approx(1, abs=1e-6))
     path = write("other.csv", "mt|gold\nthe cat|a cat\n")
-    options = ["--candidate-column", "mt", "--reference-column", "gold", "--delimiter", "|"]
+    options = ["--candidate-column", "mt", "--reference-column", "gold"]
+    assert "with --delimiter" in refused("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options)
+    options += ["--delimiter", "|"]
     assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options).exit_code == 0
 
 
