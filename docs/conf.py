@@ -21,14 +21,20 @@ release = version = __version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
     "extensions.commands",
     "extensions.docstrings",
     "extensions.public_names",
     "extensions.root_links",
+    "extensions.short_cells",
 ]
-exclude_patterns = ["extensions"]
+exclude_patterns = ["extensions", "templates"]
+templates_path = ["templates"]
 
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4  # as on GitHub: links between documents use these anchors
 
 autoclass_content = "both"
@@ -52,4 +58,9 @@ nitpick_ignore_regex = [
 html_theme = "furo"
 html_title = f"bertscore-onnx {release}"
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_favicon = "static/logo.svg"
+html_logo = "static/logo.svg"
+copybutton_prompt_text = "$ "  # only the commands are copied, without it
 html_show_sphinx = False

@@ -38,7 +38,7 @@ class Page(HTMLParser):
 
 def faults(site: Path) -> list[str]:
     """Return the faults of a site: dead links, and resources loaded from elsewhere."""
-    pages = {file.resolve(): read_page(file) for file in site.rglob("*.html")}
+    pages = {file.resolve(): read_page(file) for file in site.rglob("*.html") if file.parts[-3] != "_downloads"}
     problems = []
     for file, page in pages.items():
         wrong = [fault for link in [*page.links, *page.loaded] if (fault := _fault(file, link, pages))]

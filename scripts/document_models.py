@@ -44,7 +44,7 @@ CASE = r"\[([^\]]+?)(?:-(?:True|False|(?:fp32|fp16|int8)(?:-[0-9]+)?))?\]$"
 
 HEADER = """# Models
 
-Written by `make docs` from the catalogue and from the results of the parity tests; do not edit.
+<!-- Written by `make docs` from the catalogue and from the results of the parity tests; do not edit. -->
 
 **How tested**: a tiny random model of the family, with a tokenizer trained for it, is exported by `export_model`. Its
 scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared with

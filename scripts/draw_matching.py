@@ -23,6 +23,17 @@ TOP, BOTTOM, BOX = 84, 214, 30  # the rows' upper edges, and their height
 GAP, LETTER, PADDING = 8, 8.6, 16  # between tokens, of a letter, within a token
 SHIFT = 4  # of a line from its token's middle, so that two lines between the same tokens are both visible
 PRECISION, RECALL, INK, PALE, PAPER = "#c2410c", "#1d4ed8", "#1f2937", "#6b7280", "#ffffff"
+DARK = {
+    PRECISION: "#fb923c",
+    RECALL: "#93b4ff",
+    INK: "#e5e7eb",
+    PALE: "#9ca3af",
+    PAPER: "#14161a",
+    "#f3f4f6": "#242830",
+    "#d1d5db": "#3a404a",
+}
+"""The colours on a dark screen."""
+
 FACE = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
@@ -54,8 +65,10 @@ def draw(matches: TokenSimilarity, score: Score) -> str:
         *_row(matches.reference, lower, BOTTOM, matches.similarity.max(axis=0), BOTTOM + BOX + 20, RECALL),
     ]
     legend = [
-        _text(MARGIN, 34, "candidate: each token and its best match in the reference", PALE, anchor="start"),
-        _text(MARGIN, HEIGHT - 24, "reference: each token and its best match in the candidate", PALE, anchor="start"),
+        text_line(MARGIN, 34, "candidate: each token and its best match in the reference", PALE, anchor="start"),
+        text_line(
+            MARGIN, HEIGHT - 24, "reference: each token and its best match in the candidate", PALE, anchor="start"
+        ),
         _figure(TOP + 20, f"mean P {score.P:.3f}", PRECISION),
         _figure((TOP + BOX + BOTTOM) / 2 + 5, f"F {score.F:.3f}", INK),
         _figure(BOTTOM + 20, f"mean R {score.R:.3f}", RECALL),
@@ -65,6 +78,7 @@ def draw(matches: TokenSimilarity, score: Score) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
             f"<title>{escape(title)}</title>",
+            dark_style(),
             f'<rect width="{WIDTH}" height="{HEIGHT}" rx="12" fill="{PAPER}"/>',
             *lines,
             *tokens,
@@ -72,6 +86,14 @@ def draw(matches: TokenSimilarity, score: Score) -> str:
             "</svg>\n",
         ]
     )
+
+
+def dark_style() -> str:
+    """Return the style that replaces the colours of a picture on a dark screen."""
+    rules = "".join(
+        f'[fill="{light}"]{{fill:{dark}}}[stroke="{light}"]{{stroke:{dark}}}' for light, dark in DARK.items()
+    )
+    return f"<style>@media(prefers-color-scheme:dark){{{rules}}}</style>"
 
 
 def _width(token: str) -> float:
@@ -91,8 +113,8 @@ def _row(
     return [
         f'<rect x="{middle - _width(token) / 2:.1f}" y="{top}" width="{_width(token):.1f}" height="{BOX}" rx="6" '
         f'fill="#f3f4f6" stroke="#d1d5db"/>'
-        + _text(middle, top + 20, token, INK, size=14)
-        + _text(middle, baseline, f"{value:.2f}", colour, size=11)
+        + text_line(middle, top + 20, token, INK, size=14)
+        + text_line(middle, baseline, f"{value:.2f}", colour, size=11)
         for token, middle, value in zip(tokens, middles, values.tolist(), strict=True)
     ]
 
@@ -108,12 +130,13 @@ def _curve(start: float, end: float, similarity: float, colour: str) -> str:
 
 
 def _figure(y: float, text: str, colour: str) -> str:
-    return _text(WIDTH - MARGIN, y, text, colour, anchor="end", weight="bold", size=16)
+    return text_line(WIDTH - MARGIN, y, text, colour, anchor="end", weight="bold", size=16)
 
 
-def _text(
+def text_line(
     x: float, y: float, text: str, colour: str, *, anchor: str = "middle", weight: str = "normal", size: int = 13
 ) -> str:
+    """Return a line of text."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="{FACE}" font-size="{size}" '
         f'font-weight="{weight}" fill="{colour}">{escape(text)}</text>'

@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+import pytest
+from document_calibration import DOCUMENT as CALIBRATION
+from document_calibration import filled
 from document_models import DOCUMENT, document
 
 from bertscore_onnx.bundle import catalogue
@@ -31,3 +34,14 @@ def test_every_measured_difference_is_within_the_promise():
     assert {name: parity.batch_difference for name, parity in catalogue.parity().items()} == {
         name: known_to_differ.get(name, 0) for name in catalogue.parity()
     }
+
+
+def test_simulated_figures_are_written_into_their_cells():
+    page = "a | b\n\n| tool | bs | ar |\n|---|---|---|\n| x, y | - | 3 |\n"
+    assert filled(page, {"x, y | bs": "0.05"}) == page.replace("| - |", "| 0.05 |")
+    with pytest.raises(ValueError, match="no cell"):
+        filled(page, {"x, y | ttest": "0.05"})
+
+
+def test_every_test_has_been_simulated():
+    assert "| - |" not in CALIBRATION.read_text(encoding="utf-8")

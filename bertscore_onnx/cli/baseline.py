@@ -66,7 +66,7 @@ def baseline(
     standard errors are below --tolerance, or all pairs are scored.
 
     With --into-bundle the bundle itself gets the baseline, so that `score --rescale-with-baseline` works with this
-    language, and `score` prints the share of unrelated pairs with a lower score. This changes the bundle's digest,
+    language, and `score` prints the share of pairs that score above unrelated ones. This changes the bundle's digest,
     and with it the signature of its scores.
     """
     from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline

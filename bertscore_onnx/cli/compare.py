@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.inputs import choose_systems, lines_of, read_side_by_side
+from bertscore_onnx.cli.inputs import choose_systems, read_side_by_side
 from bertscore_onnx.cli.options import check_effects, check_model, given_settings, shared_options
 from bertscore_onnx.cli.outputs import check_destination, chosen_format
 from bertscore_onnx.cli.terminal import print_table, terminal_width, write_utf8
@@ -63,11 +63,18 @@ def compare(
     ] = False,
     documents: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The document of each segment, a name per line; tests take whole documents."),
+        typer.Option(
+            metavar="FILE",
+            help="The document of each segment: lines, or the column document of a table. Tests take whole documents.",
+        ),
     ] = None,
     margin: Annotated[
         float | None,
         typer.Option(metavar="D", help="Also test whether a system is at most D worse than the baseline."),
+    ] = None,
+    power: Annotated[
+        list[float] | None,
+        typer.Option(metavar="D...", help="Also print how often a true difference of D is found, and what that takes."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     as_tsv: Annotated[
@@ -105,7 +112,7 @@ def compare(
     if chrf_word_order is not None:
         metrics["chrf"]["word_order"] = chrf_word_order
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
-    systems, references = choose_systems(cand, ref)
+    systems, references, of_documents = choose_systems(cand, ref, documents)
 
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation import compare as compare_systems
@@ -118,7 +125,8 @@ def compare(
         "jinja2": html is not None,
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
-    rows = read_side_by_side([*systems.values(), *references])
+    rows = read_side_by_side([*systems.values(), *references, *of_documents])
+    names = [name for [name] in rows.pop()] if of_documents else None
     check_destination(html, [*cand, *ref, documents], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
@@ -130,8 +138,9 @@ def compare(
             num_resamples=resamples,
             seed=seed,
             all_pairs=all_pairs,
-            documents=None if documents is None else lines_of(documents, "names of documents, one per line"),
+            documents=names,
             margin=margin,
+            power=power or (),
             num_examples=examples,
             verbose=verbose,
         )

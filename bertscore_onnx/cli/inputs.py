@@ -282,8 +282,10 @@ def choose_documents(
     return files
 
 
-def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[dict[str, InputFile], list[InputFile]]:
-    """Return the file of each of at least two systems by the system's name, and the files of references.
+def choose_systems(
+    systems: Sequence[str], references: Sequence[str], documents: str | None = None
+) -> tuple[dict[str, InputFile], list[InputFile], list[InputFile]]:
+    """Return the file of each of at least two systems by the system's name, those of references, and of documents.
 
     A system is called after its file, without folder and suffixes, or as it was given if two would have that name.
     """
@@ -292,7 +294,8 @@ def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[d
             "there is one system; expected a baseline and at least one to compare with it, such as -c BASE -c OTHER.",
             param_hint="--cand",
         )
-    _check_standard_input([*systems, *references])
+    of_documents = [] if documents is None else [_input_file(documents, None, (Column(("document",), ""),))]
+    _check_standard_input([*systems, *references, *(file.name for file in of_documents)], "--cand, --ref, --documents")
     for position, name in enumerate(systems):
         if any(_is_same_file(name, other) for other in systems[:position]):
             raise typer.BadParameter(f"{name} is given twice; each system counts once.", param_hint="--cand")
@@ -301,7 +304,7 @@ def choose_systems(systems: Sequence[str], references: Sequence[str]) -> tuple[d
         stem if stems.count(stem) == 1 and stem not in systems else name: _input_file(name, None, (candidate_column(),))
         for name, stem in zip(systems, stems, strict=True)
     }
-    return of_systems, [_input_file(name, None, reference_columns()) for name in references]
+    return of_systems, [_input_file(name, None, reference_columns()) for name in references], of_documents
 
 
 def _is_same_file(name: str, other: str) -> bool:

@@ -201,14 +201,14 @@ def write_scores(
     if verbose is None and output.has_pairs and output.file is None and sys.stdout.isatty():
         verbose = False  # no progress bar between scores on a terminal
     all_layers, unrelated = scorer.manifest.all_layers, scorer.unrelated_scores(lang)
-    means, kept = Means(), KeptPairs(read_before=reads_twice)
+    means, kept = Means(unrelated), KeptPairs(read_before=reads_twice)
     if output.with_texts and output.file is None:
         write_utf8()
     with nullcontext(sys.stdout) if output.file is None else opened(output.file, "w") as file:
         scores = means.counted(scorer.stream(kept.keep(pairs) if output.with_texts else pairs, verbose=verbose))
         scored = ((score, kept.take() if output.with_texts else None) for score in scores)
         try:
-            for line in lines(output, scored, means, scorer.hash, unrelated, all_layers=all_layers):
+            for line in lines(output, scored, means, scorer.hash, all_layers=all_layers):
                 file.write(line + "\n")  # one write per line, so that a killed program leaves whole lines
                 file.flush()
         except KeyboardInterrupt:
@@ -219,23 +219,33 @@ def write_scores(
     elif output.summary_stream == "stderr" and not quiet:
         _print_means(scorer.hash, means, all_layers=all_layers, file=sys.stderr)
     if output.summary_stream and output.format != "jsonl" and not (all_layers or quiet) and sys.stderr.isatty():
-        for line in interpretation(scorer, means.by_layer()[0][2], unrelated, lang):
+        for line in interpretation(scorer, means, unrelated, lang):
             echo(line)
 
 
 class Means:
     """The means of scores, without keeping the scores."""
 
-    def __init__(self) -> None:
+    def __init__(self, unrelated: "NDArray[np.float64] | None" = None) -> None:
+        """Take the quantiles of F1 of unrelated pairs, (quantiles,) or (layers, quantiles), if they are known."""
         self.pairs = 0
         self._sums: Any = 0.0  # (3, layers)
+        self._above: Any = 0.0  # pairs that score higher than 99 % of unrelated ones, (layers,)
+        self._high: Any = None
+        if unrelated is not None:
+            from bertscore_onnx.evaluation.percentiles import high_unrelated
+
+            self._high = high_unrelated(unrelated)
 
     def counted(self, scores: Iterable["Score"]) -> Iterator["Score"]:
         """Yield the scores, and include each in the means."""
         import numpy as np  # costs start-up time
 
         for score in scores:
-            self._sums = self._sums + np.reshape(np.array([*score], dtype=np.float64), (3, -1))
+            values = np.reshape(np.array([*score], dtype=np.float64), (3, -1))
+            self._sums = self._sums + values
+            if self._high is not None:
+                self._above = self._above + (values[2] > self._high)
             self.pairs += 1
             yield score
 
@@ -243,6 +253,13 @@ class Means:
         """Return the means of P, R and F1 for each layer."""
         means: list[list[float]] = (self._sums / self.pairs).T.tolist()
         return means
+
+    def above_unrelated(self) -> list[float] | None:
+        """Return for each layer the share of pairs that score higher than 99 % of unrelated ones; None if unknown."""
+        if self._high is None:
+            return None
+        shares: list[float] = (self._above / self.pairs).tolist()
+        return shares
 
 
 def _print_means(signature: str, means: Means, *, all_layers: bool, file: TextIO) -> None:
@@ -268,24 +285,20 @@ def lines(
     scored: Iterator[ScoredPair],
     means: Means,
     signature: str,
-    unrelated: "NDArray[np.float64] | None" = None,
     *,
     all_layers: bool = False,
 ) -> Iterator[str]:
-    """Yield the lines to write, those of a pair as soon as it is scored; all pairs are scored at the end.
-
-    `unrelated` are quantiles of F1 of unrelated pairs, (quantiles,) or (layers, quantiles).
-    """
+    """Yield the lines to write, those of a pair as soon as it is scored; all pairs are scored at the end."""
     if not output.has_pairs:
         deque(scored, maxlen=0)
         if output.format == "json":
-            yield _json({"signature": signature, **_means(means, unrelated, all_layers=all_layers)})
+            yield _json({"signature": signature, **_means(means, all_layers=all_layers)})
     elif output.format == "json":
         for number, pair in enumerate(scored):
             if not number:
                 yield f'{{"signature": {_json(signature)}, "segments": ['
             yield ("," if number else "") + _json(_pair(*pair))
-        yield "], " + _json(_means(means, unrelated, all_layers=all_layers)).removeprefix("{")
+        yield "], " + _json(_means(means, all_layers=all_layers)).removeprefix("{")
     elif output.format == "jsonl":
         for pair in scored:
             yield _json(_pair(*pair))
@@ -309,13 +322,10 @@ def _pair(score: "Score", texts: TextPair | None) -> dict[str, Any]:
     return scores if texts is None else {**scores, "candidate": texts[0], "references": texts[1]}
 
 
-def _means(means: Means, unrelated: "NDArray[np.float64] | None", *, all_layers: bool) -> dict[str, Any]:
+def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:
     layers: list[dict[str, Any]] = [dict(zip(_FIELDS, layer, strict=True)) for layer in means.by_layer()]
-    if unrelated is not None:
-        from bertscore_onnx.evaluation.percentiles import percentile
-
-        for layer, quantiles in zip(layers, unrelated if unrelated.ndim == 2 else [unrelated], strict=True):
-            layer["f1_percentile"] = float(percentile(layer["f1"], quantiles))
+    for layer, share in zip(layers, means.above_unrelated() or (), strict=False):
+        layer["f1_above_unrelated"] = share
     if all_layers:
         return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], "pairs": means.pairs}
     return {**layers[0], "pairs": means.pairs}
@@ -325,7 +335,7 @@ def _json(value: object) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
-# Interpreting a mean F1: its rank among unrelated pairs, or a note that unrelated pairs score high too.
+# Interpreting F1: the share of pairs above unrelated ones, or a note that unrelated pairs score high too.
 
 
 HIGH_SCORE = 0.8
@@ -340,27 +350,24 @@ roberta-large, whose unrelated pairs get 0.83."""
 
 
 def interpretation(
-    scorer: "BERTScorer", f1: float, unrelated: "NDArray[np.float64] | None", lang: str | None
+    scorer: "BERTScorer", means: Means, unrelated: "NDArray[np.float64] | None", lang: str | None
 ) -> list[str]:
-    """Return lines that put a mean F1 of one layer into perspective; none if there is nothing to add."""
+    """Return lines that put the F1 of one layer into perspective; none if there is nothing to add."""
     if unrelated is not None:
-        return [_rank(f1, unrelated)]
-    if scorer.signature.rescale != "no" or f1 <= HIGH_SCORE:
+        return [_standing(means, unrelated)]
+    if scorer.signature.rescale != "no" or means.by_layer()[0][2] <= HIGH_SCORE:
         return []
     return _advice(scorer, lang)
 
 
-def _rank(f1: float, unrelated: "NDArray[np.float64]") -> str:
+def _standing(means: Means, unrelated: "NDArray[np.float64]") -> str:
     import numpy as np
 
-    from bertscore_onnx.evaluation.percentiles import percentile
-
-    below = float(percentile(f1, unrelated))
-    share = "all" if below == 100 else f"{min(below, 99.9):.1f} % of"
-    middle, high = np.interp([50, 99], np.linspace(0, 100, len(unrelated)), unrelated)
+    middle, high = np.quantile(unrelated, [0.5, 0.99])
+    [share] = means.above_unrelated() or [0.0]
     return (
-        f"An F1 of {f1:.4f} is higher than that of {share} unrelated pairs; half "
-        f"of these get less than {middle:.4f}, and 99 % less than {high:.4f}."
+        f"{share:.1%} of the pairs have an F1 above {high:.4f}, which 99 % of unrelated pairs do not exceed; half of "
+        f"these get less than {middle:.4f}."
     )
 
 

@@ -126,6 +126,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.evaluation.verdicts import (
         MetricResult,
         PairResult,
+        PlannedPower,
         SystemResult,
     )
 
@@ -164,6 +165,7 @@ __all__ = [
     "PairResult",
     "PairedTestResult",
     "PermBoth",
+    "PlannedPower",
     "SegmentMeans",
     "SegmentOutcomes",
     "SummedStatistics",
@@ -244,7 +246,7 @@ _MODULES = {
         "PairedTestResult SegmentMeans SegmentOutcomes SummedStatistics approximate_randomization "
         "confidence_interval holm paired_bootstrap paired_permutation segment_outcomes"
     ),
-    "verdicts": "MetricResult PairResult SystemResult",
+    "verdicts": "MetricResult PairResult PlannedPower SystemResult",
 }
 """The public names of each module."""
 

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
 from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, metric_options, score_systems
-from bertscore_onnx.evaluation.percentiles import percentile
+from bertscore_onnx.evaluation.percentiles import high_unrelated
+from bertscore_onnx.evaluation.power import (
+    SIGNIFICANT,
+    detectable_difference,
+    needed_units,
+    power_of,
+    student_quantile,
+)
 from bertscore_onnx.evaluation.significance import (
     NUM_RESAMPLES,
     NUM_SWAPS,
@@ -26,7 +33,7 @@ from bertscore_onnx.evaluation.significance import (
     paired_permutation,
     segment_outcomes,
 )
-from bertscore_onnx.evaluation.verdicts import MetricResult, PairResult, SystemResult
+from bertscore_onnx.evaluation.verdicts import MetricResult, PairResult, PlannedPower, SystemResult
 from bertscore_onnx.scoring.inputs import collect_texts
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 
@@ -46,6 +53,7 @@ def compare(
     all_pairs: bool = False,
     documents: Iterable[Hashable] | None = None,
     margin: float | None = None,
+    power: Iterable[float] = (),
     num_examples: int = 5,
     verbose: bool | None = False,
 ) -> Comparison:
@@ -70,6 +78,8 @@ def compare(
             tests and intervals then take whole documents; without it they assume that segments are independent.
         margin: a difference in the score, above 0; the result then tells whether a system is not worse than the
             baseline by as much, and whether the two are equivalent. Only with a single metric.
+        power: true differences in the score, each above 0; the result then tells how often a test would find them, and
+            how many segments it takes. Only with a single metric.
         num_examples: how many of the segments that differ most to keep, for each system and direction.
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
@@ -86,10 +96,13 @@ def compare(
     draws = (NUM_RESAMPLES if test == "sacrebleu-bs" else NUM_SWAPS) if num_resamples is None else num_resamples
     check_draws(draws, seed)
     options = metric_options([BERTSCORE] if metrics is None else metrics)
-    if margin is not None and not (0 < margin < math.inf and len(options) == 1):
-        raise InputError(
-            f"The margin is {margin}, with {len(options)} metrics; expected a number above 0 and one metric."
-        )
+    planned = tuple(power)
+    for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
+        if sizes and not (all(0 < one < math.inf for one in sizes) and len(options) == 1):
+            raise InputError(
+                f"The {name} is {', '.join(map(str, sizes))}, with {len(options)} metrics; expected numbers above 0, "
+                "and one metric, since others have another scale."
+            )
     lists = checked_references(references)
     texts = checked_systems(systems, len(lists))
     numbers = None if documents is None else document_numbers([*documents], len(lists))
@@ -111,7 +124,9 @@ def compare(
         else:
             swap = paired_permutation if test == "permutation" else approximate_randomization
             tested = swap(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
-        results.append(metric_result(name, metric, tested, names, settings, all_pairs, corpus.shape[1], margin))
+        results.append(
+            metric_result(name, metric, tested, names, settings, all_pairs, corpus.shape[1], margin, planned)
+        )
     return Comparison(test, draws, seed, names, candidates, lists, tuple(results), examples, num_documents)
 
 
@@ -159,21 +174,23 @@ def metric_result(
     all_pairs: bool,
     num_units: int,
     margin: float | None = None,
+    planned: Sequence[float] = (),
 ) -> MetricResult:
     """Put together the scores and the tests of one metric."""
     segment_scores = np.asarray(metric.segment)
     outcomes = segment_outcomes(segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better)
-    unrelated = metric.unrelated
-    percentiles = [None] * len(names) if unrelated is None else percentile(tested.score, unrelated).tolist()
+    above: list[float | None] = [None] * len(names)
+    if metric.unrelated is not None:
+        above = (segment_scores > high_unrelated(metric.unrelated)).mean(axis=1).tolist()
+    one_sided = student_quantile(1 - SIGNIFICANT, num_units)  # two tests of equivalence: Schuirmann, 1987
     rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
 
     def system_result(system: int) -> SystemResult:
         row = rows.get((0, system))  # None for the baseline
         intervals = float(tested.score[system]), float(tested.mean[system]), float(tested.half_width[system])
         if row is None:
-            return SystemResult(names[system], *intervals, percentile=percentiles[system])
+            return SystemResult(names[system], *intervals, above_unrelated=above[system])
         delta, (low, high), error = float(tested.delta[row]), tested.interval[row].tolist(), float(tested.error[row])
-        detectable = detectable_difference(error, num_units)
         loss, largest_loss = (delta, high) if metric.lower_is_better else (-delta, -low)
         return SystemResult(
             names[system],
@@ -186,11 +203,16 @@ def metric_result(
             won=int(outcomes.won[system]),
             lost=int(outcomes.lost[system]),
             tied=int(outcomes.tied[system]),
-            detectable=detectable,
-            needed=math.ceil(num_units * (detectable / delta) ** 2) if delta and detectable else None,
+            detectable=detectable_difference(error, num_units),
+            needed=needed_units(delta, error, num_units),
             not_worse=None if margin is None else largest_loss < margin,
-            equivalent=None if margin is None else abs(loss) + ONE_SIDED * error < margin,
-            percentile=percentiles[system],
+            equivalent=None if margin is None else abs(loss) + one_sided * error < margin,
+            power=tuple(
+                PlannedPower(one, power_of(one, error, num_units), needed_units(one, error, num_units))
+                for one in planned
+                if error
+            ),
+            above_unrelated=above[system],
         )
 
     def pair_result(first: int, second: int, row: int) -> PairResult:
@@ -208,21 +230,6 @@ def metric_result(
         metric.unrelated,
         margin,
     )
-
-
-ONE_SIDED = 1.645
-"""The normal quantile of .95: half the 90 % interval of two one-sided tests of equivalence (Schuirmann, 1987)."""
-
-
-def detectable_difference(error: float, num_units: int) -> float | None:
-    """Return the difference that a two-sided test at .05 finds with a power of 80 %, given its standard error.
-
-    The sum of the quantiles t.975 and t.8, to the first order of 1 / (units - 1); resampling makes the error too small
-    by √((units - 1) / units).
-    """
-    if num_units < 2 or not error:
-        return None
-    return (2.8016 + 2.73 / (num_units - 1)) * error * math.sqrt(num_units / (num_units - 1))
 
 
 # The segments on which a system differs most from the baseline, with the tokens that match.

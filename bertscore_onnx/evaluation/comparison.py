@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
+from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.significance import MIN_UNITS
 from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plural
 from bertscore_onnx.evaluation.verdicts import (
-    SIGNIFICANT,
     TITLES,
     MetricResult,
     PairResult,
@@ -181,7 +181,7 @@ class Comparison(Result):
         for metric in self.metrics:
             for system in metric.systems:
                 values = _values(system)
-                del values["percentile"]
+                del values["above_unrelated"], values["power"]
                 yield {"metric": metric.name, "system": system.name, **values}
 
     def _blocks(self) -> Iterator[str]:
@@ -243,7 +243,7 @@ def _systems(metric: MetricResult) -> Table:
         ("won/lost/tied", "counts", _or_blank),
     ]
     if metric.unrelated is not None:
-        columns.append(("above unrelated", "percentile", lambda value: "" if value is None else f"{value:.1f}%"))
+        columns.append(("above unrelated", "above_unrelated", lambda share: "" if share is None else f"{share:.1%}"))
     return Table(columns, rows)
 
 

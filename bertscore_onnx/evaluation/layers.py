@@ -13,7 +13,7 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.evaluation.correlation import correlate_pairs
-from bertscore_onnx.evaluation.metric_tests import intervals, tail_share
+from bertscore_onnx.evaluation.power import SIGNIFICANT, intervals, tail_share
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices, draw_counts
 from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
@@ -90,9 +90,6 @@ def _scale(deviations: Floats) -> Floats:
 
 # The result: how each layer of a model correlates with human scores, and which is best.
 
-
-LEVEL = 0.05
-"""A layer is significantly worse than another where its p is below this."""
 
 MIN_JUDGEMENTS = 30
 """Below it neither intervals nor tests can be relied on."""
@@ -178,7 +175,7 @@ class LayerTuning(Result):
     @property
     def not_worse(self) -> tuple[int, ...]:
         """The other layers for which it is not significant that another is better: p is 0.05 or more."""
-        return tuple(result.layer for result in self.layers if result.p is not None and result.p >= LEVEL)
+        return tuple(result.layer for result in self.layers if result.p is not None and result.p >= SIGNIFICANT)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes."""
@@ -418,7 +415,9 @@ def p_values(mean: Floats, resampled: Floats) -> Floats:
 def loss_bounds(resampled: Floats, num_units: int) -> Floats:
     """Return how much worse than any other layer each is at most, at 95 %, (layers,), from (resamples, layers)."""
     differences = (resampled - of_layer[:, None] for of_layer in resampled.T)
-    return np.array([np.nanmax(np.quantile(each, 1 - tail_share(0.05, num_units), axis=0)) for each in differences])
+    return np.array(
+        [np.nanmax(np.quantile(each, 1 - tail_share(SIGNIFICANT, num_units), axis=0)) for each in differences]
+    )
 
 
 def optimism(mean: Floats, resampled: Floats) -> float:

@@ -294,7 +294,7 @@ def _language_pair(judged: JudgedSystems, permutations: int, seed: int, test: Te
         tuple(pairs),
         tuple(_notes(judged)),
         "documents" if judged.documents else "segments",
-        1 / (drawn + 1) if test == "segments" else 0.0,
+        1 / (drawn + 1),
     )
 
 

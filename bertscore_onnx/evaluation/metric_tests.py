@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +27,7 @@ from bertscore_onnx.evaluation.correlation import (
     system_means,
     tie_calibrated_accuracy,
 )
+from bertscore_onnx.evaluation.power import intervals
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, bootstrap_indices, draw_counts, holm
 
 Level = Literal["all", "segment", "system", "system_means"]
@@ -297,24 +297,6 @@ def resample_units(statistics: Sequence[UnitSums], *, num_resamples: int = NUM_R
     kept = [column[np.isfinite(column)] for column in columns]
     none = np.full(2, np.nan)
     return np.stack([intervals(column, num_units) if len(column) else none for column in kept], axis=1)
-
-
-def intervals(resampled: Floats, num_units: int) -> Floats:
-    """Return the ends of 95 % intervals, (2, …), from (resamples, …)."""
-    tail = tail_share(0.025, num_units)
-    return np.quantile(resampled, [tail, 1 - tail], axis=0)
-
-
-def tail_share(tail: float, num_units: int) -> float:
-    """Return the share of resamples to cut off, which few units make too alike, so that it holds in the population.
-
-    Student's t (by Cornish and Fisher's expansion) and the divisor n − 1 of a variance: Hesterberg, "What Teachers
-    Should Know About the Bootstrap", 2015, section 3.2.
-    """
-    freedom = max(1, num_units - 1)
-    z = -NormalDist().inv_cdf(tail)
-    t = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    return NormalDist().cdf(-t * (1 + 1 / freedom) ** 0.5)
 
 
 def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dict[str, UnitSums]:

@@ -1,4 +1,4 @@
-"""The percentile of a score among those of unrelated pairs; alone, as `score` prints it on every terminal."""
+"""Scores among those of unrelated pairs; alone, as `score` prints it on every terminal."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,3 +38,12 @@ def percentile(f1: ArrayLike, unrelated: ArrayLike) -> NDArray[np.float64]:
     values, place, counts = np.unique(quantiles, return_inverse=True, return_counts=True)
     middle = np.bincount(place, weights=np.linspace(0, 100, len(quantiles))) / counts
     return np.asarray(np.interp(scores, values, middle, left=0, right=100))
+
+
+HIGH_SHARE = 0.99
+"""Of unrelated pairs: few of them get more than this quantile, and so few pairs that do are unrelated."""
+
+
+def high_unrelated(unrelated: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the score that 99 % of unrelated pairs do not exceed, () or (layers,), from evenly spaced quantiles."""
+    return np.asarray(np.quantile(unrelated, HIGH_SHARE, axis=-1))

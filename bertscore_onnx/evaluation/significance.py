@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation.power import intervals, widening
 
 # Scores of whole corpora, of resamples of them, and of systems that swapped segments: means, and functions of sums.
 
@@ -362,10 +363,11 @@ class PairedTestResult:
     """The other system's score less the baseline's, (pairs,)."""
 
     interval: NDArray[np.float64]
-    """The 95 % interval of the difference, low and high: quantiles of the differences on resamples; (pairs, 2)."""
+    """The 95 % interval of the difference, low and high: quantiles of the differences on resamples, which lie further
+    out, as Student's t, the fewer units there are; (pairs, 2)."""
 
     error: NDArray[np.float64]
-    """The standard error of the difference: the standard deviation of those, (pairs,)."""
+    """The standard error of the difference: √(n / (n - 1)) times the standard deviation of those, (pairs,)."""
 
     p: NDArray[np.float64]
     """The p-value of the difference, two-sided, (pairs,)."""
@@ -424,7 +426,8 @@ def paired_permutation(
     for kept in kept_segments(rng, metric.shape[1], num_swaps) if len(drawn) else ():
         reaching += (np.abs(metric.differences(kept, pairs[drawn])) >= threshold[drawn]).sum(axis=0)
     p[drawn] = _p_value(reaching, num_swaps)
-    return _result(metric, pairs, score, delta, p, _resampled(metric, np.random.default_rng(seed), num_resamples))
+    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
+    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), resampled)
 
 
 def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
@@ -465,13 +468,13 @@ def paired_bootstrap(
     """
     metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_resamples)
     resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
-    differences = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]  # (resamples, pairs)
+    differences = _differences(resampled, pairs)
     if centred:
         spread = np.abs(differences - differences.mean(axis=0))
     else:
         spread = np.abs(differences) - np.abs(differences).mean(axis=0)
     p = _p_value((spread > np.abs(delta)).sum(axis=0), num_resamples)
-    return _result(metric, pairs, score, delta, p, resampled)
+    return _result(metric, pairs, score, delta, p, differences, resampled)
 
 
 def approximate_randomization(
@@ -507,7 +510,8 @@ def approximate_randomization(
     p = _p_value(exceeding, num_swaps)
     resampled = _resampled(metric, rng, num_resamples)
     first = _resampled(metric, np.random.default_rng(seed), num_resamples, slice(1))
-    return _result(metric, pairs, score, delta, p, resampled, first)
+    whole = np.hstack([first, resampled[:, 1:]])
+    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), whole)
 
 
 def check_draws(number: int, seed: int) -> None:
@@ -538,14 +542,14 @@ def _result(
     score: NDArray[np.float64],
     delta: NDArray[np.float64],
     p: NDArray[np.float64],
+    differences: NDArray[np.float64],
     resampled: NDArray[np.float64],
-    first: NDArray[np.float64] | None = None,
 ) -> PairedTestResult:
-    """Return the result of a test, given resamples, (resamples, systems), and others for the first's interval."""
-    differences = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]  # (resamples, pairs)
-    interval, error = np.quantile(differences, [0.025, 0.975], axis=0).T, differences.std(axis=0)
+    """Return the result of a test, given the differences, (resamples, pairs), and scores, (resamples, systems)."""
+    num_units = metric.shape[1]
+    interval, error = intervals(differences, num_units).T, differences.std(axis=0) * widening(num_units)
     wins = _wins(differences, metric.lower_is_better)
-    mean, half_width = confidence_interval(resampled if first is None else np.hstack([first, resampled[:, 1:]]))
+    mean, half_width = confidence_interval(resampled)
     return PairedTestResult(score, mean, half_width, pairs, delta, interval, error, p, holm(p), wins)
 
 
@@ -555,6 +559,12 @@ def _resampled(
     """Return the corpus scores of all resamples, (resamples, systems)."""
     blocks = bootstrap_indices(rng, metric.shape[1], num_resamples)
     return np.concatenate([metric.resampled(indices, systems) for indices in blocks])
+
+
+def _differences(resampled: NDArray[np.float64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the differences of pairs on resamples, (resamples, pairs), from scores, (resamples, systems)."""
+    differences: NDArray[np.float64] = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]
+    return differences
 
 
 def _p_value(exceeding: NDArray[np.int64], num_draws: int) -> NDArray[np.float64]:

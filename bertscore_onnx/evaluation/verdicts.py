@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.tables import count, plural
 
 TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
@@ -13,6 +14,18 @@ TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "T
 
 DIGITS = {"bertscore": 4}
 """After the point; scores of the others go up to 100, and have 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPower:
+    """The power of the test for one true difference that was asked for."""
+
+    difference: float
+    power: float
+    """The share of tests that would find it, with as many segments, or documents, as there are."""
+
+    needed: int | None
+    """The number of them that would find it with a power of 80 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +79,11 @@ class SystemResult:
     equivalent: bool | None = None
     """Whether the two differ by less than the margin, at a level of 5 %; None without a margin."""
 
-    percentile: float | None = None
-    """How many percent of unrelated pairs score lower, where their scores are known with the same model."""
+    power: tuple[PlannedPower, ...] = ()
+    """The power for each difference that was asked for."""
+
+    above_unrelated: float | None = None
+    """The share of segments that score higher than 99 % of unrelated pairs, where these were measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +174,6 @@ def equals(p: float) -> str:
 
 
 # Verdicts.
-
-SIGNIFICANT = 0.05
-"""A p below it is marked."""
 
 Outcome = Literal["better", "worse", "unclear", "same"]
 """Of a system against the baseline; `unclear` if luck may explain the difference."""
@@ -260,4 +273,8 @@ def power(metric: MetricResult, num_units: int, unit: str) -> str:
         closest = min(unclear, key=lambda one: one.needed or 0)
         of_whom = "that" if len(tested) == 1 else f"that of {closest.name}"
         sentence += f"; {of_whom} seen here takes some {count(closest.needed)}"
-    return f"{sentence}."
+    found = [f"{sentence}."]
+    for one in worst.power:
+        size, times, needed = score(one.difference, metric), round(100 * one.power), plural(one.needed or 0, unit)
+        found.append(f"One of {size} is found {times} times in 100; with {needed}, 80 times.")
+    return " ".join(found)

@@ -193,18 +193,24 @@ def choose_rescaling(
     return Rescaling(language, tuple(manifest.baselines[language]))
 
 
+MIN_RANDOM_PAIRS = 100
+"""Fewer pairs do not show what only one in a hundred of them exceeds."""
+
+
 def random_pairs_f1(
     manifest: Manifest, signature: Signature, rescaling: Rescaling, lang: str | None
 ) -> NDArray[np.float64] | None:
     """Return the quantiles of F of random pairs, (quantiles,) or (layers, quantiles), rescaled as scores are.
 
-    None if they were not measured for such scores, in the language or in that of the rescaling.
+    None if they were not measured for such scores, on enough pairs, in the language or in that of the rescaling.
     """
     known = manifest.unrelated_scores
     if lang is None:
         lang = rescaling.name if rescaling.name in known or len(known) != 1 else next(iter(known))
     measured = known.get(lang.lower())
     if measured is None or measured.precision != signature.precision or signature.idf != "no":
+        return None
+    if measured.num_pairs < MIN_RANDOM_PAIRS:
         return None
     quantiles = np.array(measured.f1_quantiles, dtype=np.float64)
     if rescaling.baselines:

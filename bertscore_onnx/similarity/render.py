@@ -18,7 +18,10 @@ class TokenMatches:
     """
 
     candidate: str
+    """The text of the candidate."""
+
     references: tuple[str, ...]
+    """The texts of its references."""
 
     similarities: tuple[TokenSimilarity, ...]
     """The matches with each reference."""

@@ -1,6 +1,8 @@
 """Redirects links to documents at the repository's root, which work on GitHub, to their pages on the site."""
 
+import posixpath
 import re
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
@@ -9,8 +11,9 @@ PAGES = {
     "CODE_OF_CONDUCT.md": "project/code_of_conduct.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
+    "examples/README.md": "examples.md",
 }
-"""Documents at the root, and the pages that include them."""
+"""Documents outside of this folder, and the pages that include them."""
 
 
 def setup(sphinx: Sphinx) -> dict[str, bool]:
@@ -25,11 +28,15 @@ def lead_to_pages(sphinx: Sphinx, document: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\(\.\./(\w+\.md)", lambda found: f"]({_page(found[1]) or found[0][2:]}", source[0])
 
 
-def lead_from_included(sphinx: Sphinx, path: object, parent: str, source: list[str]) -> None:
-    """Rewrite the links of a document at the root that is included in a page."""
-    source[0] = re.sub(
-        r"\]\((?!https:|#)([\w./]+)", lambda found: f"]({_page(found[1]) or '/../' + found[1]}", source[0]
-    )
+def lead_from_included(sphinx: Sphinx, path: Path, parent: str, source: list[str]) -> None:
+    """Rewrite the links of a document outside of this folder that is included in a page."""
+    folder = path.parent.as_posix().removeprefix("..").strip("/")
+
+    def lead(found: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(folder, found[1]))
+        return f"]({_page(target) or '/../' + target}"
+
+    source[0] = re.sub(r"\]\((?!https:|#)([\w./-]+)", lead, source[0])
 
 
 def _page(name: str) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.evaluation.power import LEAST_UNITS, SIGNIFICANT, student_quantile
 from bertscore_onnx.evaluation.tables import count, plural
 from bertscore_onnx.evaluation.verdicts import MetricResult, fixed, score, signed
 
@@ -169,21 +170,20 @@ def _row(scale: Scale, baseline: float, low: float, middle: float, high: float) 
 
 
 NUM_BUCKETS = 5
-NORMAL_95 = 1.96
-"""Standard errors on each side of a mean that make a 95 % interval."""
 
 
 def length_differences(metric: MetricResult, systems: Sequence[int], lengths: Sequence[int]) -> list[Chart]:
     """Draw for each system a bar from zero to its mean difference to the baseline, by length of the reference.
 
-    The intervals of 95 % are mean ± 1.96 standard errors; a bucket of one segment has none. One scale serves all
-    systems, which are rows of the scores.
+    The intervals, of Student's t, hold all of a system's means in 95 of 100 cases; a bucket of few segments has none.
+    One scale serves all systems, which are rows of the scores.
     """
     characters = np.asarray(lengths)
     buckets = length_buckets(characters)
     names = [_range(int(characters[bucket].min()), int(characters[bucket].max())) for bucket in buckets]
     differences = [metric.segment_scores[row] - metric.segment_scores[0] for row in systems]
-    bars = [[(len(bucket), *_mean_interval(system[bucket])) for bucket in buckets] for system in differences]
+    each = 1 - SIGNIFICANT / 2 / len(buckets)  # Bonferroni: one of five may well hold 0 by chance
+    bars = [[(len(bucket), *_mean_interval(system[bucket], each)) for bucket in buckets] for system in differences]
     scale = scale_over([0, *(end for row in bars for _, *ends in row for end in ends)])
     return [
         chart([_bar(metric, scale, name, *bar) for name, bar in zip(names, row, strict=True)], scale) for row in bars
@@ -204,10 +204,12 @@ def _range(low: int, high: int) -> str:
     return count(low) if low == high else f"{count(low)}–{count(high)}"
 
 
-def _mean_interval(differences: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the lower end, the mean and the upper end of a 95 % interval; of one segment the mean alone."""
+def _mean_interval(differences: NDArray[np.float64], quantile: float) -> tuple[float, float, float]:
+    """Return the lower end, the mean and the upper end of an interval; of few segments the mean alone."""
     number, mean = len(differences), float(differences.mean())
-    half_width = NORMAL_95 * float(differences.std(ddof=1)) / math.sqrt(number) if number > 1 else 0.0
+    if number < LEAST_UNITS:
+        return mean, mean, mean
+    half_width = student_quantile(quantile, number) * float(differences.std(ddof=1)) / math.sqrt(number)
     return mean - half_width, mean, mean + half_width
 
 
@@ -215,10 +217,10 @@ def _bar(
     metric: MetricResult, scale: Scale, name: str, num_segments: int, low: float, mean: float, high: float
 ) -> tuple[str, str, Drawing]:
     text = f"Mean difference {signed(mean, metric)}"
-    if num_segments > 1:
+    if num_segments >= LEAST_UNITS:
         text += f", 95 % interval {signed(low, metric)} to {signed(high, metric)}"
     style = "better" if (mean < 0) == metric.lower_is_better else "worse"
-    if low <= 0 <= high:
+    if num_segments < LEAST_UNITS or low <= 0 <= high:
         style += " unsure"
     left, right = sorted([scale.share(0), scale.share(mean)])
     zero, x1, x2 = (scale.percent(value) for value in (0, low, high))

@@ -9,6 +9,7 @@ from typing import Any
 from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.evaluation import verdicts
 from bertscore_onnx.evaluation.comparison import Comparison, Example
+from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.report import wording
 from bertscore_onnx.evaluation.report.charts import distributions, intervals, length_differences, scatter
 from bertscore_onnx.evaluation.tables import count
@@ -36,7 +37,7 @@ def report_html(comparison: Comparison) -> str:
     return _render(
         "report.html",
         comparison,
-        significant=verdicts.SIGNIFICANT,
+        significant=SIGNIFICANT,
         sections=[_metric_section(metric, detailed, lengths, comparison.units) for metric in comparison.metrics],
         verdict_of=verdicts.verdict_of,
         examples=_examples(comparison, detailed),

@@ -60,6 +60,11 @@ def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(com
     assert "nw:2" in record["signatures"]["chrf"]
 
 
+def test_differences_to_plan_for_are_a_list(compared):
+    planned = compared("--power", 2, 5)["systems"][1]["metrics"]["bleu"]["power"]
+    assert [one["difference"] for one in planned] == [2, 5]
+
+
 def test_references_of_several_files_are_several_references(compared, write):
     record = compared("-r", write("more.txt", BASE))
     assert record["systems"][0]["metrics"]["bleu"]["score"] == pytest.approx(100)
@@ -160,4 +165,12 @@ def test_documents_are_read_a_name_per_line(compared, refused, files, write):
     assert "Tested on 2 documents only." in record["warnings"][0]
     assert "other" in record["systems"][1]["metrics"]["bleu"]["verdict"]
     stderr = refused("compare", *files, "--metric", "bleu", "--documents", write("few.txt", "a\n"))
-    assert "documents for 1 segments" in stderr
+    assert "few.txt has 1 line" in stderr
+    table = "candidate\tdocument\n" + "".join(
+        f"{text}\tdoc-{line % 2}\n" for line, text in enumerate(BASE.splitlines())
+    )
+    by_column = compared("--documents", write("base.tsv", table), "--margin", 5)
+    assert by_column["systems"] == record["systems"]
+    assert "no column 'document'" in refused(
+        "compare", *files, "--metric", "bleu", "--documents", write("other.tsv", "reference\n" + REFERENCES)
+    )

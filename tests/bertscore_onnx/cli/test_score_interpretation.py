@@ -10,7 +10,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.cli.score import interpretation
+from bertscore_onnx.cli.score import Means, interpretation
 
 pytestmark = pytest.mark.slow
 
@@ -35,14 +35,23 @@ def scorer_with(tiny_bundle, tmp_path):
         scorer.close()
 
 
-@pytest.mark.parametrize(
-    ("f1", "share"), [(0.85, "90.0 % of"), (0.95, "all"), (0.89999, "99.9 % of"), (0.1, "0.0 % of")]
-)
-def test_where_unrelated_pairs_are_known_the_score_has_a_rank_among_them(scorer_with, f1, share):
-    assert interpretation(scorer_with(), f1, QUANTILES, None) == [
-        f"An F1 of {f1:.4f} is higher than that of {share} unrelated pairs; half of these get less than 0.6500, and "
-        "99 % less than 0.8950."
+def means_of(*f1, unrelated=None):
+    """Return the means of pairs with these F1."""
+    means = Means(unrelated)
+    assert len([*means.counted((one, one, one) for one in f1)]) == len(f1)
+    return means
+
+
+def test_where_unrelated_pairs_are_known_pairs_above_them_are_counted(scorer_with):
+    means = means_of(0.8949, 0.8951, 0.99, 0.1, unrelated=QUANTILES)  # a mean alone would hide the fourth
+    assert interpretation(scorer_with(), means, QUANTILES, None) == [
+        "50.0% of the pairs have an F1 above 0.8950, which 99 % of unrelated pairs do not exceed; half of these get "
+        "less than 0.6500."
     ]
+    layers = np.stack([QUANTILES, QUANTILES + 0.1])
+    means = Means(layers)
+    assert len([*means.counted([np.full((3, 2), 0.95)])]) == 1
+    assert means.above_unrelated() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +68,7 @@ def test_a_high_score_of_a_model_with_a_high_baseline_gets_two_commands(
 ):
     monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", large_size)  # the tiny model's size is 32
     scorer = scorer_with(baselines)
-    note, *commands = interpretation(scorer, 0.85, None, lang)
+    note, *commands = interpretation(scorer, means_of(0.85), None, lang)
     assert [line.endswith(end) for line, end in zip([note, *commands], ends, strict=True)] == [True] * 3
     assert ("0.83 on average" in note) == ("like yours" in ends[0])
     assert f"  bertscore-onnx baseline --model {scorer.bundle.path} " in "\n".join(commands)
@@ -73,12 +82,12 @@ def test_a_lower_score_and_a_model_whose_scores_mean_more_get_nothing(
     scorer_with, monkeypatch, baselines, f1, large_size
 ):
     monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", large_size)
-    assert interpretation(scorer_with(baselines), f1, None, None) == []
+    assert interpretation(scorer_with(baselines), means_of(f1), None, None) == []
 
 
 def test_rescaled_scores_get_nothing(scorer_with):
     scorer = scorer_with({"en": HIGH}, lang="en", rescale_with_baseline=True)
-    assert interpretation(scorer, 0.85, None, "en") == []
+    assert interpretation(scorer, means_of(0.85), None, "en") == []
 
 
 @pytest.mark.parametrize(

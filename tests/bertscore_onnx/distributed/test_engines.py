@@ -60,7 +60,7 @@ def test_an_input_that_changes_meanwhile_ends_the_job_which_goes_on_with_what_ho
     score(pairs, "here", part_rows=500)
     here, original = contents(tmp_path / "here"), pairs.read_bytes()
     other = write_pairs("other.parquet", 20_000, candidate=["it"] * 20_000)
-    moment = random.Random(engine).randrange(1, 36)  # noqa: S311 -- a number of the 40 parts; nothing is secret
+    moment = random.Random(engine).randrange(1, 36)  # noqa: S311 -- of 40 parts; the last ones may come together
 
     def change():
         while len([*there.glob("part-*")]) < moment:

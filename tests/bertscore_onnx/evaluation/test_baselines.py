@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -187,6 +188,10 @@ def test_baselines_of_other_languages_stay_and_one_of_the_same_is_replaced(bundl
 
 def test_scores_of_unrelated_pairs_follow_the_settings_of_the_scorer(bundle, measured_layer):
     write_baseline(bundle, measured_layer, "en")
+    with BERTScorer(bundle, device="cpu") as scorer:
+        assert scorer.unrelated_scores() is None  # of 50 pairs
+    measured_layer = replace(measured_layer, num_pairs=100)
+    write_baseline(bundle, measured_layer, "en")
     quantiles = measured_layer.layers[0].f1_quantiles
     with BERTScorer(bundle, device="cpu") as scorer:
         assert scorer.unrelated_scores() == pytest.approx(quantiles)
@@ -263,7 +268,7 @@ def test_a_bundle_of_all_layers_needs_a_baseline_of_each(all_layers_bundle, tmp_
     bundle = shutil.copytree(all_layers_bundle, tmp_path / "all")
     with pytest.raises(InputError, match=r"one of layers \[2\], and the bundle .* has \[0, 1, 2, 3\]"):
         write_baseline(bundle, measured_layer, "en")
-    write_baseline(bundle, measured, "en")
+    write_baseline(bundle, replace(measured, num_pairs=100), "en")
     with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:
         assert scorer.unrelated_scores("en").shape == (4, 101)
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import IdfError, InputError, InputTypeError
 from bertscore_onnx.evaluation import compare
 from bertscore_onnx.evaluation.baselines import compute_baseline, write_baseline
-from bertscore_onnx.evaluation.percentiles import percentile
+from bertscore_onnx.evaluation.tables import count
 from tests.support.scores import WORDS
 
 SEGMENTS = 40
@@ -233,18 +234,20 @@ def test_a_scorer_of_all_layers_is_refused(all_layers_bundle):
         compare(SYSTEMS, REFERENCES, scorer=scorer)
 
 
-def test_where_unrelated_pairs_were_measured_a_score_is_placed_among_them(tiny_bundle, tmp_path):
+def test_where_unrelated_pairs_were_measured_segments_above_them_are_counted(tiny_bundle, tmp_path):
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
     with BERTScorer(bundle, device="cpu") as scorer:
-        write_baseline(bundle, compute_baseline(scorer, sentences(5) * 3, num_pairs=50), "en")
+        write_baseline(bundle, replace(compute_baseline(scorer, sentences(5) * 3, num_pairs=50), num_pairs=100), "en")
     with BERTScorer(bundle, device="cpu") as scorer:
         comparison = compare(SYSTEMS, REFERENCES, scorer=scorer, metrics=["bertscore", "bleu"], num_resamples=10)
     bertscore, bleu = comparison.metrics
     np.testing.assert_array_equal(bertscore.unrelated, scorer.unrelated_scores())
-    expected = [float(percentile(system.score, bertscore.unrelated)) for system in bertscore.systems]
-    assert [system.percentile for system in bertscore.systems] == pytest.approx(expected)
-    assert {system.percentile for system in bleu.systems} == {None}
-    assert f"{expected[1]:.1f}%" in comparison.table()
+    high = bertscore.unrelated[-2]  # of 101 quantiles
+    expected = [float(np.mean(scores > high)) for scores in bertscore.segment_scores]
+    assert 0 < expected[1] < 1
+    assert [system.above_unrelated for system in bertscore.systems] == expected
+    assert {system.above_unrelated for system in bleu.systems} == {None}
+    assert f"{expected[1]:.1%}" in comparison.table()
 
 
 def test_texts_may_come_from_iterators_and_be_one_segment():
@@ -284,6 +287,24 @@ def test_a_margin_makes_a_system_equivalent_or_not():
             compare(SYSTEMS, REFERENCES, metrics=metrics, margin=margin)
 
 
+def test_differences_to_plan_for_have_a_power_and_a_number_of_segments():
+    names = [f"news-{segment // 2}" for segment in range(SEGMENTS)]
+    found = compare(SYSTEMS, REFERENCES, metrics=["bleu"], num_resamples=50, documents=names, power=[1, 9])
+    _, closer, _ = found.metrics[0].systems
+    small, large = closer.power
+    assert (small.difference, large.difference) == (1, 9)
+    assert 0 < small.power < large.power < 1
+    assert small.needed > SEGMENTS / 2 > 0
+    assert small.needed > large.needed
+    assert f"with {count(small.needed)} documents, 80 times" in found.table()
+    assert json.loads(found.to_json())["systems"][1]["metrics"]["bleu"]["power"][0]["power"] == small.power
+    assert "power" not in found.table("tsv")
+    for power, metrics in (([0], ["ter"]), ([1, float("inf")], ["ter"]), ([1], ["ter", "bleu"])):
+        with pytest.raises(InputError, match="power"):
+            compare(SYSTEMS, REFERENCES, metrics=metrics, power=power)
+
+
 def test_identical_systems_cannot_be_told_apart():
-    metric = compare({"a": SYSTEMS["base"], "b": SYSTEMS["base"]}, REFERENCES, metrics=["bleu"]).metrics[0]
-    assert (metric.systems[1].p, metric.systems[1].detectable, metric.systems[1].needed) == (1, None, None)
+    same = {"a": SYSTEMS["base"], "b": SYSTEMS["base"]}
+    _, system = compare(same, REFERENCES, metrics=["bleu"], power=[1]).metrics[0].systems
+    assert (system.p, system.detectable, system.needed, system.power) == (1, None, None, ())

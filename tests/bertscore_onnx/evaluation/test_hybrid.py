@@ -201,8 +201,10 @@ def test_more_hybrids_do_not_make_equal_metrics_differ():
 
 
 @pytest.mark.calibration
-def test_rates_of_equal_metrics_over_many_trials():
+def test_rates_of_equal_metrics_over_many_trials(record_property):
     differ, r_held, hits_held = rates_of_equal_metrics(2000, num_hybrids=500, num_trials=500)
+    record_property("two metrics on hybrid systems | meta", f"{differ:.3f}")
+    record_property("`meta --task hybrid`: r and Hits@1 | coverage", f"{min(r_held, hits_held):.3f}")
     assert differ <= 0.06
     assert min(r_held, hits_held) >= 0.93
 

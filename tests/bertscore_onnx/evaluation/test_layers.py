@@ -195,8 +195,11 @@ def test_a_best_layer_is_seldom_called_worse_and_intervals_hold_their_values(row
 
 @pytest.mark.calibration
 @pytest.mark.parametrize(("rows", "rows_of_unit"), [(20, 1), (100, 1), (1000, 1), (1000, 5)])
-def test_rates_of_equal_layers_over_many_trials(rows, rows_of_unit):
+def test_rates_of_equal_layers_over_many_trials(rows, rows_of_unit, record_property):
     worse, covered, _ = rates_of_equal_layers(2000, rows, rows_of_unit)
+    name = f"`tune-layers`: {rows:,} rows" + (f" of {rows // rows_of_unit} references" if rows_of_unit > 1 else "")
+    record_property(f"{name} | coverage", f"{covered:.3f}")
+    record_property(f"{name} | best layer called worse", f"{worse:.3f}")
     assert worse <= 0.055
     assert covered >= 0.93
     assert rates_of_equal_layers(2000, rows, rows_of_unit, gap=0.3)[2] >= 0.93

@@ -22,6 +22,7 @@ from bertscore_onnx.evaluation.significance import (
     paired_permutation,
     segment_outcomes,
 )
+from tests.bertscore_onnx.evaluation.simulations import EQUAL_SYSTEMS
 
 TESTS = (paired_permutation, paired_bootstrap, approximate_randomization)
 
@@ -107,52 +108,44 @@ def test_the_exact_p_is_scipys():
     assert paired_permutation([np.zeros(12), difference]).p[0] == pytest.approx(exact.pvalue)
 
 
-def trials(number, difference_of, *, documents=None):
-    """Return p of pairs of systems, and whether the interval of their difference holds 0."""
+def trials(case, number, *, documents=True):
+    """Return p of pairs of equally good systems, and how often the interval of their difference holds 0."""
     p, holds = [], []
-    for trial in range(number):
-        rng = np.random.default_rng(trial)
-        difference = difference_of(rng)
-        metric = SegmentMeans([np.zeros(len(difference)), difference])
-        metric = metric if documents is None else metric.by_document(documents)
-        result = paired_permutation(metric, num_swaps=999, num_resamples=500, seed=trial)
+    for seed in range(number):
+        differences = case.differences(seed)
+        metric = SegmentMeans([np.zeros(case.segments), differences])
+        metric = metric.by_document(case.units) if case.documents and documents else metric
+        result = paired_permutation(metric, num_swaps=999, num_resamples=500, seed=seed)
         p.append(result.p[0])
         holds.append(result.interval[0, 0] <= 0 <= result.interval[0, 1])
     return np.array(p), np.mean(holds)
 
 
-@pytest.mark.parametrize(
-    ("segments", "share", "number"),
-    [
-        *(pytest.param(*case, 150, marks=pytest.mark.slow) for case in ((20, 1), (100, 0.03))),
-        *(pytest.param(*case, 2000, marks=pytest.mark.calibration) for case in ((20, 1), (100, 1), (1000, 0.03))),
-    ],
-)
-def test_p_keeps_its_promise(segments, share, number):
-    p, coverage = trials(number, lambda rng: rng.normal(size=segments) * (rng.random(segments) < share))
-    error = (0.05 * 0.95 / number) ** 0.5
-    assert (p <= 0.05).mean() <= 0.05 + 3 * error
-    assert coverage >= (0.92 if segments == 20 else 0.94) - 3 * error
-    if share == 1:
-        assert stats.kstest(p, "uniform").pvalue > 0.001
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["20 segments", "100 segments, 3 % differ", "20 documents of 10 segments"])
+def test_equal_systems_seldom_differ(name):
+    p, coverage = trials(EQUAL_SYSTEMS[name], 150)
+    assert (p < 0.05).mean() <= 0.1
+    assert coverage >= 0.87
 
 
-@pytest.mark.parametrize(
-    "number", [pytest.param(150, marks=pytest.mark.slow), pytest.param(2000, marks=pytest.mark.calibration)]
-)
-def test_p_keeps_its_promise_by_documents(number):
-    documents = np.repeat(np.arange(40), 10)
+@pytest.mark.calibration
+@pytest.mark.parametrize("name", EQUAL_SYSTEMS)
+def test_equal_systems_seldom_differ_over_many_trials(name, record_property):
+    case = EQUAL_SYSTEMS[name]
+    p, coverage = trials(case, 2000)
+    record_property(f"{name} | compare", f"{(p < 0.05).mean():.3f}")
+    assert (p < 0.05).mean() <= 0.055
+    if case.differing == 1:
+        assert stats.kstest(p, "uniform").pvalue > 0.05
+        record_property(f"{name} | coverage", f"{coverage:.3f}")
+        assert coverage >= (0.92 if (case.documents or case.segments) == 20 else 0.93 if case.documents else 0.94)
 
-    def difference_of(rng):
-        return rng.normal(size=400) + 0.6 * rng.normal(size=40)[documents]
 
-    error = (0.05 * 0.95 / number) ** 0.5
-    p, coverage = trials(number, difference_of, documents=documents)
-    assert (p <= 0.05).mean() <= 0.05 + 3 * error
-    assert coverage >= 0.92 - 3 * error
-    ignoring, too_low = trials(150, difference_of)
-    assert (ignoring <= 0.05).mean() > 0.1
-    assert too_low < 0.85
+def test_documents_that_are_ignored_make_equal_systems_differ():
+    p, coverage = trials(EQUAL_SYSTEMS["20 documents of 10 segments"], 150, documents=False)
+    assert (p < 0.05).mean() > 0.1
+    assert coverage < 0.88
 
 
 @pytest.mark.parametrize("test", TESTS[1:])

@@ -9,6 +9,7 @@ from bertscore_onnx.evaluation.tables import count
 from bertscore_onnx.evaluation.verdicts import (
     MetricResult,
     PairResult,
+    PlannedPower,
     SystemResult,
     equals,
     fixed,
@@ -109,3 +110,7 @@ def test_power_is_said_of_the_system_that_needs_most():
         "With 100 segments a difference of 0.0500 is found 80 times in 100; that seen here takes some 2,500."
     )
     assert power(found, 100, "segment") == ""
+    planned = replace(new, power=(PlannedPower(0.02, 0.294, 1234),))
+    assert power(replace(found, systems=(found.systems[0], planned)), 100, "segment").endswith(
+        " One of 0.0200 is found 29 times in 100; with 1,234 segments, 80 times."
+    )

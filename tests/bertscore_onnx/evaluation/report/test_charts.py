@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy import stats
 
 from bertscore_onnx.evaluation.report.charts import (
     LEFT,
@@ -105,21 +106,22 @@ def test_segments_are_put_together_by_length(lengths, expected):
 
 
 def test_a_bar_is_the_mean_difference_of_its_bucket():
-    scores = np.array([[0.5] * 5, [0.6, 0.4, 0.6, 0.5, 0.1]])
-    metric = metric_result("bertscore", ["a", "b"], scores)
-    [chart] = length_differences(metric, [1], [10, 10, 20, 30, 1500])
+    gains = [0.1, -0.1] * 3 + [0.1, 0.2] * 4 + [-0.2, -0.3] * 5 + [0.4]
+    metric = metric_result("bertscore", ["a", "b"], [[0.5] * 25, 0.5 + np.array(gains)])
+    [chart] = length_differences(metric, [1], [10] * 6 + [20] * 8 + [30] * 10 + [1500])
     assert [(row["name"], row["note"]) for row in chart["rows"]] == [
-        ("10", "2 segments"),
-        ("20", "1 segment"),
-        ("30", "1 segment"),
+        ("10", "6 segments"),
+        ("20", "8 segments"),
+        ("30", "10 segments"),
         ("1,500", "1 segment"),
     ]
-    assert chart["rows"][0]["drawing"].text == "Mean difference 0.0000, 95 % interval −0.1960 to +0.1960"
+    half_width = stats.t.ppf(1 - 0.025 / 4, 5) * np.std(gains[:6], ddof=1) / 6**0.5
+    low, high = re.findall(r"0\.\d+", chart["rows"][0]["drawing"].text)[1:]
+    assert (float(low), float(high)) == (pytest.approx(half_width, rel=0.02),) * 2
+    assert chart["rows"][3]["drawing"].text == "Mean difference +0.4000"
     styles = [re.search(r'<rect class="([\w ]+)"', row["drawing"].body)[1] for row in chart["rows"]]
-    assert styles[1::2] == ["better", "worse"]
-    assert "unsure" in styles[0]
-    assert "unsure" in styles[2]
-    [chart] = length_differences(metric_result("ter", ["a", "b"], [[50.0], [40.0]]), [1], [10])
+    assert styles == ["better unsure", "better", "worse", "better unsure"]
+    [chart] = length_differences(metric_result("ter", ["a", "b"], [[50.0] * 6, [40.0] * 6]), [1], [10] * 6)
     assert '<rect class="better"' in chart["rows"][0]["drawing"].body
 
 

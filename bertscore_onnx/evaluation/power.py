@@ -1,0 +1,96 @@
+"""What few units of a test tell: how wide intervals are, which differences are found, and how many units that takes.
+
+Units are segments or documents. All of it rests on one approximation of Student's t.
+"""
+
+from bisect import bisect_left
+from math import copysign, expm1, sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+NORMAL = NormalDist()
+
+SIGNIFICANT = 0.05
+"""A p below it is significant, two-sided."""
+
+POWER = 0.8
+"""The share of tests in which a detectable difference is found."""
+
+LEAST_UNITS = 6
+"""With fewer units no p of a permutation test is below `SIGNIFICANT`: 2 / 2⁵ is above it."""
+
+MOST_UNITS = 1 << 53
+"""The search for the number of units ends here."""
+
+
+def student_quantile(p: float, num_units: int) -> float:
+    """Return the quantile of Student's t with a degree of freedom less than there are units.
+
+    D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959.
+    """
+    freedom = max(1, num_units - 1)
+    z = NORMAL.inv_cdf(p) * (8 * freedom + 3) / (8 * freedom + 1)
+    return copysign(sqrt(freedom * expm1(z * z / freedom)), z)
+
+
+def widening(num_units: int) -> float:
+    """Return by how much resampling makes a standard error too small: a variance of n units is divided by n - 1."""
+    return sqrt(1 + 1 / max(1, num_units - 1))
+
+
+def tail_share(tail: float, num_units: int) -> float:
+    """Return the share of resamples to cut off at an end of an interval, so that it holds in the population.
+
+    Resamples of few units are too alike: Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section
+    3.2.
+    """
+    return NORMAL.cdf(-student_quantile(1 - tail, num_units) * widening(num_units))
+
+
+def intervals(resampled: NDArray[np.float64], num_units: int) -> NDArray[np.float64]:
+    """Return the ends of 95 % intervals, (2, …), from (resamples, …)."""
+    tail = tail_share(SIGNIFICANT / 2, num_units)
+    return np.quantile(resampled, [tail, 1 - tail], axis=0)
+
+
+def power_of(difference: float, error: float, num_units: int, planned: int | None = None) -> float:
+    """Return how often tests on a planned number of units, or on as many again, find a true difference.
+
+    The error is the standard error that so many units show, and is uncertain itself. Abramowitz and Stegun, "Handbook
+    of Mathematical Functions", 26.7.10, with the variance of that error added.
+    """
+    planned = planned or num_units
+    if min(num_units, planned) < LEAST_UNITS:
+        return 0.0
+    ratio = abs(difference) / error * sqrt(planned / num_units)
+    bias, mean, variance = _terms(num_units, planned)
+    return NORMAL.cdf((bias * ratio - mean) / sqrt(variance + ratio * ratio / (2 * num_units - 2)))
+
+
+def _terms(num_units: int, planned: int) -> tuple[float, float, float]:
+    """Return the bias of the error, and the mean and the variance of a normal variable in place of the critical t."""
+    t = student_quantile(1 - SIGNIFICANT / 2, planned)
+    return 1 - 1 / (4 * num_units - 4), t * (1 - 1 / (4 * planned - 4)), 1 + t * t / (2 * planned - 2)
+
+
+def detectable_difference(error: float, num_units: int) -> float | None:
+    """Return the difference of which `power_of` is `POWER`, given its standard error; None without one."""
+    if num_units < LEAST_UNITS or not error:
+        return None
+    bias, mean, variance = _terms(num_units, num_units)
+    square = NORMAL.inv_cdf(POWER) ** 2
+    factor = bias * bias - square / (2 * num_units - 2)
+    return (bias * mean + sqrt((bias * mean) ** 2 - factor * (mean * mean - square * variance))) / factor * error
+
+
+def needed_units(difference: float, error: float, num_units: int) -> int | None:
+    """Return how many units find a true difference with `POWER`, given the standard error of so many units."""
+    if num_units < LEAST_UNITS or not difference or not error:
+        return None
+
+    def is_found(planned: int) -> bool:
+        return power_of(difference, error, num_units, planned) >= POWER
+
+    return LEAST_UNITS + bisect_left(range(LEAST_UNITS, MOST_UNITS), True, key=is_found)

@@ -1,0 +1,59 @@
+"""Draws of systems and metrics that are equally good, on which tests are simulated."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EqualSystems:
+    """Two systems that are equally good in the population, by the differences of their scores of segments."""
+
+    segments: int
+    differing: float = 1
+    """The share of segments in which they differ; draws in which none does are left out."""
+    documents: int | None = None
+    """How many documents of ten segments there are, whose differences have an intraclass correlation of .1."""
+
+    @property
+    def units(self) -> NDArray[np.int64] | None:
+        """Return the document of each segment."""
+        return None if self.documents is None else np.arange(self.segments) // 10
+
+    def differences(self, seed: int) -> Floats:
+        """Draw the differences, (segments,)."""
+        rng = np.random.default_rng([seed, self.segments])
+        differences = np.zeros(self.segments)
+        while not differences.any():
+            differences = rng.normal(size=self.segments) * (rng.random(self.segments) < self.differing)
+        if self.documents is not None:
+            differences = 0.9**0.5 * differences + 0.1**0.5 * rng.normal(size=self.documents).repeat(10)
+        return differences
+
+
+EQUAL_SYSTEMS = {
+    "20 segments": EqualSystems(20),
+    "100 segments": EqualSystems(100),
+    "1,000 segments": EqualSystems(1000),
+    "20 segments, 3 % differ": EqualSystems(20, 0.03),
+    "100 segments, 3 % differ": EqualSystems(100, 0.03),
+    "1,000 segments, 0.2 % differ": EqualSystems(1000, 0.002),
+    "20 documents of 10 segments": EqualSystems(200, documents=20),
+    "100 documents of 10 segments": EqualSystems(1000, documents=100),
+}
+
+
+def rate(happens: Callable[[int], bool], trials: int) -> float:
+    """Return how often something happens, by its seed."""
+    return float(np.mean([happens(seed) for seed in range(trials)]))
+
+
+def equal_metrics(rng: np.random.Generator, number: int, icc: float, systems: int = 13, segments: int = 100):
+    """Draw human scores and metrics as good as each other, whose noise shares this much within a segment."""
+    human = rng.normal(size=(systems, segments))
+    shared, own = rng.normal(size=(number, 1, segments)), rng.normal(size=(number, systems, segments))
+    return human, [*(human + 1.5 * (icc**0.5 * shared + (1 - icc) ** 0.5 * own))]
