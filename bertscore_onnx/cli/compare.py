@@ -22,7 +22,7 @@ BERTSCORE = "bertscore"
 @shared_options(without=("all_layers",), needs_model=False)
 def compare(
     cand: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "-c",
             "--cand",
@@ -30,18 +30,33 @@ def compare(
             help="The texts of each system: one per line, or the column candidate of a table; the first is the "
             "baseline.",
         ),
-    ],
+    ] = None,
     ref: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "-r", "--ref", metavar="FILE...", help="References; with several, the best one counts for each segment."
         ),
-    ],
+    ] = None,
     *,
     settings: "ScorerSettings",
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE...",
+            help="Tables of segment scores that other metrics, or people, gave: a column for each system, or the "
+            "columns system, segment and score. With -c beside ours, else alone.",
+        ),
+    ] = None,
+    lower_better: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME...", help="The metrics among these whose lower scores are better."),
+    ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME...", help="One or more of bertscore, bleu, chrf and ter.  [default: bertscore]"),
+        typer.Option(
+            metavar="NAME...",
+            help="One or more of bertscore, bleu, chrf and ter.  [default: bertscore; none with --scores and no model]",
+        ),
     ] = None,
     bleu_tokenize: Annotated[
         str | None, typer.Option(metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]")
@@ -98,13 +113,20 @@ def compare(
 
     Needs the extra `evaluation`.
     """
-    metrics: dict[str, dict[str, Any]] = {name: {} for name in metric or [BERTSCORE]}
+    default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
+    metrics: dict[str, dict[str, Any]] = {name.lower(): {} for name in metric or default}
     has_bertscore = BERTSCORE in metrics
+    if not cand and not scores:
+        raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
+    if not ref and (cand or metrics):
+        raise typer.BadParameter("give at least one file of references.", param_hint="--ref")
     if has_bertscore:
         check_model(settings["model_type"], settings["lang"])
     check_effects(
         *((option, not has_bertscore, "without --metric bertscore; add it") for option in given_settings(settings)),
         ("--bleu-tokenize", bleu_tokenize is not None and "bleu" not in metrics, "without --metric bleu; add it"),
+        ("--lower-better", bool(lower_better) and not scores, "without --scores; add it"),
+        ("--ref", bool(ref) and not cand, "without --cand; add it"),
         ("--chrf-word-order", chrf_word_order is not None and "chrf" not in metrics, "without --metric chrf; add it"),
     )
     if bleu_tokenize is not None:
@@ -112,8 +134,9 @@ def compare(
     if chrf_word_order is not None:
         metrics["chrf"]["word_order"] = chrf_word_order
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
-    systems, references, of_documents = choose_systems(cand, ref, documents)
+    systems, references, of_documents = choose_systems(cand or (), ref or (), documents)
 
+    from bertscore_onnx.cli.judgements import read_scores
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation import compare as compare_systems
     from bertscore_onnx.files import write_whole
@@ -121,19 +144,23 @@ def compare(
 
     needed = {
         "tabulate": output_format in (None, "latex"),
-        "sacrebleu": [*metrics] != [BERTSCORE],
+        "sacrebleu": bool(metrics.keys() - {BERTSCORE}),
         "jinja2": html is not None,
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
     rows = read_side_by_side([*systems.values(), *references, *of_documents])
     names = [name for [name] in rows.pop()] if of_documents else None
-    check_destination(html, [*cand, *ref, documents], "--html")
+    given = read_scores(scores) if scores else None
+    check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
-            {name: [text for [text] in of_system] for name, of_system in zip(systems, rows, strict=False)},
-            [[text for texts in segment for text in texts] for segment in zip(*rows[len(systems) :], strict=True)],
+            {name: [text for [text] in of_system] for name, of_system in zip(systems, rows, strict=False)} or None,
+            [[text for texts in segment for text in texts] for segment in zip(*rows[len(systems) :], strict=True)]
+            or None,
+            scores=given,
+            lower_is_better=lower_better or (),
             scorer=scorer,
-            metrics=metrics,
+            metrics=metrics or None,
             test=test,
             num_resamples=resamples,
             seed=seed,

@@ -325,9 +325,10 @@ def choose_systems(
 
     A system is called after its file, without folder and suffixes, or as it was given if two would have that name.
     """
-    if len(systems) < 2:
+    if len(systems) == 1 or (references and not systems):
         raise typer.BadParameter(
-            "there is one system; expected a baseline and at least one to compare with it, such as -c BASE -c OTHER.",
+            f"there is {'one' if systems else 'no'} system; expected a baseline and at least one to compare with it, "
+            "such as -c BASE -c OTHER.",
             param_hint="--cand",
         )
     of_documents = [] if documents is None else [_input_file(documents, None, (Column(("document",), ""),))]

@@ -1,9 +1,9 @@
-"""A table of judgements in memory, whose columns are read as texts or as numbers."""
+"""Tables of judgements and of scores in memory, whose columns are read as texts or as numbers."""
 
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,14 @@ class Table:
     def is_blank(self, column: str) -> bool:
         """Return whether all rows are empty in a column."""
         return all(values.get(column) in (None, "") for _, values in self._rows)
+
+    def holds_numbers(self, column: str) -> bool:
+        """Return whether a column holds a number, or none, in its first row."""
+        try:
+            self._number(column, 0)
+        except InputError:
+            return False
+        return True
 
     def texts(self, column: str) -> list[str]:
         """Return the texts of a column; raise InputError if a value is missing, or is not a text."""
@@ -157,3 +165,53 @@ def _sniffed(read: Callable[..., Table]) -> Table:
     except InputError:
         return plain
     return quoted if len(quoted) == len(plain) else plain
+
+
+# Scores that were computed elsewhere.
+
+SEGMENT_COLUMNS = {"segment", "seg_id", "id", "line", "index", "document", "doc_id", "doc"}
+"""Columns that name a row, and are no system."""
+
+
+def read_scores(files: Sequence[str]) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Return by metric the scores of each system; raise InputError for a table of another form."""
+    found: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for file in files:
+        table = read_table(file)
+        name = PurePath(PurePath(file.removesuffix(".gz")).stem).name
+        metrics = _long_scores(table, name) if "system" in table.names else {name: _wide_scores(table)}
+        for metric, scores in metrics.items():
+            if metric in found:
+                raise InputError(f"{table.title} has scores of {metric}, which another file has too. Rename one.")
+            found[metric] = scores
+    return found
+
+
+def _wide_scores(table: Table) -> dict[str, NDArray[np.float64]]:
+    columns = [name for name in table.names if name.lower() not in SEGMENT_COLUMNS and table.holds_numbers(name)]
+    if len(columns) < 2:
+        raise InputError(
+            f"{table.title} has {len(columns)} columns of numbers; expected one for each of at least two systems, or "
+            "the columns system, segment and score."
+        )
+    return {name: table.numbers(name) for name in columns}
+
+
+def _long_scores(table: Table, name: str) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Return the scores of a table with a row for each system and segment, and perhaps for each metric."""
+    segment = table.find(["segment", "seg_id", "id", "line"], "")
+    values, systems, segments = table.numbers(table.find("score", "")), table.keys("system"), table.keys(segment)
+    metrics = table.keys("metric") if "metric" in table.names else [name] * len(table)
+    cells: dict[str, dict[str, dict[str, float]]] = {}
+    for row, (metric, system, at) in enumerate(zip(metrics, systems, segments, strict=True)):
+        of_system = cells.setdefault(metric, {}).setdefault(system, {})
+        if at in of_system:
+            raise InputError(f"{table.place(row)}: the system {system} has a score of segment {at} already.")
+        of_system[at] = values[row]
+    order = list(dict.fromkeys(segments))
+    return {
+        metric: {
+            system: np.array([of_segments.get(at, math.nan) for at in order]) for system, of_segments in rows.items()
+        }
+        for metric, rows in cells.items()
+    }

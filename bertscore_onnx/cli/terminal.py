@@ -98,7 +98,7 @@ _FORMS = (
 )
 """How messages name an argument that could be an English word, and how its option replaces it."""
 
-_ANYWHERE = (r"(?<![\w/.|\\-]){name}(?![\w/\\-])", "{option}")
+_ANYWHERE = (r"(?<![\w/.|\\-]){name}(?![\w/\\-])(?: \({option}\))?", "{option}")
 """The same for a name with an underscore, which is never an English word. In a signature names follow a bar."""
 
 

@@ -1,7 +1,7 @@
 """Compare systems: score them by several metrics, and test their differences on the same resamples."""
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
+from bertscore_onnx.evaluation.given_scores import SegmentScores, given_metrics
 from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, metric_options, score_systems
 from bertscore_onnx.evaluation.percentiles import high_unrelated
 from bertscore_onnx.evaluation.power import (
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
 
 
 def compare(
-    systems: Mapping[str, Iterable[str]],
-    references: Iterable[str | Sequence[str]],
+    systems: Mapping[str, Iterable[str]] | None = None,
+    references: Iterable[str | Sequence[str]] | None = None,
     *,
+    scores: SegmentScores | Mapping[str, SegmentScores] | None = None,
+    lower_is_better: Collection[str] = (),
     scorer: "BERTScorer | None" = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
     test: Test = "permutation",
@@ -63,11 +66,17 @@ def compare(
     those of sacreBLEU's `significance.py`; the score of BERTScore is the mean of F over the segments.
 
     Args:
-        systems: the texts of each system by its name, one for each segment; the first is the baseline.
+        systems: the texts of each system by its name, one for each segment; the first is the baseline. They and
+            their references may be left out if there are `scores`.
         references: for each segment a reference, or a list of several.
+        scores: segment scores that other metrics, or people, gave the systems: a data frame with a column for each
+            system and a row for each segment, or a mapping of names to numbers; for several metrics a mapping of their
+            names to these. The score of a system is their mean.
+        lower_is_better: the names of those metrics whose lower scores are better.
         scorer: for BERTScore; a scorer of one layer.
         metrics: `bertscore`, `bleu`, `chrf`, `ter`, or these with options of sacreBLEU's class, such as
-            `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`. The first chooses the examples.
+            `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`, or with `scores` and without a scorer for none. The
+            first chooses the examples.
         test: "permutation" for `paired_permutation`; "sacrebleu-bs" and "sacrebleu-ar" for sacreBLEU's tests, to the
             digit: `paired_bootstrap` and `approximate_randomization`.
         num_resamples: the swaps, 10,000 by default, or for "sacrebleu-bs" the resamples, 1,000 by default. The
@@ -84,8 +93,8 @@ def compare(
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
     Raises:
-        InputError: fewer than two systems, no segment, a system with more or fewer texts than there are references,
-            an unknown metric, BERTScore without a scorer, or an option out of its range.
+        InputError: fewer than two systems, no segment, a system with more or fewer texts or scores than there are
+            references, an unknown metric, BERTScore without a scorer, or an option out of its range.
         InputTypeError: something is not a text, or `metrics` is one text.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
@@ -95,23 +104,33 @@ def compare(
         raise InputError(f"num_examples is {num_examples}; expected 0 or more.")
     draws = (NUM_RESAMPLES if test == "sacrebleu-bs" else NUM_SWAPS) if num_resamples is None else num_resamples
     check_draws(draws, seed)
-    options = metric_options([BERTSCORE] if metrics is None else metrics)
+    is_given_only = metrics is None and scorer is None and scores is not None
+    options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
+    if systems is None and (options or references is not None):
+        raise InputError("There are no texts of systems. Give them as `systems`, or give `scores` alone.")
+    lists = () if systems is None else checked_references(() if references is None else references)
+    texts = {} if systems is None else checked_systems(systems, len(lists))
+    names = tuple(texts)
+    given: dict[str, MetricScores] = {}
+    if scores is not None:
+        names, given = given_metrics(scores, names or None, lower_is_better=lower_is_better)
+    num_segments = _num_segments(lists, given)
     planned = tuple(power)
     for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
-        if sizes and not (all(0 < one < math.inf for one in sizes) and len(options) == 1):
+        num_metrics = len(options) + len(given)
+        if sizes and not (all(0 < one < math.inf for one in sizes) and num_metrics == 1):
             raise InputError(
-                f"The {name} is {', '.join(map(str, sizes))}, with {len(options)} metrics; expected numbers above 0, "
+                f"The {name} is {', '.join(map(str, sizes))}, with {num_metrics} metrics; expected numbers above 0, "
                 "and one metric, since others have another scale."
             )
-    lists = checked_references(references)
-    texts = checked_systems(systems, len(lists))
-    numbers = None if documents is None else document_numbers([*documents], len(lists))
+    numbers = None if documents is None else document_numbers([*documents], num_segments)
     candidates = tuple(texts.values())
-    names = tuple(texts)
     with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
-        scored = score_systems(options, candidates, [lists] * len(names), scorer=weighted, verbose=verbose)
+        scored = given
+        if options:
+            scored = score_systems(options, candidates, [lists] * len(names), scorer=weighted, verbose=verbose) | given
         first = next(iter(scored.values()))
-        examples = find_examples(names, candidates, lists, first, weighted, num_examples)
+        examples = find_examples(names, candidates, lists, first, weighted, num_examples) if texts else ()
     num_documents = None if numbers is None else int(numbers.max()) + 1
     settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
     results = []
@@ -128,6 +147,20 @@ def compare(
             metric_result(name, metric, tested, names, settings, all_pairs, corpus.shape[1], margin, planned)
         )
     return Comparison(test, draws, seed, names, candidates, lists, tuple(results), examples, num_documents)
+
+
+def _num_segments(references: Sequence[object], given: Mapping[str, MetricScores]) -> int:
+    """Return the number of segments; raise InputError if references and scores differ in it, or one system is there."""
+    counts = {f"the scores of {name}": np.asarray(metric.segment).shape for name, metric in given.items()}
+    if counts and next(iter(counts.values()))[0] < 2:
+        raise InputError("There are scores of one system; expected a baseline, and at least one to compare with it.")
+    sizes = {name: shape[1] for name, shape in counts.items()} | (
+        {"the references": len(references)} if references else {}
+    )
+    if len({*sizes.values()}) > 1:
+        shown = ", ".join(f"{number} for {name}" for name, number in sizes.items())
+        raise InputError(f"There are different numbers of segments: {shown}. Give one score for each segment.")
+    return int(next(iter(sizes.values())))
 
 
 def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:

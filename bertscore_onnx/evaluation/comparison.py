@@ -10,11 +10,11 @@ from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.significance import MIN_UNITS
 from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plural
 from bertscore_onnx.evaluation.verdicts import (
-    TITLES,
     MetricResult,
     PairResult,
     SystemResult,
     corrected_p,
+    headline,
     power,
     verdict,
 )
@@ -55,9 +55,9 @@ class Example:
 class Comparison(Result):
     """The result of `compare`.
 
-    As text there is a table for each metric, and `*` at a p below 0.05; as TSV a row for each metric and system; as
-    LaTeX a row for each system, and `*` too. In JSON a value that the baseline lacks is null, and segments, those
-    that differ most under the first metric, are counted from 1.
+    As text there is a table for each metric, the best system first, and `*` at a p below 0.05; as TSV a row for each
+    metric and system; as LaTeX a row for each system, and `*` too. In JSON a value that the baseline lacks is null, and
+    segments, those that differ most under the first metric, are counted from 1.
     """
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
@@ -70,10 +70,10 @@ class Comparison(Result):
     """Their names, the baseline first."""
 
     candidates: tuple[tuple[str, ...], ...]
-    """The text of each segment by each system."""
+    """The text of each segment by each system; none where only scores were given."""
 
     references: tuple[tuple[str, ...], ...]
-    """The references of each segment."""
+    """The references of each segment; likewise."""
 
     metrics: tuple[MetricResult, ...]
 
@@ -85,7 +85,12 @@ class Comparison(Result):
 
     def __repr__(self) -> str:
         metrics = tuple(metric.name for metric in self.metrics)
-        return f"Comparison(systems={self.systems}, metrics={metrics}, segments={len(self.references)})"
+        return f"Comparison(systems={self.systems}, metrics={metrics}, segments={self.num_segments})"
+
+    @property
+    def num_segments(self) -> int:
+        """The number of segments."""
+        return int(self.metrics[0].segment_scores.shape[1])
 
     @property
     def signature(self) -> str:
@@ -97,7 +102,7 @@ class Comparison(Result):
     @property
     def units(self) -> tuple[int, str]:
         """How many of what the tests draw: segments or documents."""
-        return (self.num_documents, "document") if self.num_documents else (len(self.references), "segment")
+        return (self.num_documents, "document") if self.num_documents else (self.num_segments, "segment")
 
     @property
     def test_settings(self) -> str:
@@ -131,9 +136,10 @@ class Comparison(Result):
             "test": self.test,
             "resamples": self.num_resamples,
             "seed": self.seed,
-            "num_segments": len(self.references),
+            "num_segments": self.num_segments,
             "num_documents": self.num_documents,
             "warnings": self.warnings,
+            "headlines": {name: headline(metric) for name, metric in metrics.items()},
             "systems": [
                 {"name": name, "metrics": {key: self._with_verdict(metric, row) for key, metric in metrics.items()}}
                 for row, name in enumerate(self.systems)
@@ -194,15 +200,17 @@ class Comparison(Result):
         yield from map("Warning: {}".format, self.warnings)
 
     def _sentences(self, metric: MetricResult) -> Iterator[str]:
-        for system in metric.systems:
-            if found := verdict(metric, system, self.systems[0]):
-                yield f"{system.name} {found.sentence}"
+        if len(self.systems) > 2:
+            yield headline(metric)
+        for row in metric.ranked:
+            if found := verdict(metric, metric.systems[row], self.systems[0]):
+                yield f"{self.systems[row]} {found.sentence}"
         if sentence := power(metric, *self.units):
             yield sentence
 
     def _latex(self) -> Iterator[str]:
         columns: list[Column] = [("system", "system", str)]
-        columns += [(TITLES[metric.name], metric.name, "{}".format) for metric in self.metrics]
+        columns += [(metric.title, metric.name, "{}".format) for metric in self.metrics]
         rows = [
             {"system": name, **{metric.name: _latex_cell(metric, metric.systems[row]) for metric in self.metrics}}
             for row, name in enumerate(self.systems)
@@ -225,7 +233,7 @@ def _systems(metric: MetricResult) -> Table:
         return f"{value:.{metric.digits}f}"
 
     rows = []
-    for system in metric.systems:
+    for system in (metric.systems[place] for place in metric.ranked):
         row = _values(system) | {"system": system.name, "interval": f"{score(system.mean)} ± {score(system.ci)}"}
         if system.delta is not None and system.p is not None:
             corrected = corrected_p(metric, system)
@@ -234,10 +242,10 @@ def _systems(metric: MetricResult) -> Table:
             row["delta_interval"] = _interval(metric, system)
         rows.append(row)
     columns: list[Column] = [
-        (TITLES[metric.name] + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
+        (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
         ("score", "score", score),
         ("95% interval", "interval", _or_blank),
-        ("delta", "delta", number(metric.digits, signed=True, missing="")),
+        ("delta", "delta", number(metric.digits, signed=True, missing="baseline")),
         ("95% of delta", "delta_interval", _or_blank),
         ("p", "p", _or_blank),
         ("won/lost/tied", "counts", _or_blank),

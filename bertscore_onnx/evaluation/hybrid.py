@@ -6,7 +6,7 @@ model selection among them: Zhang et al., "BERTScore", ICLR 2020, section 5.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, cast
 
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, judged_scores, no_value
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_systems
-from bertscore_onnx.evaluation.metric_tests import UnitSums, exchange_units, holm_matrix, resample_units, sum_by_unit
+from bertscore_onnx.evaluation.metric_tests import UnitSums, exchange_units, holm_matrix, sum_by_unit
 from bertscore_onnx.evaluation.metrics import corpus_metric
-from bertscore_onnx.evaluation.significance import SummedStatistics
+from bertscore_onnx.evaluation.power import intervals
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SummedStatistics, bootstrap_indices, draw_counts
 from bertscore_onnx.evaluation.tables import (
     MISSING,
     Column,
@@ -499,10 +500,8 @@ def _r_of_totals(totals: Floats) -> Floats:
     return r
 
 
-def _spread_of_totals(totals: Floats) -> Floats:
-    """Return the standard deviation of human scores over hybrids, but for a constant factor."""
-    spread: Floats = np.sqrt(totals[..., 1]) / totals[..., 0]
-    return spread
+_SELECTED: Mapping[str, tuple[float, float]] = {"hits_at_1": (0, 1), "mrr": (0, 1), "diff": (0, np.inf)}
+"""The estimates of a selection, with their bounds."""
 
 
 def _with_segment_errors(
@@ -513,38 +512,24 @@ def _with_segment_errors(
     Scores of hybrids are means of many segments, and so nearly normal: what selection among them gives depends on r
     and the spread of human scores alone. `scale` is that spread.
     """
-    totals = sums.sums.sum(axis=0)
-    r, spread = float(_r_of_totals(totals)), float(_spread_of_totals(totals))
-    draws = [partial(_selected, of=name, num_candidates=num_candidates, r=r, spread=spread) for name in _SELECTED]
-    statistics = [sums, *(UnitSums(sums.sums, draw) for draw in draws)]
-    low, high = resample_units(statistics, seed=seed)
+    num_units = len(sums.sums)
+    blocks = bootstrap_indices(np.random.default_rng(seed), num_units, NUM_RESAMPLES)
+    totals = np.vstack([sums.sums.sum(axis=0), *(draw_counts(indices) @ sums.sums for indices in blocks)])
+    totals = totals[np.isfinite(_r_of_totals(totals))]  # the observed ones first
+    r, spread = _r_of_totals(totals), np.sqrt(totals[:, 1]) / totals[:, 0]
+    grid, curves = _selection_curves(num_candidates)
+    expected = {name: np.interp(r, grid, curves[name]) for name in _SELECTED}
+    value = selection.diff.value or 0.0
+    expected["diff"] *= value / max(float(expected["diff"][0]), 1e-9) * spread / spread[0]
+    errors = _pool_errors(round(float(r[0]), 2), pearson.n, num_candidates)
     error = QUANTILE * (1 - (pearson.value or 0.0) ** 2) / np.sqrt(pearson.n)
     drawn = replace(pearson, low=(pearson.value or 0.0) - error, high=(pearson.value or 0.0) + error)
-    widened = [_wider(drawn, low[0] - r, high[0] - r, (-1, 1))]
-    pool = _pool_errors(round(r, 2), pearson.n, num_candidates)
-    for at, (name, bounds) in enumerate(_SELECTED.items(), start=1):
-        one = getattr(selection, name)
-        factor = (one.value or 0.0) if name == "diff" else 1.0
-        base = 1.0 if name == "diff" else 0.0
-        drawn_error = pool[name] * (scale if name == "diff" else 1.0)
-        below, above = (factor * (end - base) for end in (low[at], high[at]))
-        widened.append(_wider(one, -np.hypot(min(below, 0), drawn_error), np.hypot(max(above, 0), drawn_error), bounds))
+    widened = [_wider(drawn, intervals(r[1:], num_units) - r[0], 0.0, (-1, 1))]
+    for name, bounds in _SELECTED.items():
+        of_pool = errors[name] * (scale if name == "diff" else 1.0)
+        ends = intervals(expected[name][1:], num_units) - (value if name == "diff" else expected[name][0])
+        widened.append(_wider(getattr(selection, name), ends, of_pool, bounds))
     return widened[0], ModelSelection(*widened[1:])
-
-
-_SELECTED: Mapping[str, tuple[float, float]] = {"hits_at_1": (0, 1), "mrr": (0, 1), "diff": (0, np.inf)}
-"""The estimates of a selection, with their bounds."""
-
-
-def _selected(totals: Floats, of: str, num_candidates: int, r: float, spread: float) -> Floats:
-    """Return how much a resample changes an estimate: its difference, and of `diff` its ratio."""
-    grid, curves = _selection_curves(num_candidates)
-    resampled, observed = (np.interp(one, grid, curves[of]) for one in (_r_of_totals(totals), r))
-    if of == "diff":
-        ratio: Floats = resampled / max(float(observed), 1e-9) * _spread_of_totals(totals) / spread
-        return ratio
-    changed: Floats = np.asarray(resampled - observed)
-    return changed
 
 
 def _selection_results(human: Floats, metric: Floats) -> tuple[float, float, float]:
@@ -581,11 +566,12 @@ def _pool_errors(r: float, num_hybrids: int, num_candidates: int) -> Mapping[str
     return dict(zip(_SELECTED, QUANTILE * np.std(results, axis=0, ddof=1), strict=True))
 
 
-def _wider(measure: Measure, below: float, above: float, bounds: tuple[float, float]) -> Measure:
-    """Add the error by segments, the ends less the value, to that of the draws; both are independent."""
+def _wider(measure: Measure, ends: Floats, of_pool: float, bounds: tuple[float, float]) -> Measure:
+    """Add the errors by segments, the ends less the value, and of the pool to that of the draws; all independent."""
     value, low, high = (float(one or 0.0) for one in (measure.value, measure.low, measure.high))
-    ends = value - np.hypot(value - low, max(0.0, -below)), value + np.hypot(high - value, max(0.0, above))
-    low, high = (float(np.clip(end, *bounds)) for end in ends)
+    below = np.hypot(np.hypot(value - low, of_pool), max(0.0, -ends[0]))
+    above = np.hypot(np.hypot(high - value, of_pool), max(0.0, ends[1]))
+    low, high = (float(np.clip(end, *bounds)) for end in (value - below, value + above))
     return replace(measure, low=low, high=high)
 
 

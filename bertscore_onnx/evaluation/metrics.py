@@ -119,7 +119,8 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
     """Return the options of each metric; raise InputError for an unknown one, with the nearest name."""
     if isinstance(metrics, str):
         raise InputTypeError(f"metrics is the text {metrics!r}; expected a list of names, such as [{metrics!r}].")
-    options = metrics if isinstance(metrics, Mapping) else {name: {} for name in metrics}
+    given = metrics if isinstance(metrics, Mapping) else {name: {} for name in metrics}
+    options = {str(name).lower(): of_metric for name, of_metric in given.items()}
     if not options:
         raise InputError("There are no metrics. Give at least one, such as bertscore.")
     for name in options:

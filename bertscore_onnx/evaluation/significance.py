@@ -8,6 +8,7 @@ seed, numbers of resamples and segments share their resamples.
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from html import escape
 from itertools import combinations
 
 import numpy as np
@@ -343,7 +344,7 @@ def kept_segments(rng: np.random.Generator, num_segments: int, num_swaps: int) -
         yield rng.integers(2, size=(min(rows, num_swaps - start), num_segments), dtype=bool)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairedTestResult:
     """The systems' scores with their intervals, and the difference of each pair with its p-value."""
 
@@ -378,6 +379,24 @@ class PairedTestResult:
     wins: NDArray[np.float64]
     """The share of resamples in which the other system is ahead of the baseline; a tie is no win; (pairs,)."""
 
+    names: tuple[str, ...] = ()
+    """The names of the systems, if they came as the columns of a data frame."""
+
+    def __repr__(self) -> str:
+        """Return a line for each pair: the difference, its interval, and p."""
+        names = self.names or [f"system {number}" for number in range(len(self.score))]
+        lines = [
+            f"{names[other]} - {names[baseline]}: {delta:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, p {p:.4f}"
+            for (baseline, other), delta, (low, high), p in zip(
+                self.pairs, self.delta, self.interval, self.p, strict=True
+            )
+        ]
+        return "\n".join(["PairedTestResult", *lines])
+
+    def _repr_html_(self) -> str:
+        """Return the same as a notebook shows it."""
+        return f"<pre>{escape(repr(self))}</pre>"
+
 
 MAX_EXACT = 13
 """Up to so many units in which two systems differ, all 2^n ways to swap them are tried, and none is drawn."""
@@ -400,15 +419,17 @@ def paired_permutation(
     should never be zero", 2010).
 
     Args:
-        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better;
-            or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is the baseline.
+        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
+            or a data frame with a column for each system; or a metric, as `SegmentMeans` or `SummedStatistics`. The
+            first system is the baseline.
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
         num_swaps: n, at least 1.
         num_resamples: the resamples of the intervals and the wins, at least 1.
         seed: of the swaps and the resamples, 0 or more.
 
     Raises:
-        InputError: fewer than two systems, no segment, a score that is not finite, or an option out of its range.
+        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
+            an option out of its range.
     """
     metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
     threshold = np.abs(delta) - max(metric.rounding, ROUNDING * float(np.abs(score).max()))
@@ -427,7 +448,7 @@ def paired_permutation(
         reaching += (np.abs(metric.differences(kept, pairs[drawn])) >= threshold[drawn]).sum(axis=0)
     p[drawn] = _p_value(reaching, num_swaps)
     resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
-    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), resampled)
+    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), resampled, _names(scores))
 
 
 def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
@@ -456,15 +477,17 @@ def paired_bootstrap(
     in 11 of 100 comparisons. `centred` takes (#{ |Δ* - mean(Δ*)| > |Δ| } + 1) / (n + 1), which is uniform then.
 
     Args:
-        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better;
-            or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is the baseline.
+        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
+            or a data frame with a column for each system; or a metric, as `SegmentMeans` or `SummedStatistics`. The
+            first system is the baseline.
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
         centred: whether to centre the differences with their signs.
         num_resamples: n, at least 1.
         seed: of the resamples, 0 or more.
 
     Raises:
-        InputError: fewer than two systems, no segment, a score that is not finite, or an option out of its range.
+        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
+            an option out of its range.
     """
     metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_resamples)
     resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
@@ -474,7 +497,7 @@ def paired_bootstrap(
     else:
         spread = np.abs(differences) - np.abs(differences).mean(axis=0)
     p = _p_value((spread > np.abs(delta)).sum(axis=0), num_resamples)
-    return _result(metric, pairs, score, delta, p, differences, resampled)
+    return _result(metric, pairs, score, delta, p, differences, resampled, _names(scores))
 
 
 def approximate_randomization(
@@ -499,7 +522,8 @@ def approximate_randomization(
         seed: of the swaps and the resamples, 0 or more.
 
     Raises:
-        InputError: fewer than two systems, no segment, a score that is not finite, or an option out of its range.
+        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
+            an option out of its range.
     """
     metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
     rng = np.random.default_rng(seed)
@@ -511,7 +535,7 @@ def approximate_randomization(
     resampled = _resampled(metric, rng, num_resamples)
     first = _resampled(metric, np.random.default_rng(seed), num_resamples, slice(1))
     whole = np.hstack([first, resampled[:, 1:]])
-    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), whole)
+    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), whole, _names(scores))
 
 
 def check_draws(number: int, seed: int) -> None:
@@ -526,7 +550,7 @@ def _observed(
     scores: ArrayLike | CorpusScores, all_pairs: bool, seed: int, *draws: int
 ) -> tuple[CorpusScores, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Check the arguments of a test; return its metric, the pairs, (pairs, 2), the scores, and their differences."""
-    metric = scores if isinstance(scores, CorpusScores) else SegmentMeans(scores)
+    metric = scores if isinstance(scores, CorpusScores) else _of_rows(scores)
     if metric.shape[0] < 2:
         raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
     for number in draws:
@@ -534,6 +558,24 @@ def _observed(
     pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
     score = metric.observed()
     return metric, pairs, score, score[pairs[:, 1]] - score[pairs[:, 0]]
+
+
+def _of_rows(scores: ArrayLike) -> SegmentMeans:
+    """Return the metric of a matrix with a row for each system, or of a data frame with a column for each."""
+    if hasattr(scores, "columns"):
+        return SegmentMeans(np.asarray(scores).T)
+    metric = SegmentMeans(scores)
+    num_systems, num_segments = metric.shape
+    if num_systems > max(num_segments, MIN_UNITS):
+        raise InputError(
+            f"There are {num_systems:,} systems, and scores of {num_segments:,} segments each; expected a row for each "
+            "system. Transpose the matrix with `.T`, or give `SegmentMeans(scores)` if this is meant."
+        )
+    return metric
+
+
+def _names(scores: object) -> tuple[str, ...]:
+    return tuple(map(str, getattr(scores, "columns", ())))
 
 
 def _result(
@@ -544,13 +586,14 @@ def _result(
     p: NDArray[np.float64],
     differences: NDArray[np.float64],
     resampled: NDArray[np.float64],
+    names: tuple[str, ...],
 ) -> PairedTestResult:
     """Return the result of a test, given the differences, (resamples, pairs), and scores, (resamples, systems)."""
     num_units = metric.shape[1]
     interval, error = intervals(differences, num_units).T, differences.std(axis=0) * widening(num_units)
     wins = _wins(differences, metric.lower_is_better)
     mean, half_width = confidence_interval(resampled)
-    return PairedTestResult(score, mean, half_width, pairs, delta, interval, error, p, holm(p), wins)
+    return PairedTestResult(score, mean, half_width, pairs, delta, interval, error, p, holm(p), wins, names)
 
 
 def _resampled(

@@ -1,5 +1,6 @@
 """What a comparison finds of each system, in numbers and in words: the same on a terminal, in JSON and in a report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,10 +11,10 @@ from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.tables import count, plural
 
 TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
-"""The names of the metrics for readers."""
+"""The names for readers of the metrics that are computed here."""
 
-DIGITS = {"bertscore": 4}
-"""After the point; scores of the others go up to 100, and have 2."""
+DIGITS = {"bertscore": 4, "bleu": 2, "chrf": 2, "ter": 2}
+"""After the point; given scores have 4 if none is above 10, else 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class MetricResult:
     """All systems under one metric."""
 
     name: str
-    """`bertscore`, `bleu`, `chrf` or `ter`."""
+    """`bertscore`, `bleu`, `chrf` or `ter`, or the name of the metric whose scores were given."""
 
     signature: str
     """The signature of its scores."""
@@ -137,7 +138,18 @@ class MetricResult:
     @property
     def digits(self) -> int:
         """The number of decimals of its scores."""
-        return DIGITS.get(self.name, 2)
+        return DIGITS.get(self.name, 4 if np.abs(self.segment_scores).max() <= 10 else 2)
+
+    @property
+    def title(self) -> str:
+        """The name for readers."""
+        return TITLES.get(self.name, self.name)
+
+    @property
+    def ranked(self) -> tuple[int, ...]:
+        """The positions of the systems by their scores, the best first; of equal ones the first."""
+        scores = [system.score if self.lower_is_better else -system.score for system in self.systems]
+        return tuple(sorted(range(len(scores)), key=scores.__getitem__))
 
 
 # Numbers, with a true minus sign.
@@ -221,6 +233,32 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
     size = f"{signed(system.delta, metric)}, 95 % interval {low} to {high}, {p}"
     sentence = f"does not differ significantly from {baseline}" if found == "unclear" else f"is {found} than {baseline}"
     return Verdict(found, f"{sentence}: {size}.{_within_margin(metric, system, baseline)}", segments)
+
+
+def headline(metric: MetricResult) -> str:
+    """Say which system scores best, and of which it is known to be better."""
+    first, *others = (metric.systems[row].name for row in metric.ranked)
+    tests = {(pair.baseline, pair.system): verdict_of(metric, pair.delta, pair.p_holm) for pair in metric.pairs}
+    if not tests:
+        baseline = metric.systems[0].name
+        tests = {
+            (baseline, one.name): verdict_of(metric, one.delta, one.p)
+            for one in metric.systems
+            if one.delta is not None and one.p is not None
+        }
+    better = [one for one in others if tests.get((one, first)) == "better" or tests.get((first, one)) == "worse"]
+    open_ones = [one for one in others if ((one, first) in tests or (first, one) in tests) and one not in better]
+    untested = [one for one in others if one not in better and one not in open_ones]
+    found = {
+        "significantly better than": better,
+        "not significantly better than": open_ones,
+        "not tested against": untested,
+    }
+    return f"{first} scores best: {'; '.join(f'{words} {_and(names)}' for words, names in found.items() if names)}."
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) -> str:

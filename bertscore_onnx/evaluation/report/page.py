@@ -33,7 +33,7 @@ def report_html(comparison: Comparison) -> str:
     """
     detailed = _detailed_systems(comparison)
     lengths = [len(references[0]) for references in comparison.references]
-    counts = {len(references) for references in comparison.references}
+    counts = {len(references) for references in comparison.references} or {1}
     return _render(
         "report.html",
         comparison,
@@ -48,7 +48,7 @@ def report_html(comparison: Comparison) -> str:
 
 def notebook_html(comparison: Comparison) -> str:
     """Return one table with the intervals drawn, as HTML whose styles hold for itself alone, on any background."""
-    tables = [(metric, verdicts.TITLES[metric.name], _rows(metric), intervals(metric)) for metric in comparison.metrics]
+    tables = [(metric, metric.title, _rows(metric), intervals(metric)) for metric in comparison.metrics]
     return _render("notebook.html", comparison, tables=tables)
 
 
@@ -80,11 +80,12 @@ def _metric_section(
     """Return the values of a metric's section, with plots of the detailed systems; lengths are those of references."""
     scores = metric.segment_scores
     drawn = [row for row, system in enumerate(metric.systems) if system.name in detailed]
-    by_length = length_differences(metric, drawn, lengths)
+    by_length = length_differences(metric, drawn, lengths) if lengths else [None] * len(drawn)
     return {
         "metric": metric,
-        "label": verdicts.TITLES[metric.name],
+        "label": metric.title,
         "rows": _rows(metric),
+        "headline": verdicts.headline(metric),
         "power": verdicts.power(metric, *units),
         "intervals": intervals(metric),
         "distributions": distributions(metric),
@@ -100,14 +101,15 @@ def _metric_section(
 
 
 def _rows(metric: verdicts.MetricResult) -> list[dict[str, Any]]:
-    """Return a row of the table for each system; the baseline, which is first, has no verdict."""
+    """Return a row of the table for each system, the best first; the baseline has no verdict."""
     return [
         {
-            "result": system,
-            "verdict": verdicts.verdict(metric, system, wording.isolated(metric.systems[0].name)),
-            "p_holm": verdicts.corrected_p(metric, system) if row else None,
+            "place": place,
+            "result": metric.systems[place],
+            "verdict": verdicts.verdict(metric, metric.systems[place], wording.isolated(metric.systems[0].name)),
+            "p_holm": verdicts.corrected_p(metric, metric.systems[place]) if place else None,
         }
-        for row, system in enumerate(metric.systems)
+        for place in metric.ranked
     ]
 
 

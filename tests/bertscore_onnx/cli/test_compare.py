@@ -174,3 +174,54 @@ def test_documents_are_read_a_name_per_line(compared, refused, files, write):
     assert "no column 'document'" in refused(
         "compare", *files, "--metric", "bleu", "--documents", write("other.tsv", "reference\n" + REFERENCES)
     )
+
+
+class TestGivenScores:
+    WIDE = "segment\tbase\tother\tnote\n" + "".join(f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30))
+
+    def test_a_column_for_each_system(self, run, write):
+        result = run("compare", "--scores", write("comet.tsv", self.WIDE), "--json")
+        found = json.loads(result.stdout)
+        assert ([one["name"] for one in found["systems"]], found["num_segments"]) == (["base", "other"], 30)
+        assert found["systems"][1]["metrics"]["comet"]["delta"] == pytest.approx(0.1)
+        assert found["systems"][1]["metrics"]["comet"]["won"] == 30
+
+    def test_a_row_for_each_system_segment_and_metric(self, run, write):
+        rows = "".join(
+            f"{system},{segment},{metric},{value + segment % 3}\n"
+            for metric in ("comet", "errors")
+            for system, value in (("base", 1), ("other", 2))
+            for segment in range(25)
+        )
+        table = write("judged.csv", "system,segment,metric,score\n" + rows)
+        found = json.loads(run("compare", "--scores", table, "--lower-better", "errors", "--json").stdout)
+        verdicts = [found["systems"][1]["metrics"][name]["verdict"] for name in ("comet", "errors")]
+        assert [text.split(":")[0] for text in verdicts] == ["other is better than base", "other is worse than base"]
+
+    def test_beside_our_own(self, run, tiny_bundle, write):
+        files = [write(name, f"{text}\n" * 30) for name, text in (("base.txt", "a dog"), ("other.txt", "the cat"))]
+        table = write("comet.tsv", self.WIDE)
+        arguments = ("compare", "-m", tiny_bundle, "-r", write("r.txt", "the cat sat\n" * 30), "-c", *files)
+        result = run(*arguments, "--scores", table, "--metric", "BERTScore", "--examples", 0)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "other is better than base: +0.1000" in result.stdout
+        assert result.stdout.startswith("BERTScore F1 ")
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("segment\tbase\n1\t2\n", "1 columns of numbers"),
+            ("system\tsegment\tscore\na\t1\t2\na\t1\t3\n", "the system a has a score of segment 1 already"),
+            ("system\tsegment\tscore\na\t1\t2\nb\t2\t3\n", "for a: segment 2 has none"),
+            ("system\tscore\na\t1\n", "segment"),
+        ],
+    )
+    def test_a_table_of_another_form_is_refused(self, refused, write, content, message):
+        assert message in refused("compare", "--scores", write("comet.tsv", content))
+
+    def test_options_without_what_they_need_are_refused(self, refused, write):
+        assert "--scores" in refused("compare", status=2)
+        assert "--lower-better" in refused(
+            "compare", "-c", "a", "b", "-r", "c", "-m", "x", "--lower-better", "y", status=2
+        )
+        assert "--ref" in refused("compare", "--scores", write("a.tsv", self.WIDE), "--metric", "bleu", status=2)

@@ -39,6 +39,7 @@ def test_cells_are_printed_as_they_are_without_a_width(capsys):
     [
         ("num_layers is -1; expected 0 or more.", "--num-layers is -1; expected 0 or more."),
         ("Choose one with num_layers: a, b.", "Choose one with --num-layers: a, b."),
+        ("Choose one with num_layers (--num-layers), or all.", "Choose one with --num-layers, or all."),
         ("Leave num_layers out, or run `x --num-layers 3`.", "Leave --num-layers out, or run `x --num-layers 3`."),
         ("Leave precision out, or score in fp32.", "Leave --precision out, or score in fp32."),
         ("Name it with `lang` or `baseline_path`.", "Name it with `--lang` or `--baseline-path`."),

@@ -265,7 +265,7 @@ def _without_scipy(monkeypatch):
     "statistic", [lambda: correlate(*SCORES, coefficient="kendall_b"), lambda: williams(0.9, 0.8, 0.7, 9)]
 )
 def test_the_pip_line_is_named(statistic):
-    with pytest.raises(MissingExtraError, match=r"needs scipy, .*pip install 'bertscore-onnx\[evaluation\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs scipy, .*Install the extra evaluation: `pip install "):
         statistic()
 
 
@@ -292,3 +292,16 @@ def test_scores_whose_sums_would_overflow_are_refused(side):
         correlate(*scores)
     with pytest.raises(InputError, match="Scale the scores"):
         mean_by_system(scores[side])
+
+
+def test_a_metric_gains_nothing_by_being_constant_where_it_is_useless():
+    constant, useless = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        human, noise = rng.normal(size=(2, 8, 200))
+        metric = human + 1.5 * noise
+        metric[:, :100] = rng.normal(size=(8, 100))
+        useless.append(correlate(human, metric, by="segment").value)
+        metric[:, :100] = 0.3
+        constant.append(correlate(human, metric, by="segment").value)
+    assert np.mean(constant) == pytest.approx(np.mean(useless), abs=0.02)

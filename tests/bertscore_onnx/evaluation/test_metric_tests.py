@@ -209,6 +209,40 @@ def test_statistics_of_sums_are_those_of_all_scores(gaps):
     assert values["accuracy"] == pairwise_accuracy([sides]).value
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_statistics_of_resampled_units_are_those_of_the_segments_drawn(seed):
+    rng = np.random.default_rng(seed)
+    human = rng.normal(size=(5, 60)) + np.linspace(0, 0.5, 5)[:, None]
+    metric = human + rng.normal(size=human.shape)
+    units = np.arange(60) // 2
+    drawn = rng.integers(30, size=30)
+    counts = np.bincount(drawn, minlength=30)
+    segments = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
+    of_segments = segment_sums(human, metric, units)
+    of_systems = system_sums((system_means(human), system_means(metric)), (human, metric), units, np.arange(5) < 4)
+    found = {name: float(one.statistic(counts @ one.sums)) for name, one in of_segments.items()}
+    wholes = {name: float(one.statistic(counts @ one.sums)) for name, one in of_systems.items()}
+    human, metric = human[:, segments], metric[:, segments]
+    sides = system_means(human), system_means(metric)
+    assert found["pearson"] == pytest.approx(correlate(human, metric).value)
+    assert found["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
+    assert found["pearson_by_system"] == pytest.approx(correlate(human, metric, by="system").value)
+    assert found["kendall"] == pytest.approx(correlate(human, metric, coefficient="kendall_b").value, abs=0.03)
+    assert wholes["pearson"] == pytest.approx(correlate_pairs(*sides).value)
+    assert wholes["pearson_without_outliers"] == pytest.approx(correlate_pairs(*(one[:4] for one in sides)).value)
+    assert wholes["accuracy"] == pairwise_accuracy([sides]).value
+
+
+@pytest.mark.parametrize("name", ["pearson_by_item", "pearson_by_system", "kendall", "acc_eq", "spa"])
+def test_equal_metrics_seldom_differ_by_other_statistics(name):
+    found = []
+    for seed in range(80):
+        human, metrics = equal_metrics(np.random.default_rng(seed), 2, 0.6, systems=6, segments=40)
+        sums = [segment_sums(human, metric, np.arange(40))[name] for metric in metrics]
+        found.append(exchange_units(sums, permutations=199, seed=seed)[0, 1] < 0.05)
+    assert np.mean(found) <= 0.13
+
+
 def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "kendall", "acc_eq")):
     """Return how often intervals of 60 segments hold the values of 10,000 others, by name."""
 

@@ -110,7 +110,7 @@ def rates_at_the_margin(shape, segments, trials):
     """Return how often a system that is worse by the margin is found not worse, or equivalent."""
     found = []
     for seed in range(trials):
-        differences = shape(np.random.default_rng([seed, segments]), segments) - 0.5
+        differences = shape(np.random.default_rng([segments, seed]), segments) - 0.5
         scores = np.stack([np.zeros(segments), differences])
         result = permutation_test(differences, seed, num_swaps=1, num_resamples=1000)
         metric = MetricScores(None, scores, "simulated")

@@ -13,7 +13,7 @@ from tests.bertscore_onnx.evaluation.simulations import EQUAL_SYSTEMS, equal_met
 
 pytestmark = pytest.mark.calibration
 
-TRIALS = 500
+TRIALS = 250
 
 
 class MeanMetric:

@@ -91,8 +91,9 @@ def test_the_table_has_every_number(tiny_bundle):
         chapter = section(page, f"metric-{number}")
         header, *rows = rows_of(next(chapter.iter("table")))
         assert header == ["System", "Score", "Mean ± 95 %", "Δ", "Δ 95 %", "p", "Won", "Lost", "Tied"]
-        assert rows[0][0] == "base baseline"
-        for row, one in zip(rows, metric.systems, strict=True):
+        ranked = [metric.systems[place] for place in metric.ranked]
+        assert [row[0].removesuffix(" baseline") for row in rows] == [one.name for one in ranked]
+        for row, one in zip(rows, ranked, strict=True):
             mean = f"{one.mean:.{digits}f} ± {one.ci:.{digits}f}"
             assert row[1:3] == [f"{one.score:.{digits}f}", mean]
             if one.delta is None:
@@ -103,7 +104,8 @@ def test_the_table_has_every_number(tiny_bundle):
             interval = f"{one.delta_low:+.{digits}f} to {one.delta_high:+.{digits}f}".replace("-", "−")
             assert row[3:] == [delta, interval, f"{one.p:.4f}", *counts]
         assert metric.signature in text_of(section(page, "method"))
-    assert text_of(next(page.iter("h1"))) == "Which of 2 systems is better than base?"
+    assert text_of(next(page.iter("h1"))) == "Which of 3 systems is best?"
+    assert "BERTScore F1: better scores best: " in text_of(next(page.iter("header")))
     assert "paired permutation test, 100 swaps, seed 12345" in text_of(next(page.iter("header")))
     titles = [one.get("title") for one in section(page, "segments").iter("span") if one.get("title")]
     assert any(re.fullmatch(r"house → house: 1\.000", title) for title in titles)
@@ -194,7 +196,7 @@ def test_unrelated_pairs_are_drawn_where_they_are_known():
 
 def test_without_jinja_the_extra_is_named(monkeypatch, comparison):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'bertscore-onnx\[evaluation\]'"):
+    with pytest.raises(MissingExtraError, match=r"Install the extra evaluation: `pip install "):
         comparison.to_html()
 
 
@@ -214,13 +216,12 @@ def test_the_table_has_the_systems_under_each_metric(comparison):
     page = tree_of(comparison._repr_html_())
     [table] = page.iter("table")
     rows = rows_of(table)
+    bertscore, bleu, ter = ([metric.systems[place].name for place in metric.ranked] for metric in comparison.metrics)
     assert [row[0] for row in rows] == [
-        *("System", "BERTScore F1", "base", "system-1", "system-2"),
-        *("BLEU", "base", "system-1", "system-2"),
-        *("TER, lower is better", "base", "system-1", "system-2"),
+        *("System", "BERTScore F1", *bertscore, "BLEU", *bleu, "TER, lower is better", *ter)
     ]
     system = comparison.metrics[0].systems[2]
-    score, _, mean, delta, interval, p, verdict = rows[4][1:]
+    score, _, mean, delta, interval, p, verdict = rows[2 + bertscore.index("system-2")][1:]
     assert (score, mean) == (f"{system.score:.4f}", f"{system.mean:.4f} ± {system.ci:.4f}")
     assert (delta, p) == (f"{system.delta:+.4f}", f"{system.p:.4f}")
     assert (interval, verdict) == (f"{system.delta_low:+.4f} to {system.delta_high:+.4f}", "▲ better")
