@@ -61,7 +61,9 @@ def score(
     seg_level: Annotated[
         bool,
         typer.Option(
-            "-s", "--seg-level", help="Print P, R and F1 of every pair as it is scored; print the means to stderr."
+            "-s",
+            "--seg-level",
+            help="Print P, R and F1 of every pair, without other columns, as it is scored; print the means to stderr.",
         ),
     ] = False,
     output: Annotated[
@@ -100,7 +102,15 @@ def score(
     Which model? --lang selects bert-score's default; `bertscore-onnx models` lists the others. All formats are
     described in docs/command_line.md, with examples.
     """
-    names = _names_of(score_names)
+    if as_json and output_format not in (None, "json"):
+        raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
+    result = choose_output(
+        seg_level=seg_level,
+        file=output,
+        output_format="json" if as_json else output_format,
+        names=_names_of(score_names),
+        all_layers=settings["all_layers"],
+    )
     inputs = choose_inputs(
         cand,
         ref or (),
@@ -109,16 +119,7 @@ def score(
         input_format=input_format,
         reference_format=reference_format,
         dialect=dialect.dialect,
-        added=[] if seg_level else names,
-    )
-    if as_json and output_format not in (None, "json"):
-        raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
-    result = choose_output(
-        seg_level=seg_level,
-        file=output,
-        output_format="json" if as_json else output_format,
-        names=names,
-        all_layers=settings["all_layers"],
+        added=result.names if result.with_texts else (),
     )
     kept = KeptRows(keeps=result.with_texts, read_before=settings["idf"] is True)
     needs_columns = result.with_texts and inputs[0].format == "jsonl" and result.format in ("tsv", "csv", "parquet")
@@ -244,10 +245,13 @@ def write_scores(
         write_utf8()
 
     def rows() -> "RowsToWrite":
+        from bertscore_onnx.tables.readers import check_free
         from bertscore_onnx.tables.writers import RowsToWrite
 
         has_best = kept.has_several_references and (output.with_texts or output.format in ("json", "jsonl"))
         names = [*output.names, *["best_reference"] * has_best]
+        if kept.table is not None:
+            check_free(kept.table.names or (), names, kept.table.place)
         return RowsToWrite(kept.table, names, columns, output.with_texts)
 
     scored = ((score, kept.take()) for score in means.counted(scorer.stream(pairs, verbose=verbose)))

@@ -82,7 +82,8 @@ def open_table(
     return DelimitedReader(source, table_format, dialect, added)
 
 
-def _check_free(names: Iterable[str], added: Collection[str], place: str) -> None:
+def check_free(names: Iterable[str], added: Collection[str], place: str) -> None:
+    """Raise InputError if a column has the name of one that is to be added."""
     for name in names:
         if name in added:
             raise InputError(
@@ -146,7 +147,7 @@ class DelimitedReader(TableReader):
             self.advice = ", or add --no-header where the first line is none"
         if len(self.names) == 1:
             self.advice += ", or give the character between the fields with --delimiter"
-        _check_free(self.names, added, self.place)
+        check_free(self.names, added, self.place)
 
     def records(self) -> Iterator[Row]:
         """Yield the rows with their places."""
@@ -299,7 +300,7 @@ class JsonLinesReader(TableReader):
                 place = f"{self.place}, line {number}"
                 values = _decoded(line, place)
                 if self._added:
-                    _check_free(values, self._added, place)
+                    check_free(values, self._added, place)
                 yield place, values, line
 
 
@@ -341,7 +342,7 @@ class ParquetReader(TableReader):
             self._file = open_parquet(self._source)
             self.schema = self._file.schema_arrow
         self.names: list[str] = self.schema.names
-        _check_free(self.names, added, self.place)
+        check_free(self.names, added, self.place)
 
     def records(self) -> Iterator[Row]:
         """Yield the rows with their places."""

@@ -218,6 +218,15 @@ def test_a_column_with_the_name_of_a_score_is_an_error_unless_scores_have_other_
     assert "--score-names" in refused("score", "-m", "x", *options, "--score-names", "p,p,f", status=2)
 
 
+def test_a_table_that_was_scored_may_be_read_again(run, refused, write, tiny_bundle, tmp_path):
+    path = write("in.csv", "candidate,reference,f1,best_reference\na cat,the cat,0.5,0\n")
+    options = ["score", "-m", tiny_bundle, "-c", path, "--reference-column", "reference"]
+    assert run(*options).exit_code == run(*options, "-s").exit_code == 0
+    assert run(*options, "-o", tmp_path / "out.csv", "--score-names", "p,r,f").exit_code == 0
+    message = refused(*options, "candidate", "-o", tmp_path / "out.csv", "--score-names", "p,r,f")
+    assert "there is a column 'best_reference' already" in message
+
+
 def test_the_best_reference_is_a_column_if_there_are_several(run, write_table, tiny_bundle, tmp_path):
     options = ["--candidate-column", "prediction", "--reference-column", "id", "gold", "-o", tmp_path / "out.csv"]
     run("score", "-m", tiny_bundle, "-c", write_table("in.csv"), *options)
