@@ -211,7 +211,7 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
         if package in ("", "bertscore_onnx"):
             raise
         raise MissingExtraError(
-            f"{purpose} needs {package}, which is not installed. Install the extra {extra}: "
+            f"{purpose} needs {package}, which is not installed. Install the extra{'s' if ',' in extra else ''} {extra.replace(',', ' and ')}: "
             f"{install_command(*extra.split(','))}.",
             name=package,
         ) from error
