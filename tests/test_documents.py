@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from document_calibration import DOCUMENT as CALIBRATION
 from document_calibration import filled
 from document_models import DOCUMENT, document
 
