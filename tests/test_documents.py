@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from document_calibration import DOCUMENT as CALIBRATION
 from document_calibration import filled
 from document_models import DOCUMENT, document
 
@@ -37,3 +38,7 @@ def test_simulated_figures_are_written_into_their_cells():
     assert filled(page, {"x, y | bs": "0.05"}) == page.replace("| - |", "| 0.05 |")
     with pytest.raises(ValueError, match="no cell"):
         filled(page, {"x, y | ttest": "0.05"})
+
+
+def test_every_test_has_been_simulated():
+    assert "| - |" not in CALIBRATION.read_text(encoding="utf-8")
