@@ -1,7 +1,7 @@
 """`BERTScorer`: scores texts with one model, token weights and rescaling."""
 
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sized
+from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import nullcontext
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
@@ -48,6 +48,7 @@ from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
+from bertscore_onnx.tables.columns import Errors, RowReader
 from bertscore_onnx.text.tokenizer import LongText
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ Cands = Iterable[str] | EncodedTexts
 Refs = Iterable[Reference] | EncodedTexts
 Size = int | None
 MaybeEncoded = TypeVar("MaybeEncoded")
+Frame = TypeVar("Frame")
 
 
 class BERTScorer(Closeable):
@@ -234,6 +236,55 @@ class BERTScorer(Closeable):
                 "idf_sents, or a table."
             )
         return self._stream(pairs, self._weights, verbose, self._max_items(batch_size))
+
+    def score_frame(
+        self,
+        frame: Frame,
+        candidate: str = "candidate",
+        reference: str | Sequence[str] = "reference",
+        *,
+        names: Sequence[str] = ("precision", "recall", "f1"),
+        errors: Errors = "raise",
+        verbose: bool | None = False,
+    ) -> Frame:
+        """Score the rows of a data frame, and return it with further columns.
+
+        Args:
+            frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a dict of columns.
+            candidate: the name of the column of candidates.
+            reference: the name of the column of references, a text or a list of texts a row; or several names.
+            names: the names of the columns of precision, recall and F1.
+            errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
+                with its number, "null" for nulls as its scores and a further column `error` with the reason.
+            verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
+
+        Returns:
+            A frame of the same kind with the same columns, and after them the scores, float32; if a row has several
+            references, also `best_reference`, the position of the one with the best F. With `all_layers`, each is a
+            list over the layers. The given frame is not changed.
+
+        Raises:
+            InputError: a column is missing, or has the name of one that is to be added; or a row cannot be scored.
+            InputTypeError: the frame is of another kind.
+            IdfError, EncodingError, ClosedError: as for `score`.
+
+        Warns:
+            UserWarning: as for `score`.
+        """
+        from bertscore_onnx.tables.batches import ScoreColumns, adapt
+
+        adapter = adapt(frame)
+        reader = RowReader(candidate, [reference] if isinstance(reference, str) else reference, errors)
+        rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
+        has_several = any(len(references) > 1 for _, references in rows.pairs)
+        all_layers = self.signature.layer == "all"
+        columns = ScoreColumns(all_layers, errors, tuple(names), has_several)
+        columns.check_free(adapter.names, "The frame")
+        pairs = collect_pairs([text for text, _ in rows.pairs], [references for _, references in rows.pairs])
+        scores, stats = self.score_pairs(pairs, verbose=verbose)
+        stats.warn(self.max_length, stacklevel=2)
+        scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), self.signature)
+        return scored
 
     def encode(self, texts: Iterable[Reference]) -> EncodedTexts:
         """Encode texts once, to score them many times.
@@ -465,7 +516,7 @@ class BERTScorer(Closeable):
     # What other parts of the library call: texts that were checked already, and statistics instead of warnings.
 
     def score_pairs(
-        self, pairs: Pairs, *, verbose: bool = False, batch_size: int | None = None
+        self, pairs: Pairs, *, verbose: bool | None = False, batch_size: int | None = None
     ) -> tuple[Scores, TextStats]:
         """Score pairs from `collect_pairs`, and return statistics of their texts; `score` warns of these."""
         for side in (pairs.candidates, pairs.references):

@@ -51,7 +51,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(collections|concurrent|numpy|os|pathlib|types|typing)\..*"),
     ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|serving|settings|tables|text)\..*"),
     ("py:class", r"(pyarrow\..*|DataFrame|Dataset|Tensor)"),
-    ("py:class", r"bertscore_onnx\.similarity\.matches\.PairScorer"),
+    ("py:class", r"bertscore_onnx\.(scorer\.Frame|similarity\.matches\.PairScorer)"),
     ("py:class", "TableFormat"),  # documented at the arguments of this type
 ]
 

@@ -1,12 +1,14 @@
 """`bertscore-onnx batch`: scores files of any size into a folder, and resumes where it left off."""
 
 import json
+import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import NoHeader, NoQuotes, shared_options
+from bertscore_onnx.cli.options import CandidateColumn, DialectOptions, ReferenceColumns, shared_options
 from bertscore_onnx.cli.terminal import echo
+from bertscore_onnx.tables.sources import format_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.distributed.job import JobResult
@@ -33,6 +35,8 @@ def batch(
     inputs: Annotated[
         list[str],
         typer.Option(
+            "-c",
+            "--cand",
             "-i",
             "--input",
             metavar="FILE...",
@@ -49,18 +53,8 @@ def batch(
         Literal["local", "ray", "spark"],
         typer.Option(help="Where to score. With ray and spark, all machines need the files at the same paths."),
     ] = "local",
-    candidate: Annotated[
-        str | None,
-        typer.Option("--candidate-column", metavar="NAME", help="Column of the candidates.  [default: candidate]"),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            "--reference-column",
-            metavar="NAME",
-            help="Column of the references; JSON lines and Parquet may hold lists.  [default: reference or references]",
-        ),
-    ] = None,
+    candidate: CandidateColumn = None,
+    reference: ReferenceColumns = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
@@ -72,8 +66,7 @@ def batch(
     part_rows: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]")
     ] = None,
-    no_header: NoHeader = False,
-    no_quotes: NoQuotes = False,
+    dialect: DialectOptions,
     verify: Annotated[  # noqa: ARG001 -- its callback ends the command
         str | None,
         typer.Option(
@@ -101,28 +94,49 @@ def batch(
     from bertscore_onnx.distributed.job import score_files
     from bertscore_onnx.distributed.parts import PART_ROWS
 
+    _check_folder(output)
     model = settings.pop("model_type")
-    result = score_files(
-        inputs,
-        output,
-        model,
-        engine=engine,
-        candidate=candidate,
-        reference=reference,
-        columns=columns,
-        errors=errors,
-        part_rows=part_rows or PART_ROWS,
-        has_header=not no_header,
-        has_quotes=not no_quotes,
-        verbose=verbose,
-        **settings,
-    )
+    try:
+        result = score_files(
+            inputs,
+            output,
+            model,
+            engine=engine,
+            candidate=candidate,
+            reference=_one_or_several(reference),
+            columns=columns,
+            errors=errors,
+            part_rows=part_rows or PART_ROWS,
+            has_header=not dialect.no_header,
+            has_quotes=not dialect.no_quotes,
+            delimiter=dialect.delimiter,
+            verbose=verbose,
+            **settings,
+        )
+    except KeyboardInterrupt as interruption:
+        for note in getattr(interruption, "__notes__", ()):
+            echo(note)
+        raise
     if as_json:
         from dataclasses import asdict
 
         print(json.dumps(asdict(result), ensure_ascii=False))
     else:
         _print_summary(result)
+
+
+def _check_folder(output: str) -> None:
+    if format_of(output) != "text" and not os.path.isdir(output):
+        raise typer.BadParameter(
+            f"{output} is the name of one file, and a job that can be resumed writes a folder of Parquet files. Name a "
+            "folder; `bertscore-onnx score -c TABLE -o FILE` writes one file, and so does "
+            '`pandas.read_parquet("FOLDER").to_csv("FILE")`.',
+            param_hint="--output",
+        )
+
+
+def _one_or_several(names: list[str] | None) -> str | list[str] | None:
+    return names[0] if names and len(names) == 1 else names or None
 
 
 def _print_summary(result: "JobResult") -> None:

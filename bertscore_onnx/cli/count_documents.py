@@ -9,9 +9,8 @@ import typer
 from bertscore_onnx.cli.inputs import InputFile, choose_documents, read_rows
 from bertscore_onnx.cli.options import (
     TOKENIZER_SETTINGS,
+    DialectOptions,
     FilesFormat,
-    NoHeader,
-    NoQuotes,
     ReferenceColumns,
     shared_options,
 )
@@ -39,8 +38,7 @@ def count_documents(
     settings: "TokenizerSettings",
     reference_column: ReferenceColumns = None,
     input_format: FilesFormat = None,
-    no_header: NoHeader = False,
-    no_quotes: NoQuotes = False,
+    dialect: DialectOptions,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -55,8 +53,7 @@ def count_documents(
         ref,
         reference_names=reference_column or (),
         input_format=input_format,
-        has_header=not no_header,
-        has_quotes=not no_quotes,
+        dialect=dialect.dialect,
     )
     check_destination(output, ref)
 

@@ -7,20 +7,27 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 import typer
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.sources import (
+    DEFAULT_DIALECT,
     STANDARD_INPUT,
+    Dialect,
     InputFormat,
     Source,
     format_of,
     open_source,
     read_lines,
     read_whole_rows,
+    refuse_spreadsheet,
 )
+
+if TYPE_CHECKING:
+    from bertscore_onnx.tables.readers import RawRow, TableReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +44,19 @@ class InputFile:
     columns: tuple[Column, ...] = ()
     """The columns of texts; none for the format text, where each line is a text."""
 
-    has_header: bool = True
-    has_quotes: bool = True
-    """The dialect of TSV and CSV, as for `open_table`."""
+    dialect: Dialect = DEFAULT_DIALECT
+    """How the rows of TSV and CSV are written."""
 
-    def rows(self, source: Source) -> Iterator[list[str]]:
-        """Yield the texts of each row of the file, which was opened; raise InputError if it has none."""
+    added: tuple[str, ...] = ()
+    """Columns that are to be added, and so may not be there."""
+
+    def rows(self, source: Source, kept: "KeptRows | None" = None) -> Iterator[list[str]]:
+        """Yield the texts of each row of the file, which was opened, and keep the rows of a table.
+
+        InputError is raised if the file has no rows.
+        """
         row = None
-        for row in self._rows(source):
+        for row in self._rows(source, kept):
             yield row
         if row is None:
             raise InputError(f"{source.title} has no rows; expected one for each text.")
@@ -58,13 +70,17 @@ class InputFile:
         """The unit of this format: a line or a row."""
         return "line" if self.format == "text" else "row"
 
-    def _rows(self, source: Source) -> Iterator[list[str]]:
-        if self.format == "text":
-            return ([line] for line in (read_lines(source) if self.is_format_explicit else _no_json(source)))
+    def open_table(self, source: Source) -> "TableReader":
+        """Open the file as a table, from its start."""
         from bertscore_onnx.tables.readers import open_table  # costs start-up time
 
-        table = open_table(source, self.format, has_header=self.has_header, has_quotes=self.has_quotes)
-        return table.texts(self.columns)
+        return open_table(source, self.format, self.dialect, added=self.added)
+
+    def _rows(self, source: Source, kept: "KeptRows | None") -> Iterator[list[str]]:
+        if self.format == "text":
+            return ([line] for line in (read_lines(source) if self.is_format_explicit else _no_json(source)))
+        table = self.open_table(source)
+        return table.texts(self.columns) if kept is None or kept.as_texts else kept.watch(table, self.columns)
 
 
 def _no_json(source: Source) -> Iterator[str]:
@@ -110,35 +126,49 @@ TextPair = tuple[str, list[str]]
 """A candidate and its references, in the order of the files."""
 
 
-class KeptPairs:
-    """The texts of pairs that are read some thousand ahead of their scores."""
+class KeptRows:
+    """The rows of the candidates, which are read some thousand ahead of their scores."""
 
-    def __init__(self, *, read_before: bool) -> None:
-        """Keep pairs as they are read; with `read_before`, from the second time on, as the first is for idf weights."""
-        self._is_read_before = read_before
-        self._waiting: deque[TextPair] = deque()
+    def __init__(self, *, keeps: bool = True, as_texts: bool = False, read_before: bool = False) -> None:
+        """Keep rows as they are read; with `read_before`, from the second time on, as the first is for idf weights.
 
-    def keep(self, pairs: Iterable[TextPair]) -> Iterable[TextPair]:
-        """Return the pairs, which are kept as they are read; if they were sized, they still are."""
-        return TextPairs(pairs.files, len(pairs), self) if isinstance(pairs, TextPairs) else self.watch(pairs)
+        With `as_texts` the rows of tables are kept as pairs, too.
+        """
+        self._keeps, self.as_texts, self._is_read_before = keeps, as_texts, read_before
+        self._waiting: deque[RawRow] = deque()
+        self.candidates: tuple[InputFile, Source]
+        """The file of the candidates, once it is open."""
+        self.table: TableReader | None = None
+        """The table of the rows, once it is read; None for a text file, whose rows are pairs."""
+        self.has_several_references = False
+        """Whether a pair that was read has several references."""
 
-    def watch(self, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
-        """Yield the pairs of one reading."""
-        is_kept, self._is_read_before = not self._is_read_before, False
-        for pair in pairs:
-            if is_kept:
-                self._waiting.append(pair)
-            yield pair
+    def begin(self) -> "KeptRows | None":
+        """Return itself, if the rows of the next reading are to be kept."""
+        is_kept, self._is_read_before = self._keeps and not self._is_read_before, False
+        return self if is_kept else None
 
-    def take(self) -> TextPair:
-        """Remove and return the next pair."""
-        return self._waiting.popleft()
+    def watch(self, table: "TableReader", columns: Sequence[Column]) -> Iterator[list[str]]:
+        """Yield the texts of a table, and keep its rows."""
+        self.table = table
+        for texts, row in table.rows(columns):
+            self._waiting.append(row)
+            yield texts
+
+    def add(self, pair: TextPair) -> None:
+        """Keep a pair of a text file."""
+        if self.table is None:
+            self._waiting.append(pair)
+
+    def take(self) -> "RawRow":
+        """Remove and return the next row; None if none is kept."""
+        return self._waiting.popleft() if self._keeps else None
 
 
 class TextPairs:
     """The pairs of seekable files: sized, and read from the start each time, one iteration at a time."""
 
-    def __init__(self, files: Sequence[tuple[InputFile, Source]], number: int, kept: KeptPairs | None = None) -> None:
+    def __init__(self, files: Sequence[tuple[InputFile, Source]], number: int, kept: KeptRows) -> None:
         """Read files of `number` rows each."""
         self.files = files
         self._number = number
@@ -150,17 +180,19 @@ class TextPairs:
 
     def __iter__(self) -> Iterator[TextPair]:
         """Yield the pairs."""
-        pairs = _pairs(self.files)
-        return pairs if self._kept is None else self._kept.watch(pairs)
+        return _pairs(self.files, self._kept)
 
 
 @contextmanager
-def open_pairs(files: Sequence[InputFile], *, to_read_again: bool = False) -> Iterator[Iterable[TextPair]]:
+def open_pairs(
+    files: Sequence[InputFile], kept: KeptRows | None = None, *, to_read_again: bool = False
+) -> Iterator[Iterable[TextPair]]:
     """Open files that have a row for each pair, and check that their numbers of rows are equal.
 
     The first text in a row of the first file is the candidate, all others are its references. Seekable files are read
     once here, so that their faults are found before anything is scored; the fault of a pipe is found when it is read.
-    One of the files may be `-`, standard input; pipes are spooled to temporary files if they are `to_read_again`.
+    One of the files may be `-`, standard input; pipes are spooled to temporary files if they are `to_read_again`. The
+    rows of the first file are `kept` as they are read.
 
     Yields:
         The pairs, which are read as they are needed: `TextPairs`, or an iterator if a file is a pipe.
@@ -168,11 +200,13 @@ def open_pairs(files: Sequence[InputFile], *, to_read_again: bool = False) -> It
     with ExitStack() as stack:
         opened = [(file, stack.enter_context(_open(file, to_read_again=to_read_again))) for file in files]
         seekable = [(file, source) for file, source in opened if source.is_seekable]
+        kept = kept or KeptRows(keeps=False)
+        kept.candidates = opened[0]
         numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
         for other, number in zip(seekable, numbers, strict=True):
             if number != numbers[0]:
                 raise _unequal(seekable[0], numbers[0], other, number)
-        yield TextPairs(opened, numbers[0]) if len(seekable) == len(opened) else _pairs(opened)
+        yield TextPairs(opened, numbers[0], kept) if len(seekable) == len(opened) else _pairs(opened, kept)
 
 
 def read_side_by_side(files: Sequence[InputFile]) -> list[list[list[str]]]:
@@ -186,12 +220,18 @@ def read_side_by_side(files: Sequence[InputFile]) -> list[list[list[str]]]:
     return rows
 
 
-def _pairs(files: Sequence[tuple[InputFile, Source]]) -> Iterator[TextPair]:
-    for number, rows in enumerate(zip_longest(*(file.rows(source) for file, source in files))):
+def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextPair]:
+    watching = kept.begin()
+    (first, source), *others = files
+    iterators = [first.rows(source, watching), *(file.rows(source) for file, source in others)]
+    for number, rows in enumerate(zip_longest(*iterators)):
         if None in rows:
             longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
             raise _unequal(files[rows.index(None)], number, longer, None)
         candidate, *references = [text for row in rows for text in row]
+        kept.has_several_references |= len(references) > 1
+        if watching is not None:
+            watching.add((candidate, references))
         yield candidate, references
 
 
@@ -231,13 +271,13 @@ def choose_inputs(
     reference_names: Sequence[str] = (),
     input_format: InputFormat | None = None,
     reference_format: InputFormat | None = None,
-    has_header: bool = True,
-    has_quotes: bool = True,
+    dialect: Dialect = DEFAULT_DIALECT,
+    added: Sequence[str] = (),
 ) -> list[InputFile]:
     """Return the files to read, the candidates first; raise typer.BadParameter if the options do not fit together.
 
     There must be one file of candidates; without files of references these are in it, too. A format of None is the one
-    that the suffix of each name stands for.
+    that the suffix of each name stands for. The file of candidates may not have columns that are to be `added`.
     """
     if len(candidates) > 1:
         raise typer.BadParameter(
@@ -248,11 +288,8 @@ def choose_inputs(
     _check_standard_input([*candidates, *references])
     of_candidates, of_references = (candidate_column(candidate_name),), reference_columns(reference_names)
     columns = of_candidates if references else (*of_candidates, *of_references)
-    first = _input_file(candidates[0], input_format, columns, has_header=has_header, has_quotes=has_quotes)
-    others = [
-        _input_file(name, reference_format or input_format, of_references, has_header=has_header, has_quotes=has_quotes)
-        for name in references
-    ]
+    first = _input_file(candidates[0], input_format, columns, dialect, tuple(added))
+    others = [_input_file(name, reference_format or input_format, of_references, dialect) for name in references]
     if first.format == "text" and not others:
         raise typer.BadParameter(
             f"give the references, -r FILE. {first.name} is read as text, one candidate a line; a table with both, "
@@ -262,7 +299,7 @@ def choose_inputs(
     if reference_format and not others:
         raise typer.BadParameter("it has no effect without -r.", param_hint="--reference-format")
     _check_effect("--candidate-column", candidate_name, first.format != "text")
-    _check_effects(reference_names, others or [first], [first, *others], has_header, has_quotes)
+    _check_effects(reference_names, others or [first], [first, *others], dialect)
     return [first, *others]
 
 
@@ -271,14 +308,13 @@ def choose_documents(
     *,
     reference_names: Sequence[str] = (),
     input_format: InputFormat | None = None,
-    has_header: bool = True,
-    has_quotes: bool = True,
+    dialect: Dialect = DEFAULT_DIALECT,
 ) -> list[InputFile]:
     """Return the files of references to read; options are as for `choose_inputs`."""
     _check_standard_input(names, "--ref")
     columns = reference_columns(reference_names)
-    files = [_input_file(name, input_format, columns, has_header=has_header, has_quotes=has_quotes) for name in names]
-    _check_effects(reference_names, files, files, has_header, has_quotes)
+    files = [_input_file(name, input_format, columns, dialect) for name in names]
+    _check_effects(reference_names, files, files, dialect)
     return files
 
 
@@ -312,8 +348,16 @@ def _is_same_file(name: str, other: str) -> bool:
     return name == other or (os.path.isfile(name) and os.path.isfile(other) and Path(name).samefile(other))
 
 
-def _input_file(name: str, explicit: InputFormat | None, columns: tuple[Column, ...], **dialect: bool) -> InputFile:
-    return InputFile(name, explicit or format_of(name), explicit is not None, columns, **dialect)
+def _input_file(
+    name: str,
+    explicit: InputFormat | None,
+    columns: tuple[Column, ...],
+    dialect: Dialect = DEFAULT_DIALECT,
+    added: tuple[str, ...] = (),
+) -> InputFile:
+    if explicit is None:
+        refuse_spreadsheet(name)
+    return InputFile(name, explicit or format_of(name), explicit is not None, columns, dialect, added)
 
 
 def _check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -> None:
@@ -325,13 +369,13 @@ def _check_effects(
     reference_names: Sequence[str],
     references: Sequence[InputFile],
     files: Sequence[InputFile],
-    has_header: bool,
-    has_quotes: bool,
+    dialect: Dialect,
 ) -> None:
     _check_effect("--reference-column", reference_names, any(file.format != "text" for file in references))
     is_delimited = any(file.format in ("tsv", "csv") for file in files)
-    _check_effect("--no-header", not has_header, is_delimited)
-    _check_effect("--no-quotes", not has_quotes, is_delimited)
+    _check_effect("--no-header", not dialect.has_header, is_delimited)
+    _check_effect("--no-quotes", not dialect.has_quotes, is_delimited)
+    _check_effect("--delimiter", dialect.delimiter, is_delimited)
 
 
 def _check_effect(option: str, given: object, has_effect: bool) -> None:

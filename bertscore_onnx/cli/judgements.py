@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.readers import Row, open_table, read_whole
-from bertscore_onnx.tables.sources import InputFormat, format_of, open_source
+from bertscore_onnx.tables.sources import Dialect, InputFormat, format_of, open_source, refuse_spreadsheet
 
 NOTHING = {"", "na", "nan", "none", "null"}
 """The values of a missing number, in any case of letters."""
@@ -132,6 +132,7 @@ def read_table(
     """
     if Path(name).is_dir():
         raise InputError(f"{name!r} is a folder; expected a table, which is a file.")
+    refuse_spreadsheet(name)
     table_format = input_format or format_of(name)
     if table_format == "text":
         raise InputError(
@@ -141,7 +142,7 @@ def read_table(
     with open_source(name, to_read_again=True) as source:
 
         def read(*, has_quotes: bool) -> Table:
-            reader = open_table(source, table_format, has_header=has_header, has_quotes=has_quotes)
+            reader = open_table(source, table_format, Dialect(has_header, has_quotes))
             rows = read_whole(reader)
             names = reader.names or [*dict.fromkeys(column for _, values in rows for column in values)]
             return Table(source.title, names, rows)

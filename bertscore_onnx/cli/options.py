@@ -1,7 +1,7 @@
 """The options that commands share, each declared once, and how every command is called."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.cli.terminal import silence_warnings
-from bertscore_onnx.tables.sources import InputFormat
+from bertscore_onnx.tables.sources import Dialect, InputFormat
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -229,12 +229,40 @@ FilesFormat = Annotated[
 TableFormat = Annotated[
     InputFormat | None, typer.Option("--input-format", help="Format of the table.  [default: by file name]")
 ]
-NoHeader = Annotated[
-    bool, typer.Option("--no-header", help="TSV and CSV have no header; their columns are called 1, 2, and so on.")
-]
 NoQuotes = Annotated[
     bool, typer.Option("--no-quotes", help="In TSV and CSV, double quotes are ordinary characters of the texts.")
 ]
+
+
+def _delimiter(value: str | None) -> str | None:
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(value or "", value)
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise typer.BadParameter(f"it is {value!r}; expected one character, such as ';', or tab.")
+    return delimiter
+
+
+@dataclass(frozen=True, slots=True)
+class DialectOptions:
+    """How TSV and CSV are read."""
+
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="TSV and CSV have no header; their columns are called 1, 2, and so on.")
+    ] = False
+    no_quotes: NoQuotes = False
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            callback=_delimiter,
+            help="Character between the fields of TSV and CSV.  [default: tab in TSV; in CSV a comma, semicolon or "
+            "tab, by the header]",
+        ),
+    ] = None
+
+    @property
+    def dialect(self) -> Dialect:
+        """The options as one value."""
+        return Dialect(not self.no_header, not self.no_quotes, self.delimiter)
 
 
 # How every command is called: as with bert-score, `-r a.txt b.txt` means `-r a.txt -r b.txt`.
@@ -291,8 +319,8 @@ EXAMPLES: Mapping[str, str] = {
     "score": """
         bertscore-onnx score --lang en -c candidates.txt -r references.txt
         bertscore-onnx score -m BUNDLE -c candidates.txt -r first.txt second.txt -s > scores.tsv
-        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scores.jsonl --with-texts
-        bertscore-onnx score -m BUNDLE -c pairs.csv.gz --candidate-column mt --reference-column ref1 ref2
+        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl
+        bertscore-onnx score -m BUNDLE -c data.csv --candidate-column mt --reference-column ref1 ref2 -o scored.csv
         bertscore-onnx score -m BUNDLE -c - --input-format tsv --json < pairs.tsv
     """,
     "batch": """

@@ -1,10 +1,12 @@
 """Where a command writes its result, and in which of several formats."""
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import TextIO, cast
+from typing import cast
 
 import typer
 
@@ -42,13 +44,51 @@ def check_destination(file: str | None, inputs: Iterable[str | None], option: st
 
 
 @contextmanager
-def opened(name: str, mode: str) -> Iterator[TextIO]:
-    """Open a file of text; raise InputError if it cannot be written."""
+def opened(name: str, mode: str) -> Iterator[FileIO]:
+    """Open a file of bytes, without a buffer; raise InputError if it cannot be written."""
     from bertscore_onnx.files import unwritable
 
     try:
-        file = cast(TextIO, Path(name).open(mode, encoding="utf-8", newline="\n"))  # noqa: SIM115 -- see below
+        file = cast(FileIO, Path(name).open(f"{mode}b", buffering=0))  # noqa: SIM115 -- see below
     except OSError as error:  # of opening alone: others are raised as they are
         raise unwritable(name, error) from error
     with file:
         yield file
+
+
+@contextmanager
+def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
+    """Open a file of text, or standard output; yield a function that writes lines, each whole or not at all.
+
+    InputError is raised if the file cannot be written, such as on a full disk; the lines before stay.
+    """
+    if name is None:
+
+        def write_to_stdout(lines: str) -> None:
+            sys.stdout.write(lines)
+            sys.stdout.flush()
+
+        yield write_to_stdout
+        return
+    with opened(name, "w") as file:
+        whole = 0
+
+        def write(lines: str) -> None:
+            nonlocal whole
+            data = lines.encode()
+            position = 0
+            try:
+                while position < len(data):
+                    position += file.write(data[position:])
+            except OSError as error:
+                with suppress(OSError):  # of a pipe or a device
+                    file.truncate(whole)
+                raise full(name, error, "The rows that it has are whole.") from error
+            whole += len(data)
+
+        yield write
+
+
+def full(name: str, error: OSError, rest: str) -> InputError:
+    """Return the InputError for a file that could not be written to its end, with the state of the rest."""
+    return InputError(f"Cannot write {name!r} to its end ({error.strerror}). {rest}")

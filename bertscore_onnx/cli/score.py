@@ -1,29 +1,19 @@
 """`bertscore-onnx score`: scores candidates against references, from files and into files."""
 
-import csv
-import io
 import json
 import shlex
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import typer
 
-from bertscore_onnx.cli.inputs import KeptPairs, TextPair, choose_inputs, open_pairs
-from bertscore_onnx.cli.options import (
-    CandidateColumn,
-    FilesFormat,
-    NoHeader,
-    NoQuotes,
-    ReferenceColumns,
-    shared_options,
-)
-from bertscore_onnx.cli.outputs import check_destination, opened
+from bertscore_onnx.cli.inputs import KeptRows, TextPair, choose_inputs, open_pairs
+from bertscore_onnx.cli.options import CandidateColumn, DialectOptions, FilesFormat, ReferenceColumns, shared_options
+from bertscore_onnx.cli.outputs import check_destination, full, opened, opened_lines
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.sources import InputFormat
 
@@ -34,8 +24,10 @@ if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.scores import Score
     from bertscore_onnx.settings import ScorerSettings
+    from bertscore_onnx.tables.readers import RawRow
+    from bertscore_onnx.tables.writers import RowsToWrite
 
-OutputFormat = Literal["tsv", "csv", "jsonl", "json"]
+OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 
 
 @shared_options()
@@ -65,8 +57,7 @@ def score(
         InputFormat | None,
         typer.Option(help="Format of the files of references, if it differs from --input-format."),
     ] = None,
-    no_header: NoHeader = False,
-    no_quotes: NoQuotes = False,
+    dialect: DialectOptions,
     seg_level: Annotated[
         bool,
         typer.Option(
@@ -75,18 +66,23 @@ def score(
     ] = False,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the pairs to a file, and print the means."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the rows of the table, or the texts, with their scores to a file; print the means.",
+        ),
     ] = None,
     output_format: Annotated[
         OutputFormat | None,
         typer.Option(
-            help="Format of the pairs; json also has the means, and without -s or -o only these.  "
+            help="Format of the rows; json also has the means, and without -s or -o only these.  "
             "[default: by the name of --output; else tsv]"
         ),
     ] = None,
-    with_texts: Annotated[bool, typer.Option("--with-texts", help="Write the texts of a pair beside its scores.")] = (
-        False
-    ),
+    score_names: Annotated[
+        str, typer.Option(metavar="P,R,F", help="Names of the columns of the scores.")
+    ] = "precision,recall,f1",
     as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
     verbose: bool | None,
     quiet: bool,
@@ -104,6 +100,7 @@ def score(
     Which model? --lang selects bert-score's default; `bertscore-onnx models` lists the others. All formats are
     described in docs/command_line.md, with examples.
     """
+    names = _names_of(score_names)
     inputs = choose_inputs(
         cand,
         ref or (),
@@ -111,8 +108,8 @@ def score(
         reference_names=reference_column or (),
         input_format=input_format,
         reference_format=reference_format,
-        has_header=not no_header,
-        has_quotes=not no_quotes,
+        dialect=dialect.dialect,
+        added=[] if seg_level else names,
     )
     if as_json and output_format not in (None, "json"):
         raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
@@ -120,18 +117,46 @@ def score(
         seg_level=seg_level,
         file=output,
         output_format="json" if as_json else output_format,
-        with_texts=with_texts,
+        names=names,
         all_layers=settings["all_layers"],
     )
-    reads_twice = settings["idf"] is True
-    with open_pairs(inputs, to_read_again=reads_twice) as pairs:
+    kept = KeptRows(keeps=result.with_texts, read_before=settings["idf"] is True)
+    needs_columns = result.with_texts and inputs[0].format == "jsonl" and result.format in ("tsv", "csv", "parquet")
+    with open_pairs(inputs, kept, to_read_again=settings["idf"] is True or needs_columns) as pairs:
+        check_destination(result.file, [*(file.name for file in inputs), idf_counts])
+        columns = _columns_of(kept, result.format) if needs_columns else ()
         from bertscore_onnx.scorer import BERTScorer
 
-        check_destination(result.file, [*(file.name for file in inputs), idf_counts])
         with BERTScorer(**settings) as scorer:
-            write_scores(
-                scorer, pairs, result, lang=settings["lang"], reads_twice=reads_twice, verbose=verbose, quiet=quiet
-            )
+            write_scores(scorer, pairs, result, kept, columns, lang=settings["lang"], verbose=verbose, quiet=quiet)
+
+
+def _names_of(names: str) -> list[str]:
+    chosen = [name.strip() for name in names.split(",")]
+    if len({*chosen, ""}) != 4:
+        raise typer.BadParameter(f"it is {names!r}; expected three names, such as p,r,f.", param_hint="--score-names")
+    return chosen
+
+
+def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> Any:
+    """Read JSON lines to their end, and return their columns: names, or for Parquet a schema."""
+    from bertscore_onnx.distributed.rows import MAX_BATCH_SIZE, MAX_ROWS, JsonTypes
+    from bertscore_onnx.tables.readers import read_batches
+
+    file, source = kept.candidates
+    table = file.open_table(source)
+    if output_format != "parquet":
+        return list(dict.fromkeys(name for _, record in table.records() for name in record))
+    import pyarrow
+
+    types = JsonTypes(source.title)
+    for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
+        types.add(records)
+    texts = {name for column in file.columns for name in column.names}
+    remedy = "Write .jsonl, which keeps every value as it is."
+    return pyarrow.schema(
+        [(name, types.of_texts(name) if name in texts else types.of(name, remedy)) for name in types.names]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +170,12 @@ class Output:
     """None if only the means are printed, as text."""
 
     has_pairs: bool = False
+
     with_texts: bool = False
+    """Whether the pairs are written as rows of their table, or with their texts; otherwise scores alone."""
+
+    names: Sequence[str] = ("precision", "recall", "f1")
+    """The columns of the scores."""
 
     @property
     def summary_stream(self) -> Literal["stdout", "stderr"] | None:
@@ -156,21 +186,28 @@ class Output:
 
 
 def choose_output(
-    *, seg_level: bool, file: str | None, output_format: OutputFormat | None, with_texts: bool, all_layers: bool
+    *,
+    seg_level: bool,
+    file: str | None,
+    output_format: OutputFormat | None,
+    names: Sequence[str],
+    all_layers: bool,
 ) -> Output:
     """Return the output; raise typer.BadParameter if the options exclude each other."""
     if output_format is None and file is not None:
         output_format = _format_of(file)
     has_pairs = seg_level or file is not None or output_format not in (None, "json")
-    if with_texts and not has_pairs:
-        raise typer.BadParameter("it has no effect without pairs; add -s, or -o FILE.", param_hint="--with-texts")
+    file = None if file == "-" else file
+    if output_format == "parquet" and file is None:
+        raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--output-format")
     if all_layers and has_pairs:
         raise typer.BadParameter(
             "pairs have the scores of one layer; leave out --all-layers, print only the means of each layer, or use "
             "BERTScorer.stream in Python.",
             param_hint="--seg-level, --output, --output-format",
         )
-    return Output(None if file == "-" else file, output_format or ("tsv" if has_pairs else None), has_pairs, with_texts)
+    output_format = output_format or ("tsv" if has_pairs else None)
+    return Output(file, output_format, has_pairs, has_pairs and not seg_level, names)
 
 
 def _format_of(file: str) -> OutputFormat:
@@ -182,7 +219,7 @@ def _format_of(file: str) -> OutputFormat:
         if suffix == f".{name}":
             return name
     raise typer.BadParameter(
-        f"Cannot write {suffix}. Name the file .tsv, .csv, .jsonl or .json, or add --output-format.",
+        f"Cannot write {suffix}. Name the file .csv, .tsv, .jsonl, .json or .parquet, or add --output-format.",
         param_hint="--output",
     )
 
@@ -191,9 +228,10 @@ def write_scores(
     scorer: "BERTScorer",
     pairs: Iterable[TextPair],
     output: Output,
+    kept: KeptRows,
+    columns: Any = (),
     *,
     lang: str | None,
-    reads_twice: bool,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -201,19 +239,28 @@ def write_scores(
     if verbose is None and output.has_pairs and output.file is None and sys.stdout.isatty():
         verbose = False  # no progress bar between scores on a terminal
     all_layers, unrelated = scorer.manifest.all_layers, scorer.unrelated_scores(lang)
-    means, kept = Means(unrelated), KeptPairs(read_before=reads_twice)
+    means = Means(unrelated)
     if output.with_texts and output.file is None:
         write_utf8()
-    with nullcontext(sys.stdout) if output.file is None else opened(output.file, "w") as file:
-        scores = means.counted(scorer.stream(kept.keep(pairs) if output.with_texts else pairs, verbose=verbose))
-        scored = ((score, kept.take() if output.with_texts else None) for score in scores)
-        try:
-            for line in lines(output, scored, means, scorer.hash, all_layers=all_layers):
-                file.write(line + "\n")  # one write per line, so that a killed program leaves whole lines
-                file.flush()
-        except KeyboardInterrupt:
-            echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
-            raise
+
+    def rows() -> "RowsToWrite":
+        from bertscore_onnx.tables.writers import RowsToWrite
+
+        has_best = kept.has_several_references and (output.with_texts or output.format in ("json", "jsonl"))
+        names = [*output.names, *["best_reference"] * has_best]
+        return RowsToWrite(kept.table, names, columns, output.with_texts)
+
+    scored = ((score, kept.take()) for score in means.counted(scorer.stream(pairs, verbose=verbose)))
+    try:
+        if output.format == "parquet" and output.file is not None:
+            _write_parquet(output.file, scored, rows, scorer.hash)
+        else:
+            with opened_lines(output.file) as write:
+                for text in lines(output, scored, rows, means, scorer.hash, all_layers=all_layers):
+                    write(text)
+    except KeyboardInterrupt:
+        echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
+        raise
     if output.summary_stream == "stdout":
         _print_means(scorer.hash, means, all_layers=all_layers, file=sys.stdout)
     elif output.summary_stream == "stderr" and not quiet:
@@ -272,54 +319,66 @@ def _print_means(signature: str, means: Means, *, all_layers: bool, file: TextIO
         print("{} P: {} R: {} F1: {}".format(signature, *rows[0]), file=file)
 
 
-# The lines that are written: TSV or CSV under a header, JSON lines, or one JSON object.
+# What is written: TSV or CSV under a header, JSON lines, one JSON object, or Parquet.
 
 
 _FIELDS = ("precision", "recall", "f1")
 
-ScoredPair = tuple["Score", TextPair | None]
+ScoredRow = tuple["Score", "RawRow"]
 
 
 def lines(
     output: Output,
-    scored: Iterator[ScoredPair],
+    scored: Iterator[ScoredRow],
+    rows: Callable[[], "RowsToWrite"],
     means: Means,
     signature: str,
     *,
     all_layers: bool = False,
 ) -> Iterator[str]:
-    """Yield the lines to write, those of a pair as soon as it is scored; all pairs are scored at the end."""
+    """Yield the lines to write, that of a pair as soon as it is scored; all pairs are scored at the end.
+
+    `rows` describes the rows once the first was read.
+    """
     if not output.has_pairs:
         deque(scored, maxlen=0)
         if output.format == "json":
-            yield _json({"signature": signature, **_means(means, all_layers=all_layers)})
-    elif output.format == "json":
-        for number, pair in enumerate(scored):
-            if not number:
-                yield f'{{"signature": {_json(signature)}, "segments": ['
-            yield ("," if number else "") + _json(_pair(*pair))
-        yield "], " + _json(_means(means, all_layers=all_layers)).removeprefix("{")
-    elif output.format == "jsonl":
-        for pair in scored:
-            yield _json(_pair(*pair))
-    else:
-        delimiter = "\t" if output.format == "tsv" else ","
-        for number, (score, texts) in enumerate(scored):
-            if not number:
-                yield _row([*_FIELDS, *(("candidate", "reference") if texts else ())], delimiter)
-            best = [texts[0], texts[1][score.best_reference]] if texts else []
-            yield _row([*(f"{value:.6f}" for value in score), *best], delimiter)
+            yield _json({"signature": signature, **_means(means, all_layers=all_layers)}) + "\n"
+        return
+    from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter
+
+    writer: DelimitedWriter | JsonWriter | None = None
+    for score, row in scored:
+        is_first = writer is None
+        if writer is None:
+            kind: Literal["csv", "tsv"] = "csv" if output.format == "csv" else "tsv"
+            is_json = output.format in ("json", "jsonl")
+            writer = JsonWriter(rows()) if is_json else DelimitedWriter(rows(), kind)
+        line = writer.line(row, score)
+        if output.format == "json":
+            yield (f'{{"signature": {_json(signature)}, "segments": [\n' if is_first else ",") + line
+        else:
+            yield writer.head + line if is_first else line
+    if output.format == "json":
+        yield "], " + _json(_means(means, all_layers=all_layers)).removeprefix("{") + "\n"
 
 
-def _row(fields: Sequence[str], delimiter: str) -> str:
-    row = io.StringIO()
-    csv.writer(row, delimiter=delimiter, lineterminator="\r\n").writerow(fields)  # so that \r is quoted too
-    return row.getvalue().removesuffix("\r\n")
+def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "RowsToWrite"], signature: str) -> None:
+    """Write a Parquet file; after an error it has the rows that were scored."""
+    from bertscore_onnx.tables.writers import ParquetWriter
 
-
-def _pair(score: "Score", texts: TextPair | None) -> dict[str, Any]:
-    scores = dict(zip((*_FIELDS, "best_reference"), (*score, score.best_reference), strict=True))
-    return scores if texts is None else {**scores, "candidate": texts[0], "references": texts[1]}
+    with opened(file, "w") as opened_file:
+        writer: ParquetWriter | None = None
+        try:
+            try:
+                for score, row in scored:
+                    writer = writer or ParquetWriter(opened_file, rows(), signature)
+                    writer.add(row, score)
+            finally:
+                if writer is not None:
+                    writer.close()
+        except OSError as error:
+            raise full(file, error, "It cannot be read. Make room, and score again.") from error
 
 
 def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs import InputFile, KeptPairs, TextPair, choose_inputs, lines_of, open_pairs
+from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
 from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
@@ -99,14 +99,15 @@ def show(
         settings["idf"], settings["idf_sents"] = True, lines_of(idf_sents, "references, one per line")
 
     with ExitStack() as stack:
-        pairs = stack.enter_context(open_pairs(inputs)) if of_files else ()
+        kept = KeptRows(keeps=worst is not None, as_texts=True)
+        pairs = stack.enter_context(open_pairs(inputs, kept)) if of_files else ()
         found = [] if of_files else [(0, _given_pair(cand, ref))]
         if line is not None:
             found = [_pair_at(pairs, line, inputs[0])]
         from bertscore_onnx.scorer import BERTScorer
 
         scorer = stack.enter_context(BERTScorer(**settings))
-        for place, (number, (candidate, references)) in enumerate(found or _worst(scorer, pairs, worst or 0)):
+        for place, (number, (candidate, references)) in enumerate(found or _worst(scorer, pairs, kept, worst or 0)):
             if of_files and output is None:
                 print(f"{chr(10) * (place > 0)}{inputs[0].unit.capitalize()} {number} of {inputs[0].name}")
             _show(scorer, candidate, references, output, kind)
@@ -131,12 +132,9 @@ def _pair_at(pairs: Iterable[TextPair], line: int, file: InputFile) -> tuple[int
     raise InputError(f"{file.name} has {file.counted(number)}, and {file.unit} {line} was asked for.")
 
 
-def _worst(scorer: "BERTScorer", pairs: Iterable[TextPair], number: int) -> list[tuple[int, TextPair]]:
+def _worst(scorer: "BERTScorer", pairs: Iterable[TextPair], kept: KeptRows, number: int) -> list[tuple[int, TextPair]]:
     """Return the pairs with the lowest F, the lowest first, and of equal ones the first."""
-    kept = KeptPairs(read_before=False)
-    scored = (
-        (score.F, line, kept.take()) for line, score in enumerate(scorer.stream(kept.keep(pairs), verbose=None), 1)
-    )
+    scored = ((score.F, line, kept.take()) for line, score in enumerate(scorer.stream(pairs, verbose=None), 1))
     return [(line, pair) for _, line, pair in nsmallest(number, scored)]
 
 

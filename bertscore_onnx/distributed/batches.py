@@ -1,7 +1,7 @@
 """`ScoreBatch` and `CountBatch`: callables that score, or count, one batch of rows after the other in any process."""
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -43,7 +43,7 @@ class ScoreBatch:
         self,
         bundle: str | PathLike[str] | None = None,
         candidate: str = "candidate",
-        reference: str = "reference",
+        reference: str | Sequence[str] = "reference",
         *,
         errors: Errors = "raise",
         **settings: Unpack[ScorerSettings],
@@ -54,7 +54,7 @@ class ScoreBatch:
             bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it for itself. None for the
                 default model of `lang`.
             candidate: the name of the column of candidates, a text a row.
-            reference: the name of the column of references, a text or a list of texts a row.
+            reference: the name of the column of references, a text or a list of texts a row; or several names.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
@@ -65,7 +65,8 @@ class ScoreBatch:
         """
         check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
-        self._candidate, self._reference, self._errors = candidate, reference, errors
+        self._candidate, self._errors = candidate, errors
+        self._reference = reference if isinstance(reference, str) else tuple(reference)
         self._settings = checked_settings(settings)
 
     @property
@@ -83,8 +84,8 @@ class ScoreBatch:
         """Score the rows of a batch.
 
         Args:
-            batch: a dict of columns (numpy arrays or lists), a `pyarrow.Table` or `RecordBatch`, or a
-                `pandas.DataFrame`.
+            batch: a dict of columns (numpy arrays or lists), a `pyarrow.Table` or `RecordBatch`, a DataFrame of
+                pandas or polars, or a `datasets.Dataset`.
 
         Returns:
             The batch in its form, with further columns: `precision`, `recall` and `f1`, float32, and `best_reference`,
@@ -112,14 +113,15 @@ class ScoreBatch:
         Raises:
             InputError, BertScoreOnnxError: as for a call; rows are numbered from the first batch on.
         """
-        reader = RowReader(self._candidate, self._reference, self._errors, title)
+        references = [self._reference] if isinstance(self._reference, str) else self._reference
+        reader = RowReader(self._candidate, references, self._errors, title)
 
         def read() -> Iterator[tuple[BatchAdapter, Rows]]:
             for batch in batches:
                 adapter = adapt(batch)
-                candidates, references = map(adapter.values, reader.find(adapter.names))
+                texts = map(adapter.values, reader.find(adapter.names))
                 self.columns.check_free(adapter.names, "The batch")
-                yield adapter, reader.read(candidates, references)
+                yield adapter, reader.read(*texts)
 
         return self.stream_rows(read())
 

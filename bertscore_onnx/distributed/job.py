@@ -39,6 +39,7 @@ from bertscore_onnx.distributed.parts import (
     Work,
     complete_part,
     count,
+    count_saved,
     cut_parts,
     describe,
     score,
@@ -88,22 +89,23 @@ def score_files(
     *,
     engine: EngineName = "local",
     candidate: str | None = None,
-    reference: str | None = None,
+    reference: str | Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     errors: Errors = "raise",
     part_rows: int = PART_ROWS,
     has_header: bool = True,
     has_quotes: bool = True,
+    delimiter: str | None = None,
     verbose: bool | None = False,
     **settings: Unpack[ScorerSettings],
 ) -> JobResult:
     """Score the rows of files into Parquet files, and describe the job beside them, in `_manifest.json`.
 
     All inputs are inspected before anything is scored. Each part of the output, `part-FFFFF-PPPPP.parquet` for the file
-    and the part of it, is complete or does not exist. Called again after any interruption, the job does only the parts
-    that are missing, or whose bytes have changed; in precisions other than bf16 the files are then the same bytes as
-    those of one run. All rows are read from inputs whose digests are in the manifest: if one changes while the job
-    runs, the job fails.
+    and the part of it, is complete or does not exist; the scores of an unfinished part are saved every 10 seconds.
+    Called again after any interruption, the job scores only the remaining rows, and parts whose bytes have changed; in
+    precisions other than bf16 the files are then the same bytes as those of one run. All rows are read from inputs
+    whose digests are in the manifest: if one changes while the job runs, the job fails.
 
     Args:
         inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip; patterns, or folders.
@@ -112,12 +114,15 @@ def score_files(
         bundle: as for `BERTScorer`.
         engine: what scores: this process, or the Ray or Spark that this process is connected to, or else starts.
         candidate: the column of candidates, a text a row; None for `candidate`.
-        reference: the column of references, a text or a list of texts a row; None for `reference` or `references`.
+        reference: the column of references, a text or a list of texts a row, or several; None for `reference` or
+            `references`.
         columns: the columns of the inputs to keep beside the scores; None for all.
         errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"
             for nulls as its scores and a further column `error` with the reason.
         part_rows: the rows of a part.
         has_header, has_quotes: whether CSV and TSV have names in the first line, and fields in double quotes.
+        delimiter: the character between their fields; None for a tab in TSV, and in CSV for a comma, a semicolon or a
+            tab, as the header shows.
         verbose: show progress on standard error; None to show it on a terminal only, if it takes long.
         settings: those of `BERTScorer`, for one layer. With `idf=True` all references are counted first, so that
             weights are those of the whole.
@@ -137,13 +142,14 @@ def score_files(
         {**settings},
         Settings(
             candidate=candidate,
-            reference=reference,
+            reference=reference if isinstance(reference, str | None) else tuple(reference),
             columns=None if columns is None else tuple(columns),
             has_header=has_header,
             has_quotes=has_quotes,
             errors=errors,
             part_rows=part_rows,
             idf="inputs" if counts_first(settings) else "given" if settings.get("idf") else "no",
+            delimiter=delimiter,
         ),
         _engine(engine, settings.get("nthreads"), settings.get("device")),
         verbose,
@@ -325,7 +331,11 @@ class _Job:
             work = partial(score, self._score_batch, described, self._settings, str(folder), job)
             rows = sum(part.rows for part in missing)
             with progress_bar(rows, shown=self._verbose, unit="rows") as advance:
-                done.update((record.file, record) for record in self._engine(work, missing, advance))
+                try:
+                    done.update((record.file, record) for record in self._engine(work, missing, advance))
+                except KeyboardInterrupt as interruption:
+                    interruption.add_note(_progress(folder, parts, job))
+                    raise
         complete = _completed(manifest, [record for record in done.values() if record is not None])
         if missing:
             for table in {part.table.path: part.table for part in parts}.values():
@@ -337,6 +347,16 @@ class _Job:
             complete.write(folder)
         remove_temporary(folder)
         return _result(complete, folder, len(parts) - len(missing))
+
+
+def _progress(folder: Path, parts: Sequence[Part], job: str) -> str:
+    """Return how much of a job is on the disk."""
+    complete = [part for part in parts if (folder / part.file).exists()]
+    rows = sum(part.rows if part in complete else count_saved(str(folder), part, job) for part in parts)
+    return (
+        f"{len(complete):,} of {len(parts):,} parts are complete, and the scores of {rows:,} of "
+        f"{sum(part.rows for part in parts):,} rows are saved. Run the same command to resume."
+    )
 
 
 def _completed(manifest: Manifest, parts: Sequence[PartRecord]) -> Manifest:

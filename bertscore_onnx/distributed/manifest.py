@@ -22,7 +22,7 @@ DOCUMENT_COUNTS = "_document_counts.json"
 
 _log = logging.getLogger(__name__)
 
-_TEMPORARY = (".part-", f".{MANIFEST}-", f".{DOCUMENT_COUNTS}-")
+_TEMPORARY = (".part-", "..part-", f".{MANIFEST}-", f".{DOCUMENT_COUNTS}-")
 """The beginnings of the names of files that are being written."""
 
 

@@ -4,12 +4,14 @@ import hashlib
 import os
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from math import fsum
 from pathlib import Path
+from threading import Event, Lock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
 import msgspec
@@ -24,8 +26,8 @@ from bertscore_onnx.distributed.rows import (
     read_rows,
     values_of,
 )
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.files import sync_folder
+from bertscore_onnx.errors import BertScoreOnnxError, InputError
+from bertscore_onnx.files import read_regular, replace_whole, sync_folder
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
 from bertscore_onnx.tables.columns import RowReader, Rows, read_references
@@ -122,8 +124,8 @@ def count(
 
     def references() -> Iterator[list[str]]:
         for part, first, batch in _read(parts, settings):
-            name = part.table.reference
-            yield from read_references(values_of(batch, name), name, settings.errors, part.table.name, first)
+            for name in part.table.references:
+                yield from read_references(values_of(batch, name), name, settings.errors, part.table.name, first)
             advance(len(batch))
 
     yield count_batch.count_texts(references())
@@ -141,8 +143,9 @@ def score(
     """Score parts, and yield each once its file is complete: at once if an earlier try of the task completed it.
 
     Parts are scored as one stream of rows, so the model is never idle. After an error the parts before are
-    complete. The folder is an absolute path, the same on all machines. InputError is raised if the scorer of this
-    process is not `described` as that of the job.
+    complete; the scores of an unfinished part are kept, unless a row of it cannot be scored. The folder is an absolute
+    path, the same on all machines. InputError is raised if the scorer of this process is not `described` as that of
+    the job.
     """
     missing = []
     for part in parts:
@@ -157,30 +160,65 @@ def score(
             f"{' on '.join(map(str, described))}. Give all machines the same bundle and device, and leave the bundle "
             "as it is while the job runs."
         )
+    writers: dict[Part, PartWriter] = {}
     owners: deque[Part] = deque()
 
     def read() -> Iterator[tuple[BatchAdapter, Rows]]:
         for part, first, batch in _read(missing, settings):
             table = part.table
-            candidates, references = values_of(batch, table.candidate), values_of(batch, table.reference)
             kept = kept_batch(batch, table)
-            reader = RowReader(table.candidate, table.reference, settings.errors, table.name, first)
+            if part not in writers:
+                writers[part] = PartWriter(folder, part, job)
+            if writers[part].restore(kept):
+                advance(kept.num_rows)
+                continue
+            reader = RowReader(table.candidate, table.references, settings.errors, table.name, first)
             owners.append(part)
-            yield adapt(kept), reader.read(candidates, references)
+            yield adapt(kept), reader.read(*(values_of(batch, name) for name in (table.candidate, *table.references)))
 
-    writer: PartWriter | None = None
     try:
-        for scored in score_batch.stream_rows(read()):
-            writer = writer or PartWriter(folder, owners[0], job)
-            owners.popleft()
-            record = writer.add(scored)
-            advance(scored.num_rows)
-            if record is not None:
-                writer = None
-                yield record
+        with _saving_regularly(writers):
+            for scored in score_batch.stream_rows(read()):
+                part = owners.popleft()
+                record = writers[part].add(scored)
+                advance(scored.num_rows)
+                if record is not None:
+                    del writers[part]
+                    yield record
+    except BertScoreOnnxError:
+        raise
+    except BaseException:
+        for writer in writers.values():
+            writer.save()
+        raise
     finally:
-        if writer is not None:
+        for writer in writers.values():
             writer.discard()
+
+
+@contextmanager
+def _saving_regularly(writers: "Mapping[Part, PartWriter]") -> Iterator[None]:
+    """Save the scores of unfinished parts from time to time: those of a thousand rows come at once, then none a while.
+
+    A thread does so, which takes a small share of the time however large parts are.
+    """
+    is_ended = Event()
+
+    def save() -> None:
+        seconds = SAVE_SECONDS
+        while not is_ended.wait(seconds):
+            began = monotonic()
+            for writer in list(writers.values()):
+                writer.save()
+            seconds = max(SAVE_SECONDS, 20 * (monotonic() - began))
+
+    thread = Thread(target=save, name="bertscore-onnx-saving", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_ended.set()
+        thread.join()
 
 
 def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int, RawBatch]]:
@@ -220,6 +258,7 @@ _METADATA = "bertscore_onnx.part"
 _SEAL = b'{"seal":"'
 _NO_SEAL = "0" * 64
 _MAX_FOOTER = 1 << 26
+_MAX_SCORES = 1 << 32
 
 
 class _Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -250,6 +289,23 @@ class PartWriter:
         self._num_rows = 0
         self._num_failures = 0
         self._sums: list[list[float]] = [[], [], []]
+        self._saved = _saved_scores(folder, part, job)
+        self._scores: list[pyarrow.RecordBatch] = []
+        self._num_saved = 0 if self._saved is None else self._saved.num_rows
+        self._lock = Lock()
+
+    def restore(self, rows: "pyarrow.RecordBatch") -> bool:
+        """Add the next rows with the scores that an earlier run saved; return False if it saved none of these."""
+        import pyarrow
+
+        saved = self._saved
+        if saved is None or self._num_rows + rows.num_rows > saved.num_rows:
+            self._saved = None
+            return False
+        scores = saved.slice(self._num_rows, rows.num_rows)
+        schema = pyarrow.schema([*rows.schema, *saved.schema], saved.schema.metadata)
+        self.add(pyarrow.RecordBatch.from_arrays([*rows.columns, *scores.columns], schema=schema))
+        return True
 
     def add(self, scored: "pyarrow.RecordBatch") -> PartRecord | None:
         """Add rows with their scores; return the part once it is complete."""
@@ -269,6 +325,15 @@ class PartWriter:
             ) from error
         return None
 
+    def save(self) -> None:
+        """Save the scores so far for a later run, if there are new ones and the disk has room."""
+        with self._lock, suppress(OSError):
+            scores = self._scores[:]
+            num_rows = sum(batch.num_rows for batch in scores)
+            if self._num_saved < num_rows < self._part.rows:
+                _save_scores(self._folder, self._part, self._job, scores)
+                self._num_saved = num_rows
+
     def discard(self) -> None:
         """Remove the unfinished file of a part."""
         with suppress(OSError):
@@ -282,6 +347,8 @@ class PartWriter:
         for sums, name in zip(self._sums, ("precision", "recall", "f1"), strict=True):
             sums.append(fsum(scored.column(name).drop_null().to_pylist()))
         self._num_failures += scored.column("f1").null_count
+        number = len(self._part.table.schema)
+        self._scores.append(scored.select(range(number, scored.num_columns)))
 
     def _write_row_group(self) -> None:
         import pyarrow
@@ -305,7 +372,55 @@ class PartWriter:
         digest = _seal(self._temporary)
         os.replace(self._temporary, self._folder / self._part.file)
         sync_folder(self._folder)
+        with self._lock:
+            _path_of_scores(self._folder, self._part).unlink(missing_ok=True)
         return _record(self._part, summary, digest)
+
+
+# The scores of an unfinished part, so that little is lost if the job is killed, however slow the model is: a SHA-256 of
+# what follows, the rows and the job, and an Arrow stream. The rows are read again, so that the part gets the bytes that
+# it has without an interruption.
+
+SAVE_SECONDS = 10.0
+"""How often they are put on the disk."""
+
+
+def _path_of_scores(folder: str | Path, part: Part) -> Path:
+    return Path(folder, f".{part.file}.scores")
+
+
+def _save_scores(folder: Path, part: Part, job: str, scores: "Sequence[pyarrow.RecordBatch]") -> None:
+    import pyarrow
+
+    stream = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(stream, scores[0].schema) as writer:
+        for batch in scores:
+            writer.write_batch(batch)
+    content = msgspec.json.encode(_identity(part, job)) + b"\n" + stream.getvalue().to_pybytes()
+    digest = hashlib.sha256(content).hexdigest().encode()
+    replace_whole(_path_of_scores(folder, part), digest + b"\n" + content)
+
+
+def _saved_scores(folder: str, part: Part, job: str) -> "pyarrow.RecordBatch | None":
+    """Return the scores of the first rows of a part, if this job saved any, and they are not damaged."""
+    import pyarrow
+
+    try:
+        digest, content = read_regular(_path_of_scores(folder, part), _MAX_SCORES).split(b"\n", 1)
+        identity, stream = content.split(b"\n", 1)
+    except (OSError, ValueError):
+        return None
+    is_own = identity == msgspec.json.encode(_identity(part, job))
+    if not is_own or hashlib.sha256(content).hexdigest().encode() != digest:
+        return None
+    scores = pyarrow.ipc.open_stream(stream).read_all().combine_chunks()
+    return scores.to_batches()[0] if 0 < scores.num_rows < part.rows else None
+
+
+def count_saved(folder: str, part: Part, job: str) -> int:
+    """Return the number of rows of an unfinished part whose scores are saved."""
+    scores = _saved_scores(folder, part, job)
+    return 0 if scores is None else int(scores.num_rows)
 
 
 def complete_part(folder: str, part: Part, job: str) -> PartRecord | None:

@@ -27,7 +27,8 @@ from bertscore_onnx.tables.readers import (
     read_batches,
     rows_at_once,
 )
-from bertscore_onnx.tables.sources import InputFormat, Source, format_of, open_source
+from bertscore_onnx.tables.sources import Dialect, InputFormat, Source, format_of, open_source, refuse_spreadsheet
+from bertscore_onnx.tables.writers import array_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,35 +41,46 @@ MAX_BATCH_SIZE = 8_000_000
 
 
 class Settings(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"has_header": "header", "has_quotes": "quotes"}
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename={"has_header": "header", "has_quotes": "quotes"},
 ):
     """The settings of a job that determine its output, beside the inputs and the signature of the scores."""
 
     candidate: str | None
     """The column of candidates; None for `candidate`."""
 
-    reference: str | None
-    """The column of references; None for `reference` or `references`."""
+    reference: str | tuple[str, ...] | None
+    """The column of references, or several; None for `reference` or `references`."""
 
     columns: tuple[str, ...] | None
     """The columns to keep beside the scores; None for all."""
 
     has_header: bool
     has_quotes: bool
-    """The dialect of CSV and TSV, as for `open_table`."""
 
     errors: Errors
     part_rows: int
     idf: Literal["no", "inputs", "given"]
     """The origin of idf weights."""
 
-    def text_columns(self) -> tuple[Column, Column]:
+    delimiter: str | None = None
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of CSV and TSV."""
+        return Dialect(self.has_header, self.has_quotes, self.delimiter)
+
+    def text_columns(self) -> list[Column]:
         """Return the columns of candidates and of references."""
-        references = (self.reference,) if self.reference else ("reference", "references")
-        return (
+        names = (self.reference,) if isinstance(self.reference, str) else self.reference
+        references = [(name,) for name in names] if names else [("reference", "references")]
+        return [
             Column((self.candidate or "candidate",), "`candidate`"),
-            Column(references, "`reference`", may_hold_lists=True),
-        )
+            *(Column(names, "`reference`", may_hold_lists=True) for names in references),
+        ]
 
     def kept_columns(self, names: Sequence[str], added: Sequence[str], title: str) -> list[str]:
         """Return the columns to keep; raise InputError if one is missing, there twice, or called like an added one."""
@@ -102,7 +114,7 @@ class InputTable:
     content: "FileContent"
     rows: int
     candidate: str
-    reference: str
+    references: tuple[str, ...]
     """The columns of the texts."""
 
     schema: "pyarrow.Schema"
@@ -115,6 +127,7 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
     InputError is raised if it cannot be read, or if a column is missing, is not of texts, or is called like one of the
     columns that are added.
     """
+    refuse_spreadsheet(name)
     path, kind = os.path.abspath(name), format_of(name)
     if kind == "text":
         raise InputError(
@@ -126,24 +139,24 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
 
         with open_input(name, path, content) as opened, parquet_errors(lambda: name), open_parquet(opened) as file:
             rows, schema = file.metadata.num_rows, file.schema_arrow
-        candidate, reference = find_texts(schema, settings.text_columns(), name)
+        candidate, *references = find_texts(schema, settings.text_columns(), name)
         kept = settings.kept_columns(schema.names, added, name)
         schema = pyarrow.schema([schema.field(column) for column in kept])
     else:
         with open_input(name, path, content) as file:
-            rows, candidate, reference, schema = _inspect_rows(
+            rows, (candidate, *references), schema = _inspect_rows(
                 _text_table(name, file, kind, settings), settings, added, name
             )
-    return InputTable(name, path, kind, content, rows, candidate, reference, schema)
+    return InputTable(name, path, kind, content, rows, candidate, tuple(references), schema)
 
 
 def _text_table(name: str, file: io.BufferedReader, kind: InputFormat, settings: Settings) -> TableReader:
-    return open_table(Source(name, file), kind, has_header=settings.has_header, has_quotes=settings.has_quotes)
+    return open_table(Source(name, file), kind, settings.dialect)
 
 
 def _inspect_rows(
     table: TableReader, settings: Settings, added: Sequence[str], title: str
-) -> tuple[int, str, str, "pyarrow.Schema"]:
+) -> tuple[int, list[str], "pyarrow.Schema"]:
     """Read a text file to its end, and return its number of rows, the columns of texts, and the schema to keep.
 
     In CSV and TSV all columns are strings. In JSON lines types are those of the values, and a file without rows has
@@ -153,19 +166,19 @@ def _inspect_rows(
 
     columns = settings.text_columns()
     if table.names is not None:
-        candidate, reference = (column.find(table.names, table.place) for column in columns)
+        texts = [column.find(table.names, table.place, table.advice) for column in columns]
         kept = settings.kept_columns(table.names, added, title)
         schema = pyarrow.schema([(name, pyarrow.string()) for name in kept])
-        return sum(map(len, read_batches(table, MAX_ROWS, MAX_BATCH_SIZE))), candidate, reference, schema
+        return sum(map(len, read_batches(table, MAX_ROWS, MAX_BATCH_SIZE))), texts, schema
     rows, types = 0, JsonTypes(title)
     for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
         rows += len(records)
         types.add(records)
     names = types.names if rows else [column.names[0] for column in columns]
-    candidate, reference = (column.find(names, title) for column in columns)
+    texts = [column.find(names, title) for column in columns]
     kept = settings.kept_columns(names, added, title) if rows else names
-    fields = [(name, types.of_texts(name) if name in (candidate, reference) else types.of(name)) for name in kept]
-    return rows, candidate, reference, pyarrow.schema(fields)
+    fields = [(name, types.of_texts(name) if name in texts else types.of(name)) for name in kept]
+    return rows, texts, pyarrow.schema(fields)
 
 
 # The content of a file: whatever is read after the inspection is compared with what the inspection found.
@@ -301,7 +314,7 @@ def _read_parquet(
     opened: io.BufferedReader, table: InputTable, start: int, stop: int
 ) -> Iterator[tuple[int, RawBatch]]:
     """Yield the batches of the row groups with the rows; each group begins a batch."""
-    names = list(dict.fromkeys([*table.schema.names, table.candidate, table.reference]))
+    names = list(dict.fromkeys([*table.schema.names, table.candidate, *table.references]))
     first = 0
     with parquet_errors(lambda: table.name), open_parquet(opened) as file:
         for number in range(file.metadata.num_row_groups):
@@ -342,16 +355,10 @@ def _array(records: Sequence[Record], field: "pyarrow.Field", table: InputTable)
     import pyarrow
 
     values = [record.get(field.name) for record in records]
-    if field.name in (table.candidate, table.reference):
+    if field.name in (table.candidate, *table.references):
         is_list = pyarrow.types.is_list(field.type)
         values = [_texts_as(value, is_list=is_list) for value in values]
-    try:
-        return pyarrow.array(values, field.type)
-    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{table.name}: the column {field.name!r} cannot be kept as {field.type} ({error}). Name the columns "
-            "to keep in `columns`, without this one."
-        ) from error
+    return array_of(values, field, table.name)
 
 
 def _texts_as(value: object, *, is_list: bool) -> str | list[str] | None:
@@ -364,6 +371,9 @@ def _texts_as(value: object, *, is_list: bool) -> str | list[str] | None:
 
 
 # The types of fields in JSON lines, which only their values show.
+
+
+_OTHER_COLUMNS = "Name the columns to keep in `columns`, without this one, or make its values alike."
 
 
 class JsonTypes:
@@ -406,14 +416,11 @@ class JsonTypes:
 
         return pyarrow.list_(pyarrow.string()) if name in self._with_lists else pyarrow.string()
 
-    def of(self, name: str) -> "pyarrow.DataType":
+    def of(self, name: str, remedy: str = _OTHER_COLUMNS) -> "pyarrow.DataType":
         """Return the type of another column; raise InputError if its values have no common type that Parquet has."""
         conflict = self._conflicts.get(name) or _unwritable(self._types[name])
         if conflict:
-            raise InputError(
-                f"{self._title}: the values of {name!r} are not of one type ({conflict}). Name the columns to keep in "
-                "`columns`, without this one, or make its values alike."
-            )
+            raise InputError(f"{self._title}: the values of {name!r} are not of one type ({conflict}). {remedy}")
         return self._types[name]
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SIGNATURE = b"bertscore_onnx.signature"
 """The key of the signature in the metadata of an Arrow schema."""
 
+BEST = "best_reference"
+"""The column with the position of the best reference."""
+
 REASON = "error"
 """The column with the reason why a row has no scores, if rows may have none."""
 
@@ -37,10 +40,16 @@ class ScoreColumns:
     errors: Errors
     """Whether rows may have nulls, and a reason."""
 
+    scores: tuple[str, ...] = ("precision", "recall", "f1")
+    """The names of the columns of precision, recall and F1."""
+
+    has_best: bool = True
+    """Whether there is a column of the best reference."""
+
     @property
     def names(self) -> list[str]:
         """Their names, in order."""
-        return ["precision", "recall", "f1", "best_reference", *([REASON] if self.may_be_null else [])]
+        return [*self.scores, *[BEST] * self.has_best, *[REASON] * self.may_be_null]
 
     @property
     def may_be_null(self) -> bool:
@@ -60,7 +69,7 @@ class ScoreColumns:
         """Return them as fields of an Arrow schema."""
         import pyarrow
 
-        types = [*[pyarrow.float32()] * 3, pyarrow.int64()]
+        types = [*[pyarrow.float32()] * 3, *[pyarrow.int64()] * self.has_best]
         if self.all_layers:
             types = [pyarrow.list_(item) for item in types]
         types += [pyarrow.string()] * self.may_be_null
@@ -76,11 +85,13 @@ class ScoreColumns:
                 rows.append((*score, score.best_reference, None))
             else:
                 rows.append((None, None, None, None, reason))
-        return {name: [row[position] for row in rows] for position, name in enumerate(self.names)}
+        positions = [0, 1, 2, *[3] * self.has_best, *[4] * self.may_be_null]
+        return {name: [row[position] for row in rows] for name, position in zip(self.names, positions, strict=True)}
 
 
 Batch = Any
-"""A mapping of column names to arrays or lists, a `pyarrow.Table` or `RecordBatch`, or a `pandas.DataFrame`."""
+"""A mapping of column names to arrays or lists, a `pyarrow.Table` or `RecordBatch`, a frame of pandas or polars, or a
+`datasets.Dataset`."""
 
 
 class BatchAdapter(ABC):
@@ -107,9 +118,13 @@ def adapt(batch: Batch) -> BatchAdapter:
         return _Arrow(batch)
     if package == "pandas" and hasattr(batch, "columns"):
         return _Frame(batch)
+    if package == "polars" and hasattr(batch, "get_column"):
+        return _Polars(batch)
+    if package == "datasets" and hasattr(batch, "add_column"):
+        return _Dataset(batch)
     raise InputTypeError(
-        f"The batch is a {type(batch).__name__}; expected a dict of columns, a pyarrow.Table or RecordBatch, or a "
-        "pandas.DataFrame."
+        f"The batch is a {type(batch).__name__}; expected a dict of columns, a pyarrow.Table or RecordBatch, a "
+        "DataFrame of pandas or polars, or a datasets.Dataset."
     )
 
 
@@ -156,16 +171,54 @@ class _Frame(BatchAdapter):
         if columns.may_be_null and not columns.all_layers:
             import pandas
 
-            numbers = {**dict.fromkeys(("precision", "recall", "f1"), "Float32"), "best_reference": "Int64"}
-            added.update((name, pandas.array(added[name], kind)) for name, kind in numbers.items())
+            numbers = {**dict.fromkeys(columns.scores, "Float32"), BEST: "Int64"}
+            added.update((name, pandas.array(added[name], kind)) for name, kind in numbers.items() if name in added)
         return self._batch.assign(**{name: list(array) if array.ndim > 1 else array for name, array in added.items()})
+
+
+class _Polars(BatchAdapter):
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+        self.names = list(batch.columns)
+
+    def values(self, name: str) -> list[object]:
+        return self._batch.get_column(name).to_list()  # type: ignore[no-any-return]
+
+    def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
+        import polars
+
+        kinds = {**dict.fromkeys(columns.scores, polars.Float32), BEST: polars.Int64, REASON: polars.String}
+        if columns.all_layers:
+            kinds = {name: polars.List(kind) if name != REASON else kind for name, kind in kinds.items()}
+        return self._batch.with_columns(
+            [polars.Series(name, _listed(column), kinds[name]) for name, column in values.items()]
+        )
+
+
+class _Dataset(BatchAdapter):
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+        self.names = list(batch.column_names)
+
+    def values(self, name: str) -> list[object]:
+        return _listed(list(self._batch.with_format(None)[name]))
+
+    def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
+        import pyarrow
+        from datasets import Features
+
+        kinds = Features.from_arrow_schema(pyarrow.schema(columns.fields()))
+        scored = self._batch
+        for name, column in values.items():
+            scored = scored.add_column(name, _listed(column), feature=kinds[name])
+        return scored
 
 
 def _arrays_of(columns: ScoreColumns, values: Values) -> dict[str, NDArray[Any]]:
     """Return the columns as arrays; of objects if a value may be None."""
     if columns.may_be_null:
         return {name: _array_of_objects(column) for name, column in values.items()}
-    types = dict.fromkeys(values, np.float32) | {"best_reference": np.int64}
+    types = dict.fromkeys(values, np.float32) | {BEST: np.int64}
     shape = (0, 0) if columns.all_layers else (0,)
     return {
         name: np.array(column, dtype=types[name]) if column else np.zeros(shape, dtype=types[name])

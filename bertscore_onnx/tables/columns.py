@@ -108,29 +108,34 @@ class Rows:
 class RowReader:
     """Reads the texts of one batch of rows after the other, and numbers the rows."""
 
-    def __init__(self, candidate: str, reference: str, errors: Errors, title: str = "", num_read: int = 0) -> None:
-        """Read two columns; the title is that of the file, if any, and `num_read` counts the rows before the first."""
+    def __init__(
+        self, candidate: str, references: Sequence[str], errors: Errors, title: str = "", num_read: int = 0
+    ) -> None:
+        """Read these columns; the title is that of the file, if any, and `num_read` rows are before the first."""
         check_errors(errors)
         self._candidate = Column((candidate,), "candidate")
-        self._reference = Column((reference,), "reference", may_hold_lists=True)
+        self._references = [Column((name,), "reference", may_hold_lists=True) for name in references]
         self._errors = errors
         self._title = title
         self._num_read = num_read
 
-    def find(self, names: Sequence[str]) -> tuple[str, str]:
-        """Return the names of the two columns; raise InputError if one is missing."""
-        title = self._title or "The batch"
-        return self._candidate.find(names, title), self._reference.find(names, title)
+    def find(self, names: Sequence[str], title: str = "The batch") -> list[str]:
+        """Return the names of the columns; raise InputError, with a title, if one is missing."""
+        return [column.find(names, self._title or title) for column in (self._candidate, *self._references)]
 
-    def read(self, candidates: Sequence[object], references: Sequence[object]) -> Rows:
-        """Return the texts of the next rows from the values of the two columns, (rows,)."""
+    def read(self, *columns: Sequence[object]) -> Rows:
+        """Return the texts of the next rows from the values of the columns, each (rows,)."""
         rows = Rows([], [])
-        for candidate, reference in zip(candidates, references, strict=True):
+        for candidate, *references in zip(*columns, strict=True):
             self._num_read += 1
             place = _place(self._title, self._num_read)
             try:
                 [text] = self._candidate.texts_of(candidate, self._candidate.names[0], place)
-                texts = self._reference.texts_of(reference, self._reference.names[0], place)
+                texts = [
+                    reference
+                    for column, value in zip(self._references, references, strict=True)
+                    for reference in column.texts_of(value, column.names[0], place)
+                ]
             except InputError as error:
                 if self._errors == "raise":
                     raise

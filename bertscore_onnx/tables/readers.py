@@ -2,20 +2,23 @@
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedIOBase
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.sources import (
+    BYTE_ORDER_MARK,
+    DEFAULT_DIALECT,
     MAX_HELD_BYTES,
     MAX_LINE_BYTES,
     VALUE_BYTES,
+    Dialect,
     InputFormat,
     Source,
     read_lines,
@@ -32,6 +35,9 @@ Record = dict[str, object]
 Row = tuple[str, Record]
 """The place of a row, such as `pairs.tsv, line 3`, and its values."""
 
+RawRow = Any
+"""A row as the file has it: its text without the line end, or in Parquet a batch and the number of its row."""
+
 
 class TableReader(ABC):
     """The rows of an open table, which can be read once."""
@@ -45,6 +51,9 @@ class TableReader(ABC):
     place: str
     """The place of the names, for messages."""
 
+    advice = ""
+    """What else to do, if a column is missing."""
+
     @abstractmethod
     def records(self) -> Iterator[Row]:
         """Yield the rows."""
@@ -53,20 +62,33 @@ class TableReader(ABC):
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
         """Yield the texts of some columns, row by row; raise InputError if one is missing, or holds no texts."""
 
+    @abstractmethod
+    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, as `texts` does, each with its row as the file has it."""
+
+    @abstractmethod
+    def record_of(self, row: RawRow) -> Record:
+        """Return the values of a row that was read."""
+
 
 def open_table(
-    source: Source, table_format: InputFormat, *, has_header: bool = True, has_quotes: bool = True
+    source: Source, table_format: InputFormat, dialect: Dialect = DEFAULT_DIALECT, *, added: Collection[str] = ()
 ) -> TableReader:
-    """Open a table; Parquet needs a seekable source.
-
-    In TSV and CSV without a header the columns are called 1, 2, and so on. A field may be in double quotes, with those
-    in it doubled, unless quotes are characters like others.
-    """
+    """Open a table; Parquet needs a seekable source. InputError is raised if it has a column that is to be added."""
     if table_format == "jsonl":
-        return _JsonLines(source)
+        return JsonLinesReader(source, added)
     if table_format == "parquet":
-        return _Parquet(source)
-    return _Delimited(source, "\t" if table_format == "tsv" else ",", has_header=has_header, has_quotes=has_quotes)
+        return ParquetReader(source, added)
+    return DelimitedReader(source, table_format, dialect, added)
+
+
+def _check_free(names: Iterable[str], added: Collection[str], place: str) -> None:
+    for name in names:
+        if name in added:
+            raise InputError(
+                f"{place}: there is a column {name!r} already, and scores would go there. Rename it, or choose names "
+                "for the scores with --score-names."
+            )
 
 
 def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[list[Record]]:
@@ -95,30 +117,80 @@ def read_whole(table: TableReader) -> list[Row]:
 # TSV and CSV.
 
 
-class _Delimited(TableReader):
-    def __init__(self, source: Source, delimiter: str, *, has_header: bool, has_quotes: bool) -> None:
-        self._delimiter, self._has_header, self._has_quotes = delimiter, has_header, has_quotes
+class DelimitedReader(TableReader):
+    """A TSV or CSV."""
+
+    def __init__(self, source: Source, table_format: InputFormat, dialect: Dialect, added: Collection[str]) -> None:
+        self.format = table_format
+        self.has_header, self._has_quotes = dialect.has_header, dialect.has_quotes
         self._title = source.title
         self._num_lines = self._num_characters = self._row_start = 0
-        self._fields = self._read(source)
+        self._parts: list[str] | None = []
+        """The lines of the present row, if rows are kept as they stand."""
+        expected = f"{'a header and ' if self.has_header else ''}a row of fields for each text"
+        lines = read_lines(source, expected, keep_ends=True, keep_mark=True)
+        marked = next(lines)
+        first = marked.removeprefix(BYTE_ORDER_MARK)
+        csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
+        default = "\t" if table_format == "tsv" else _delimiter_of(first) if self.has_header else ","
+        self.delimiter = dialect.delimiter or default
+        self._fields = self._read(chain([first], lines))
         number, self._first = next(self._fields)
         self.place = self._place(number)
-        self.names: list[str] = self._first if has_header else [str(n) for n in range(1, len(self._first) + 1)]
+        self.header = BYTE_ORDER_MARK * (first != marked) + self._row
+        """The first row as the file has it, without its line end."""
+        last = self._parts[-1]
+        self.line_end = last[len(last.rstrip("\r\n")) :] or "\n"
+        self.names: list[str] = self._first if self.has_header else [str(n) for n in range(1, len(self._first) + 1)]
+        if self.has_header:
+            self.advice = ", or add --no-header where the first line is none"
+        if len(self.names) == 1:
+            self.advice += ", or give the character between the fields with --delimiter"
+        _check_free(self.names, added, self.place)
 
     def records(self) -> Iterator[Row]:
+        """Yield the rows with their places."""
+        self._parts = None
         for number, fields in self._rows():
             self.size = self._num_characters + VALUE_BYTES * self._num_lines * len(fields)
             yield self._place(number), dict(zip(self.names, fields, strict=True))
 
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        advice = ", or add --no-header where the first line is none" if self._has_header else ""
-        positions = [self.names.index(column.find(self.names, self.place, advice)) for column in columns]
+        """Yield the texts of some columns."""
+        positions = self._positions(columns)
+        self._parts = None
         for _, fields in self._rows():
             yield [fields[position] for position in positions]
 
+    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, and the rows."""
+        positions = self._positions(columns)
+        for _, fields in self._rows():
+            yield [fields[position] for position in positions], self._row
+
+    def record_of(self, row: RawRow) -> Record:
+        """Return the values of a row."""
+        twice = next((name for name in self.names if self.names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{self.place}: there are several columns {twice!r}, which only TSV and CSV can have.")
+        return dict(zip(self.names, self.fields_of(row), strict=True))
+
+    def fields_of(self, row: RawRow) -> list[str]:
+        """Return the fields of a row that was read."""
+        return next(self._parsed([row]), None) or [""]
+
+    def _positions(self, columns: Sequence[Column]) -> list[int]:
+        return [self.names.index(column.find(self.names, self.place, self.advice)) for column in columns]
+
+    @property
+    def _row(self) -> str:
+        """The present row as the file has it, without its line end."""
+        *parts, last = self._parts or [""]
+        return "".join(parts) + last.rstrip("\r\n")
+
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         num_fields = len(self.names)
-        first = [] if self._has_header else [(1, self._first)]
+        first = [] if self.has_header else [(1, self._first)]
         for number, fields in chain(first, self._fields):
             if len(fields) != num_fields:
                 raise InputError(
@@ -128,26 +200,29 @@ class _Delimited(TableReader):
                 )
             yield number, fields
 
-    def _read(self, source: Source) -> Iterator[tuple[int, list[str]]]:
+    def _read(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         """Yield the number of the line where each row begins, and its fields."""
-        csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
         number = 1
         try:
-            for fields in csv.reader(
-                self._lines(source),
-                delimiter=self._delimiter,
-                quoting=csv.QUOTE_MINIMAL if self._has_quotes else csv.QUOTE_NONE,
-                strict=True,
-            ):
+            for fields in self._parsed(self._bounded(lines)):
                 yield number, fields or [""]  # an empty line is one empty field
                 self._row_start, number = self._num_characters, self._num_lines + 1
+                if self._parts:
+                    self._parts.clear()
         except csv.Error as error:
             raise InputError(f"{self._place(number)}: {error}.{_QUOTES}") from error
 
-    def _lines(self, source: Source) -> Iterator[str]:
+    def _parsed(self, lines: Iterable[str]) -> "Iterator[list[str]]":
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quoting=csv.QUOTE_MINIMAL if self._has_quotes else csv.QUOTE_NONE,
+            strict=True,
+        )
+
+    def _bounded(self, lines: Iterator[str]) -> Iterator[str]:
         """Yield the lines; those of one row may have `MAX_LINE_BYTES` characters together."""
-        expected = f"{'a header and ' if self._has_header else ''}a row of fields for each text"
-        for line in read_lines(source, expected, keep_ends=True):
+        for line in lines:
             self._num_lines += 1
             self._num_characters += len(line)
             if self._num_characters - self._row_start > MAX_LINE_BYTES + len("\r\n"):
@@ -155,50 +230,77 @@ class _Delimited(TableReader):
                     f"{self._title} has a row of more than {MAX_LINE_BYTES:,} characters, which continues in line "
                     f"{self._num_lines}. Is a quote not closed?{_QUOTES}"
                 )
+            if self._parts is not None:
+                self._parts.append(line)
             yield line
 
     def _place(self, number: int) -> str:
         return f"{self._title}, line {number}"
 
     def _hint(self, fields: Sequence[str]) -> str:
-        other = next((name for character, name in _DELIMITERS.items() if character in self._first[0]), "")
-        if other and len(self._first) == 1:
-            return f" The first line has {other}; expected {_DELIMITERS[self._delimiter]} between the fields."
         return _QUOTES if self._has_quotes and any('"' in field or "\n" in field for field in fields) else ""
+
+
+def _delimiter_of(header: str) -> str:
+    """Return the delimiter that the first line of a CSV shows: a comma, unless that leaves it in one piece."""
+
+    def count(delimiter: str) -> int:
+        return len(next(csv.reader([header], delimiter=delimiter), ()))
+
+    return max(";\t", key=count) if count(",") == 1 < max(map(count, ";\t")) else ","
 
 
 _QUOTES = (
     " A field in double quotes has those in it doubled. Where quotes are characters of the texts, add --no-quotes."
 )
 
-_DELIMITERS = {";": "semicolons", "\t": "tabs", ",": "commas"}
-
 
 # JSON lines: one object per line.
 
 
-class _JsonLines(TableReader):
+class JsonLinesReader(TableReader):
+    """JSON lines."""
+
     names = None
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, added: Collection[str]) -> None:
+        self._source, self._added = source, added
         self.place = source.title
 
     def records(self) -> Iterator[Row]:
-        for number, line in enumerate(read_lines(self._source, "a JSON object a line", may_be_empty=True), 1):
-            self.size += len(line) + VALUE_BYTES * (line.count(",") + 1)
-            if line.strip():
-                place = f"{self.place}, line {number}"
-                yield place, _decoded(line, place)
+        """Yield the rows with their places."""
+        for place, values, _ in self._rows():
+            yield place, values
 
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        for place, values in self.records():
+        """Yield the texts of some columns."""
+        for texts, _ in self.rows(columns):
+            yield texts
+
+    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, and the rows."""
+        for place, values, line in self._rows():
             names = [column.find([*values], place) for column in columns]
-            yield [
+            texts = [
                 text
                 for column, name in zip(columns, names, strict=True)
                 for text in column.texts_of(values[name], name, place)
             ]
+            yield texts, line
+
+    def record_of(self, row: RawRow) -> Record:
+        """Return the values of a row."""
+        return _OBJECTS.decode(row)
+
+    def _rows(self) -> Iterator[tuple[str, Record, str]]:
+        for number, line in enumerate(read_lines(self._source, "a JSON object a line", may_be_empty=True), 1):
+            self.size += len(line) + VALUE_BYTES * (line.count(",") + 1)
+            if line.strip():
+                place = f"{self.place}, line {number}"
+                values = _decoded(line, place)
+                if self._added:
+                    _check_free(values, self._added, place)
+                yield place, values, line
 
 
 def _decoded(line: str, place: str) -> Record:
@@ -226,8 +328,10 @@ MAX_VALUES = 100_000_000
 """The most values of a column in a row group; a list has several."""
 
 
-class _Parquet(TableReader):
-    def __init__(self, source: Source) -> None:
+class ParquetReader(TableReader):
+    """Parquet."""
+
+    def __init__(self, source: Source, added: Collection[str]) -> None:
         self.place = source.title
         self._num_read = 0
         with needs_extra("parquet,cpu", "Reading Parquet"):
@@ -235,28 +339,48 @@ class _Parquet(TableReader):
         with parquet_errors(self._progress):
             self._source = source.raw()
             self._file = open_parquet(self._source)
-            self._schema = self._file.schema_arrow
-        self.names: list[str] = self._schema.names
+            self.schema = self._file.schema_arrow
+        self.names: list[str] = self.schema.names
+        _check_free(self.names, added, self.place)
 
     def records(self) -> Iterator[Row]:
-        for place, values in self._rows(self.names):
+        """Yield the rows with their places."""
+        for place, values, _ in self._rows(self.names, self.names):
             yield place, dict(zip(self.names, values, strict=True))
 
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        names = find_texts(self._schema, columns, self.place)
-        for place, values in self._rows(names):
-            yield [
+        """Yield the texts of some columns."""
+        for texts, _ in self._texts(columns, find_texts(self.schema, columns, self.place)):
+            yield texts
+
+    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, and the rows."""
+        return self._texts(columns, self.names)
+
+    def record_of(self, row: RawRow) -> Record:
+        """Return the values of a row."""
+        batch, position = row
+        [record] = batch.slice(position, 1).to_pylist()
+        return dict(record)
+
+    def _texts(self, columns: Sequence[Column], kept: Sequence[str]) -> Iterator[tuple[list[str], RawRow]]:
+        names = find_texts(self.schema, columns, self.place)
+        for place, values, row in self._rows(names, kept):
+            texts = [
                 text
                 for column, name, value in zip(columns, names, values, strict=True)
                 for text in column.texts_of(value, name, place)
             ]
+            yield texts, row
 
-    def _rows(self, names: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+    def _rows(self, names: Sequence[str], kept: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...], RawRow]]:
+        """Yield the values of some columns, row by row, and each row with the columns to keep."""
         with parquet_errors(self._progress):
-            for batch in self._batches(names):
-                for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
+            for batch in self._batches(kept):
+                columns = (batch.column(name).to_pylist() for name in names)
+                for position, values in enumerate(zip(*columns, strict=True)):
                     self._num_read += 1
-                    yield f"{self.place}, row {self._num_read}", values
+                    yield f"{self.place}, row {self._num_read}", values, (batch, position)
 
     def _batches(self, names: Sequence[str]) -> Iterator["pyarrow.RecordBatch"]:
         for group in range(self._file.metadata.num_row_groups):

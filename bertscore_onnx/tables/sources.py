@@ -9,6 +9,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path, PurePath
@@ -33,6 +34,29 @@ _OF_SUFFIX: dict[str, InputFormat] = {
 def format_of(name: str) -> InputFormat:
     """Return the format that a file's suffix names, without a final `.gz`; text if it names none."""
     return _OF_SUFFIX.get(PurePath(name.lower().removesuffix(".gz")).suffix, "text")
+
+
+def refuse_spreadsheet(name: str) -> None:
+    """Raise InputError for a file with the suffix of a spreadsheet."""
+    if PurePath(name.lower()).suffix in (".xlsx", ".xlsm", ".xls", ".ods"):
+        raise InputError(f"{name} is a spreadsheet; expected text or a table. {_SPREADSHEET}")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How the rows of a TSV or CSV are written."""
+
+    has_header: bool = True
+    """Whether the first row has the names of the columns, which are called 1, 2, and so on otherwise."""
+
+    has_quotes: bool = True
+    """Whether a field may be in double quotes, with those in it doubled; otherwise they are ordinary characters."""
+
+    delimiter: str | None = None
+    """The character between fields; None for a tab in TSV, and in CSV for the one that the header shows."""
+
+
+DEFAULT_DIALECT = Dialect()
 
 
 STANDARD_INPUT = "-"
@@ -180,7 +204,7 @@ def _to_pipe(command: str) -> str:
     return f"Decompress it, for example `{command} FILE | bertscore-onnx score -c - ...`."
 
 
-_SPREADSHEET = "Save its table as CSV, and score that."
+_SPREADSHEET = "Save its table as CSV in UTF-8, and give that file."
 
 _FOREIGN = tuple(
     (re.compile(pattern, re.DOTALL), kind, advice)
@@ -193,7 +217,7 @@ _FOREIGN = tuple(
         (rb"\x28\xb5\x2f\xfd", "compressed with zstd", _to_pipe("zstd -dc")),
         (rb"BZh[1-9]1AY&", "compressed with bzip2", _to_pipe("bzcat")),
         (rb"\xfd7zXZ\x00", "compressed with xz", _to_pipe("xzcat")),
-        (rb"PK\x03\x04", "a zip archive, or an Excel file", f"{_to_pipe('unzip -p')} {_SPREADSHEET}"),
+        (rb"PK\x03\x04", "an Excel file, or another zip archive", f"{_SPREADSHEET} {_to_pipe('unzip -p')}"),
         (rb"\xd0\xcf\x11\xe0", "an Excel file", _SPREADSHEET),
         (rb"PAR1[\x00-\x1f]", "Parquet", "Give it a name that ends in .parquet, or add --input-format parquet."),
         (rb"ARROW1\x00", "in the format of Arrow or Feather", "Save it as Parquet, CSV or JSON lines."),
@@ -230,18 +254,26 @@ def too_long(title: str) -> InputError:
     return InputError(f"{title} has rows for more than the {MAX_HELD_BYTES:,} bytes of memory that may be used.")
 
 
+BYTE_ORDER_MARK = "\ufeff"
+
 _BYTES = "latin-1"
 """An encoding with a character for every byte: Python finds the line ends, and offsets stay those of bytes."""
 
 
 def read_lines(
-    source: Source, expected: str = "texts, one per line", *, keep_ends: bool = False, may_be_empty: bool = False
+    source: Source,
+    expected: str = "texts, one per line",
+    *,
+    keep_ends: bool = False,
+    keep_mark: bool = False,
+    may_be_empty: bool = False,
 ) -> Iterator[str]:
     r"""Yield the decoded lines; from the first line on each time, if the source is seekable.
 
     Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end makes no extra
-    line. A byte order mark at the start is dropped. InputError, with the `expected` content, is raised for a line that
-    is not UTF-8 or longer than `MAX_LINE_BYTES`, and for a file without lines unless it `may_be_empty`.
+    line. A byte order mark at the start is dropped, or kept. InputError, with the `expected` content, is
+    raised for a line that is not UTF-8 or longer than `MAX_LINE_BYTES`, and for a file without lines unless it
+    `may_be_empty`.
     """
     raw_lines = _raw_lines(source)
     first = next(raw_lines, b"")
@@ -265,7 +297,7 @@ def read_lines(
                 f"{offset + error.start}. Convert it first, for example `iconv -f WINDOWS-1252 -t UTF-8 FILE > "
                 "NEW_FILE`."
             ) from error
-        yield line if offset else line.removeprefix("\ufeff")
+        yield line if offset or keep_mark else line.removeprefix(BYTE_ORDER_MARK)
         offset += len(raw)
 
 

@@ -92,3 +92,44 @@ def test_an_error_is_one_line_in_the_words_of_the_command(batch):
 def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
     result = batch(*options)
     assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bundle, tmp_path, read_parts):
+    path = write("pairs.csv", "id;mt;gold;other\n007;the cat;a cat;the cat\n")
+    options = ["--candidate-column", "mt", "--reference-column", "gold", "other"]
+    assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "scores", *options).exit_code == 0
+    [row] = read_parts()
+    assert (row["id"], row["best_reference"], row["f1"]) == ("007", 1, pytest.approx(1, abs=1e-6))
+    path = write("other.csv", "mt|gold\nthe cat|a cat\n")
+    options = ["--candidate-column", "mt", "--reference-column", "gold"]
+    assert "with --delimiter" in refused("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options)
+    options += ["--delimiter", "|"]
+    assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options).exit_code == 0
+
+
+@pytest.fixture
+def read_parts(tmp_path):
+    """Return the rows of all parts, as dicts."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    return lambda: [
+        row for part in sorted((tmp_path / "scores").glob("part-*")) for row in pq.read_table(part).to_pylist()
+    ]
+
+
+def test_a_single_file_as_output_is_refused_with_the_ways_to_get_one(refused, write):
+    message = refused("batch", "-m", "x", "-c", write("pairs.csv", TABLE), "-o", "out.csv", status=2)
+    assert "out.csv is the name of one file" in message
+    assert "bertscore-onnx score -c TABLE -o FILE" in message
+
+
+def test_an_interruption_reports_what_is_saved_and_that_the_command_resumes(batch, monkeypatch):
+    def interrupt(self, scored):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bertscore_onnx.distributed.parts.PartWriter.add", interrupt)
+    result = batch()
+    assert result.exit_code == 130
+    assert (
+        "0 of 1 parts are complete, and the scores of 0 of 3 rows are saved. Run the same command to resume."
+        in result.stderr
+    )

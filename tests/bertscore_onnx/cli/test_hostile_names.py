@@ -56,8 +56,8 @@ def commands(tiny_bundle, all_layers_bundle, tmp_path):
     systems = ("compare", *model, "-r", texts, "-c", texts, others, "--quiet")
     meta = ("meta", judged, "--score", f"m{bare}", "--quiet")
     return [
-        (0, "score", *model, "-c", texts, "-r", others, "-s", "--with-texts"),
-        (0, "score", *model, "-c", texts, "-r", others, "--json", "-s", "--with-texts"),
+        (0, "score", *model, "-c", texts, "-r", others, "--output-format", "csv"),
+        (0, "score", *model, "-c", texts, "-r", others, "--output-format", "jsonl"),
         (0, "score", *model, "-c", texts, "-r", others, "-o", output),
         (1, "score", *model, "-c", texts, "-r", file("one\n")),
         (2, "score", *model, "-c", texts, HOSTILE, "-r", others, f"--{HOSTILE}"),

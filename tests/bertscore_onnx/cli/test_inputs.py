@@ -113,3 +113,9 @@ def test_a_table_without_rows_is_refused(write, name, content):
 def test_files_are_read_side_by_side(write):
     files = texts(write("a", "a\nb\n"), write("b", "c\nd\n"))
     assert read_side_by_side(files) == [[["a"], ["b"]], [["c"], ["d"]]]
+
+
+def test_a_spreadsheet_is_refused_with_the_way_to_save_it(write):
+    for name in ("pairs.xlsx", "pairs.ODS"):
+        with pytest.raises(InputError, match=r"is a spreadsheet; .* Save its table as CSV in UTF-8"):
+            choose_inputs([str(write(name, "PK"))], [])

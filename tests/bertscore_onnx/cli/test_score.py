@@ -56,7 +56,6 @@ def test_json_is_one_object_and_has_the_pairs_on_request(run_json, arguments, sc
         "precision": float(precision[1]),
         "recall": float(recall[1]),
         "f1": float(f1[1]),
-        "best_reference": 0,
     }
 
 
@@ -179,9 +178,12 @@ def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
         (["-c", "a.jsonl", "--no-quotes"], "--no-quotes: it has no effect"),
         (["-c", "a.jsonl", "--reference-format", "text"], "--reference-format: it has no effect without -r"),
         (["-c", "a.jsonl", "--input-format", "xlsx"], "'--input-format'"),
-        (["-c", "a.jsonl", "--with-texts"], "--with-texts: it has no effect without pairs"),
+        (["-c", "a.jsonl", "--delimiter", ";"], "--delimiter: it has no effect"),
+        (["-c", "a.csv", "--delimiter", ";;"], "'--delimiter': it is ';;'; expected one character"),
+        (["-c", "a.csv", "--score-names", "p,r"], "--score-names: it is 'p,r'; expected three names"),
         (["-c", "a.jsonl", "--json", "--output-format", "tsv"], "--json: it means --output-format json"),
-        (["-c", "a.jsonl", "-o", "b.parquet"], "--output: Cannot write .parquet."),
+        (["-c", "a.jsonl", "-o", "b.xlsx"], "--output: Cannot write .xlsx."),
+        (["-c", "a.jsonl", "--output-format", "parquet"], "--output-format: Parquet needs a file"),
         (["-c", "a.jsonl", "-o", "b.tsv.gz"], "--output: Cannot write .gz."),
     ],
 )

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.cli.score import Means, Output, lines
 from bertscore_onnx.scores import Score
+from bertscore_onnx.tables.writers import RowsToWrite
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -104,7 +105,7 @@ def test_pairs_go_to_a_file_and_the_means_to_standard_output(
     run, columns, tiny_bundle, tmp_path, scores, name, format_
 ):
     inputs = columns("pairs.jsonl")
-    result = run("score", "-m", tiny_bundle, *inputs, "-o", tmp_path / name, "--with-texts")
+    result = run("score", "-m", tiny_bundle, *inputs, "-o", tmp_path / name)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == run("score", "-m", tiny_bundle, *inputs).stdout
     path = tmp_path / name
@@ -112,22 +113,36 @@ def test_pairs_go_to_a_file_and_the_means_to_standard_output(
     frame = read.get(format_, lambda: pd.read_json(path, lines=True))()
     assert frame["f1"].tolist() == pytest.approx(scores.F.tolist(), abs=1e-6)
     assert frame["candidate"].tolist() == [candidate for candidate, *_ in PAIRS]
-    best = [references[position] for (_, *references), position in zip(PAIRS, scores.best_reference, strict=True)]
-    references = frame["references"].tolist() if format_ == "jsonl" else frame["reference"].tolist()
-    assert references == ([list(references) for _, *references in PAIRS] if format_ == "jsonl" else best)
+    references = frame["references"].tolist() if format_ == "jsonl" else [*map(json.loads, frame["references"])]
+    assert references == [references for _, *references in PAIRS]
+    assert frame["best_reference"].tolist() == scores.best_reference.tolist()
+
+
+def test_texts_of_files_are_columns_with_the_best_reference(run, write, tiny_bundle, tmp_path):
+    paths = [
+        write(f"{side}.txt", "".join(f"{text}\n" for text in texts))
+        for side, texts in enumerate(zip(*PAIRS, strict=True))
+    ]
+    run("score", "-m", tiny_bundle, "-c", paths[0], "-r", *paths[1:], "-o", tmp_path / "out.csv")
+    frame = pd.read_csv(tmp_path / "out.csv")
+    assert list(frame) == ["candidate", "reference", "precision", "recall", "f1", "best_reference"]
+    best = [references[position] for (_, *references), position in zip(PAIRS, frame["best_reference"], strict=True)]
+    assert frame["reference"].tolist() == best
 
 
 def test_json_in_a_file_has_pairs_and_means(run, columns, tiny_bundle, tmp_path):
     inputs = columns("pairs.jsonl")
     result = run("score", "-m", tiny_bundle, *inputs, "-o", tmp_path / "out.json")
-    assert json.loads((tmp_path / "out.json").read_text()) == json.loads(
-        run("score", "-m", tiny_bundle, *inputs, "--json", "-s").stdout
-    )
+    written_object = json.loads((tmp_path / "out.json").read_text())
+    expected = json.loads(run("score", "-m", tiny_bundle, *inputs, "--json", "-s").stdout)
+    for segment, (candidate, *references) in zip(expected["segments"], PAIRS, strict=True):
+        segment |= {"candidate": candidate, "references": references}
+    assert written_object == expected
     assert result.stdout == run("score", "-m", tiny_bundle, *inputs).stdout
 
 
 def test_json_lines_are_whole_objects(run, columns, tiny_bundle, scores):
-    result = run("score", "-m", tiny_bundle, *columns("pairs.tsv"), "--output-format", "jsonl")
+    result = run("score", "-m", tiny_bundle, *columns("pairs.tsv"), "--output-format", "jsonl", "-s")
     objects = [json.loads(line) for line in result.stdout.splitlines()]
     assert [list(one.values()) for one in objects] == [[*score, score.best_reference] for score in scores.each()]
     assert list(objects[0]) == ["precision", "recall", "f1", "best_reference"]
@@ -140,7 +155,7 @@ def test_texts_stand_beside_their_scores_over_many_chunks(run, write, tiny_bundl
     texts = [f"the cat {'sat ' * number}on" for number in range(20)]
     path = write("texts.txt", "".join(f"{text}\n" for text in texts))
     for candidates, stdin in ((path, None), ("-", path.read_text())):
-        arguments = ["-c", candidates, "-r", path, *options, "--output-format", "jsonl", "--with-texts"]
+        arguments = ["-c", candidates, "-r", path, *options, "--output-format", "jsonl"]
         scored = run("score", "-m", tiny_bundle, *arguments, stdin=stdin).stdout.splitlines()
         assert [json.loads(line)["candidate"] for line in scored] == texts
 
@@ -171,7 +186,8 @@ def test_neither_a_bundle_nor_a_file_that_is_read_is_written_over(refused, colum
 
 def written(pairs, format_):
     output = Output(format=format_, has_pairs=True)
-    return "".join(f"{line}\n" for line in lines(output, iter(pairs), Means(), "signature"))
+    rows = RowsToWrite(None, ["p", "r", "f"])
+    return "".join(lines(output, iter(pairs), lambda: rows, Means(), "signature"))
 
 
 def test_nothing_is_written_without_pairs():
@@ -183,7 +199,7 @@ def test_texts_come_back_as_they_were(rows, format_):
     score = Score(1.0, -0.125, 0.0, 0)
     table = written([(score, (candidate, [reference])) for candidate, reference in rows], format_)
     _, *read = csv.reader(io.StringIO(table, newline=""), delimiter="," if format_ == "csv" else "\t", strict=True)
-    assert [tuple(row[3:]) for row in read] == rows
+    assert [tuple(row[:2]) for row in read] == rows
 
 
 @pytest.mark.slow
@@ -191,7 +207,7 @@ def test_texts_come_back_as_they_were(rows, format_):
 @pytest.mark.parametrize("name", ["out.tsv", "out.jsonl"])
 def test_an_interrupted_run_leaves_whole_lines_in_its_file(start_scoring, write, tmp_path, name):
     texts = "".join(f"the cat {'sat ' * number}\n" for number in range(30))
-    process = start_scoring("-r", write("references.txt", texts), "-o", tmp_path / name, "--with-texts")
+    process = start_scoring("-r", write("references.txt", texts), "-o", tmp_path / name)
     process.stdin.write("".join(texts.splitlines(keepends=True)[:20]).encode())
     path = Path(tmp_path / name)
     written_lines = 0
@@ -206,6 +222,8 @@ def test_an_interrupted_run_leaves_whole_lines_in_its_file(start_scoring, write,
     content = path.read_text()
     assert content.endswith("\n")
     if name == "out.jsonl":
-        assert [json.loads(line)["best_reference"] for line in content.splitlines()] == [0] * content.count("\n")
+        assert {tuple(json.loads(line)) for line in content.splitlines()} == {
+            ("candidate", "references", "precision", "recall", "f1")
+        }
     else:
         assert {line.count("\t") for line in content.splitlines()} == {4}

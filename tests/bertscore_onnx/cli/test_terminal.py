@@ -113,10 +113,12 @@ def test_what_the_encoding_lacks_is_escaped_in_messages(run_in_shell):
 
 
 @posix
-@pytest.mark.parametrize("options", [pytest.param(["--output-format", "jsonl"], marks=pytest.mark.full), ["-s"]])
+@pytest.mark.parametrize(
+    "options", [pytest.param(["--output-format", "jsonl"], marks=pytest.mark.full), ["--output-format", "tsv"]]
+)
 def test_texts_are_written_in_utf_8_whatever_the_encoding(run_in_shell, tiny_bundle, write, options):
     texts = write("texts.txt", "中文 café\n")
-    arguments = ["score", "-m", tiny_bundle, "-c", texts, "-r", texts, "--with-texts", *options]
+    arguments = ["score", "-m", tiny_bundle, "-c", texts, "-r", texts, *options]
     result = run_in_shell(*arguments, PYTHONIOENCODING="ascii")
     assert result.returncode == 0
     assert "中文 café" in result.stdout.decode()

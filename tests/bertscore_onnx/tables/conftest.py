@@ -6,7 +6,7 @@ import pytest
 
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.readers import open_table
-from bertscore_onnx.tables.sources import format_of, open_source
+from bertscore_onnx.tables.sources import Dialect, format_of, open_source
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def read_rows():
             *(Column(names, "--reference-column", may_hold_lists=True) for names in alternatives),
         ]
         with open_source(str(path)) as source:
-            return list(open_table(source, format_of(str(path)), **dialect).texts(columns))
+            return list(open_table(source, format_of(str(path)), Dialect(**dialect)).texts(columns))
 
     return read
 

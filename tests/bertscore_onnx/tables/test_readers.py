@@ -43,11 +43,32 @@ def test_rows_of_delimited_files(write, read_rows, content, rows):
         ("mt\tref1\tref2\nc\tr\ts\n", ["mt", "ref2", "ref1"], {}, [["c", "s", "r"]]),
         ('candidate\treference\n"Hello," he said.\t"x\n', [], {"has_quotes": False}, [['"Hello," he said.', '"x']]),
         ("r\tc\ns\td\n", ["2", "1"], {"has_header": False}, [["c", "r"], ["d", "s"]]),
+        ("candidate|reference\na;b|c\td\n", [], {"delimiter": "|"}, [["a;b", "c\td"]]),
     ],
-    ids=["several references", "no quotes", "no header"],
+    ids=["several references", "no quotes", "no header", "delimiter"],
 )
 def test_columns_and_dialects_can_be_chosen(write, read_rows, content, columns, dialect, rows):
     assert read_rows(write("pairs.tsv", content), *columns, **dialect) == rows
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "row"),
+    [
+        ('id;candidate;reference\n1;"a;b, c";d\n', ["id", "candidate", "reference"], ["1", "a;b, c", "d"]),
+        ('"id";"text"\n1;2\n', ["id", "text"], ["1", "2"]),
+        ("id\tcandidate\n1\ta, b\n", ["id", "candidate"], ["1", "a, b"]),
+        ("a;b;c,d\n1,2\n", ["a;b;c", "d"], ["1", "2"]),
+        ('"a;b"\nc;d\n', ["a;b"], ["c;d"]),
+    ],
+    ids=["semicolons", "all in quotes", "tabs", "commas beside them", "one column"],
+)
+def test_the_delimiter_of_a_csv_is_that_of_its_header(content, names, row):
+    assert read_values(content, "csv") == (names, [row])
+
+
+def test_another_delimiter_is_asked_for(write, read_rows):
+    with pytest.raises(InputError, match=r"only 'id\|candidate'.* --delimiter"):
+        read_rows(write("pairs.csv", "id|candidate\n1|a\n"))
 
 
 def test_empty_lines_of_one_column_are_empty_texts():

@@ -280,7 +280,7 @@ def test_damaged_gzip_is_refused(write, damage):
         (bz2.compress(TEXT), "compressed with bzip2; .* `bzcat FILE "),
         (lzma.compress(TEXT), "compressed with xz; .* `xzcat FILE "),
         (b"\x28\xb5\x2f\xfd\x04\x00\x19", "compressed with zstd; .* `zstd -dc FILE "),
-        (zipped(TEXT), "a zip archive, or an Excel file; .* `unzip -p FILE .* as CSV"),
+        (zipped(TEXT), "an Excel file, or another zip archive; .* as CSV .* `unzip -p FILE "),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel file; .* as CSV"),
         (b"PAR1\x15\x04\x15", "Parquet; .* --input-format parquet"),
         (b"ARROW1\x00\x00", "in the format of Arrow or Feather; "),

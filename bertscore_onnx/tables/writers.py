@@ -1,0 +1,248 @@
+"""Writes the rows of tables beside their scores, as the input has them where the formats are the same."""
+
+import csv
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+
+from bertscore_onnx.errors import InputError, needs_extra
+from bertscore_onnx.scores import Score
+from bertscore_onnx.tables.batches import SIGNATURE
+from bertscore_onnx.tables.readers import (
+    DelimitedReader,
+    JsonLinesReader,
+    ParquetReader,
+    RawRow,
+    Record,
+    TableReader,
+)
+from bertscore_onnx.tables.sources import InputFormat
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True, slots=True)
+class RowsToWrite:
+    """What is written: the rows of a table, or of text files, and the columns of their scores."""
+
+    table: TableReader | None
+    """The table of the rows; None for rows of text files, each a candidate with its references."""
+
+    added: Sequence[str]
+    """The columns of precision, recall and F1, and one of the best reference if there are several."""
+
+    columns: "Sequence[str] | pyarrow.Schema" = ()
+    """The columns of JSON lines, by name for TSV and CSV, and with their types for Parquet."""
+
+    with_texts: bool = True
+    """Whether the columns of the rows are written, or the scores alone."""
+
+    def scores(self, score: Score) -> list[float | int]:
+        """Return the values of the added columns."""
+        return [*score, score.best_reference][: len(self.added)]
+
+    def record(self, row: RawRow) -> Record:
+        """Return the values of a row by column."""
+        if self.table is not None:
+            return self.table.record_of(row)
+        candidate, references = row
+        return {"candidate": candidate, "references": references}
+
+
+class LineWriter(ABC):
+    """Turns rows with their scores into text, each with its line end."""
+
+    head = ""
+
+    @abstractmethod
+    def line(self, row: RawRow, score: Score) -> str:
+        """Return a row; it is None where scores are written alone."""
+
+
+class DelimitedWriter(LineWriter):
+    """Writes TSV or CSV; rows of an input of the same format are copied as they stand."""
+
+    def __init__(self, rows: RowsToWrite, table_format: InputFormat) -> None:
+        table = rows.table if rows.with_texts else None
+        self._source = table if isinstance(table, DelimitedReader) and table.format == table_format else None
+        default = "\t" if table_format == "tsv" else ","
+        self._rows, self._delimiter = rows, default if self._source is None else self._source.delimiter
+        self._names = self._columns()
+        if self._source is None:
+            self.head = f"{self._encoded([*self._names, *rows.added])}\n"
+        elif self._source.has_header:
+            self.head = f"{self._source.header}{self._delimiter}{self._encoded(rows.added)}{self._source.line_end}"
+
+    def line(self, row: RawRow, score: Score) -> str:
+        """Return a row, with numbers of six decimals."""
+        precision, recall, f1, *best = self._rows.scores(score)
+        scores = [f"{precision:.6f}", f"{recall:.6f}", f"{f1:.6f}", *map(str, best)]
+        if self._source is not None:
+            return f"{row}{self._delimiter}{self._delimiter.join(scores)}{self._source.line_end}"
+        return f"{self._encoded([*self._cells(row, score), *scores])}\n"
+
+    def _columns(self) -> Sequence[str]:
+        if not self._rows.with_texts:
+            return []
+        if self._rows.table is None:
+            return ["candidate", "reference"]
+        return self._rows.table.names or list(self._rows.columns)
+
+    def _cells(self, row: RawRow, score: Score) -> list[str]:
+        if not self._rows.with_texts:
+            return []
+        table = self._rows.table
+        if table is None:
+            candidate, references = row
+            return [candidate, references[score.best_reference]]
+        if isinstance(table, DelimitedReader):
+            return table.fields_of(row)
+        record = table.record_of(row)
+        return [_cell(record.get(name)) for name in self._names]
+
+    def _encoded(self, cells: Sequence[str]) -> str:
+        row = io.StringIO()
+        csv.writer(row, delimiter=self._delimiter, lineterminator="\r\n").writerow(cells)  # so that \r is quoted too
+        return row.getvalue().removesuffix("\r\n")
+
+
+def _cell(value: object) -> str:
+    """Return a value of JSON or Parquet as text: null is empty, and lists and objects are JSON."""
+    if isinstance(value, str):
+        return value
+    encoded = msgspec.json.encode(value, enc_hook=str).decode()
+    if encoded[0] == '"':
+        return str(msgspec.json.decode(encoded))
+    return "" if encoded == "null" else encoded
+
+
+class JsonWriter(LineWriter):
+    """Writes one JSON object per line; rows of JSON lines are copied as they stand."""
+
+    def __init__(self, rows: RowsToWrite) -> None:
+        self._rows = rows
+        self._is_copied = isinstance(rows.table, JsonLinesReader)
+
+    def line(self, row: RawRow, score: Score) -> str:
+        """Return an object."""
+        scores = json.dumps(dict(zip(self._rows.added, self._rows.scores(score), strict=True)), ensure_ascii=False)
+        if not self._rows.with_texts:
+            return f"{scores}\n"
+        if self._is_copied:
+            return f"{row.strip()[:-1].rstrip()}, {scores[1:]}\n"
+        values = msgspec.json.decode(msgspec.json.encode(self._rows.record(row), enc_hook=str))
+        return f"{json.dumps(values, ensure_ascii=False)[:-1]}, {scores[1:]}\n"
+
+
+# Parquet, whose rows are written in groups; those of Parquet are copied with their types.
+
+ROWS_PER_BATCH = 1024
+
+ROW_GROUP_BYTES = 64_000_000
+"""About how large a row group becomes in memory before it is written."""
+
+
+class ParquetWriter:
+    """Writes a Parquet file, which is complete once it was closed."""
+
+    def __init__(self, file: BinaryIO, rows: RowsToWrite, signature: str) -> None:
+        with needs_extra("parquet,cpu", "Writing Parquet"):
+            import pyarrow
+            from pyarrow import parquet
+
+        self._rows = rows
+        self._source = source_schema(rows)
+        kinds = [*[pyarrow.float32()] * 3, pyarrow.int64()]
+        added = [pyarrow.field(name, kind) for name, kind in zip(rows.added, kinds, strict=False)]
+        metadata = {**(self._source.metadata or {}), SIGNATURE: signature}
+        self._schema = pyarrow.schema([*self._source, *added], metadata)
+        self._writer = parquet.ParquetWriter(file, self._schema, compression="zstd")
+        self._pending: list[RawRow] = []
+        self._scores: list[list[float | int]] = []
+        self._batches: list[pyarrow.RecordBatch] = []
+        self._num_bytes = 0
+
+    def add(self, row: RawRow, score: Score) -> None:
+        """Add a row."""
+        if self._pending and (len(self._pending) == ROWS_PER_BATCH or self._is_of_other_batch(row)):
+            self._end_batch()
+        self._pending.append(row)
+        self._scores.append(self._rows.scores(score))
+
+    def close(self) -> None:
+        """Write the remaining rows and the footer."""
+        if self._pending:
+            self._end_batch()
+        if self._batches:
+            self._write_row_group()
+        self._writer.close()
+
+    def _is_of_other_batch(self, row: RawRow) -> bool:
+        return isinstance(self._rows.table, ParquetReader) and row[0] is not self._pending[0][0]
+
+    def _end_batch(self) -> None:
+        import pyarrow
+
+        if isinstance(self._rows.table, ParquetReader):
+            batch, start = self._pending[0]
+            columns = batch.slice(start, len(self._pending)).columns
+        else:
+            records = [self._rows.record(row) for row in self._pending] if len(self._source) else []
+            columns = [_column_of(records, field) for field in self._source]
+        kinds = self._schema.types[len(self._source) :]
+        scores = map(pyarrow.array, zip(*self._scores, strict=True), kinds)
+        self._batches.append(pyarrow.RecordBatch.from_arrays([*columns, *scores], schema=self._schema))
+        self._num_bytes += self._batches[-1].nbytes
+        self._pending, self._scores = [], []
+        if self._num_bytes >= ROW_GROUP_BYTES:
+            self._write_row_group()
+
+    def _write_row_group(self) -> None:
+        import pyarrow
+
+        rows = pyarrow.Table.from_batches(self._batches)
+        self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
+        self._batches, self._num_bytes = [], 0
+
+
+def source_schema(rows: RowsToWrite) -> "pyarrow.Schema":
+    """Return the columns of the rows in Parquet; those of TSV and CSV are strings."""
+    import pyarrow
+
+    if not rows.with_texts:
+        return pyarrow.schema([])
+    if isinstance(rows.table, ParquetReader):
+        return rows.table.schema
+    if isinstance(rows.table, DelimitedReader):
+        return pyarrow.schema([(name, pyarrow.string()) for name in rows.table.names])
+    if rows.table is None:
+        return pyarrow.schema({"candidate": pyarrow.string(), "references": pyarrow.list_(pyarrow.string())})
+    return rows.columns
+
+
+def _column_of(records: Sequence[Record], field: "pyarrow.Field") -> "pyarrow.Array":
+    import pyarrow
+
+    values = [record.get(field.name) for record in records]
+    if pyarrow.types.is_list(field.type):  # in JSON lines, some rows may have one text, and others a list
+        values = [[value] if isinstance(value, str) else value for value in values]
+    return array_of(values, field, "The table")
+
+
+def array_of(values: Sequence[object], field: "pyarrow.Field", title: str) -> "pyarrow.Array":
+    """Return the values of a column as an array; raise InputError if one does not have its type."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(values, field.type)
+    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{title}: the column {field.name!r} cannot be kept as {field.type} ({error}). Make its values alike, or "
+            "leave the column out."
+        ) from error

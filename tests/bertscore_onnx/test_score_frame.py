@@ -1,0 +1,104 @@
+"""`BERTScorer.score_frame`: each kind of frame comes back with its columns and its scores."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.errors import InputError, InputTypeError
+
+COLUMNS = {
+    "id": ["007", "01", "x"],
+    "mt": ["the cat sat", 'a "red" house', "it"],
+    "gold": ["a cat sat", "the blue house", "a"],
+}
+
+
+def as_arrow(columns):
+    return pytest.importorskip("pyarrow").table(columns)
+
+
+def as_dataset(columns):
+    return pytest.importorskip("datasets").Dataset.from_dict(columns)
+
+
+def as_polars(columns):
+    return pytest.importorskip("polars").DataFrame(columns)
+
+
+def columns_of(frame):
+    """Return the columns of a frame of any kind as lists, in order."""
+    if isinstance(frame, pd.DataFrame):
+        return {name: frame[name].tolist() for name in frame}
+    if hasattr(frame, "to_pydict"):
+        return frame.to_pydict()
+    if isinstance(frame, dict):
+        return {name: list(np.asarray(values).tolist()) for name, values in frame.items()}
+    return frame.to_dict() if hasattr(frame, "features") else frame.to_dict(as_series=False)
+
+
+@pytest.fixture
+def scores(scorer):
+    return scorer.score(COLUMNS["mt"], COLUMNS["gold"])
+
+
+KINDS = pytest.mark.parametrize("make", [pd.DataFrame, dict, as_arrow, as_dataset, as_polars])
+
+
+@KINDS
+def test_the_frame_comes_back_with_its_columns_and_scores(scorer, scores, make):
+    frame = make(COLUMNS)
+    scored = scorer.score_frame(frame, candidate="mt", reference="gold")
+    assert type(scored) is type(frame)
+    assert columns_of(frame) == COLUMNS
+    expected = COLUMNS | dict(zip(["precision", "recall", "f1"], map(np.ndarray.tolist, scores), strict=True))
+    assert columns_of(scored) == expected
+    assert list(columns_of(scored)) == list(expected)
+
+
+@KINDS
+def test_rows_without_scores_have_nulls_and_a_reason(scorer, scores, make):
+    columns = COLUMNS | {"mt": [COLUMNS["mt"][0], None, COLUMNS["mt"][2]]}
+    with pytest.raises(InputError, match=r"row 2: the column 'mt' holds null"):
+        scorer.score_frame(make(columns), "mt", "gold")
+    scored = columns_of(scorer.score_frame(make(columns), "mt", "gold", errors="null"))
+    f1 = [None if pd.isna(value) else value for value in scored["f1"]]
+    assert f1 == [scores.F[0], None, scores.F[2]]
+    assert scored["error"][1].startswith("the column 'mt' holds null")
+
+
+@KINDS
+def test_several_references_have_a_best_one(scorer, make):
+    columns = COLUMNS | {"other": ["the cat sat", "house", "it"]}
+    lists = COLUMNS | {"gold": [list(texts) for texts in zip(columns["gold"], columns["other"], strict=True)]}
+    by_columns = columns_of(scorer.score_frame(make(columns), "mt", ["gold", "other"], names=("P", "R", "F")))
+    assert list(by_columns)[-4:] == ["P", "R", "F", "best_reference"]
+    expected = scorer.score(lists["mt"], lists["gold"])
+    assert by_columns["best_reference"] == expected.best_reference.tolist()
+    by_lists = columns_of(scorer.score_frame(make(lists), "mt", "gold"))
+    assert by_lists["f1"] == by_columns["F"] == expected.F.tolist()
+
+
+def test_the_index_types_and_order_of_pandas_stay(scorer, scores):
+    frame = pd.DataFrame(COLUMNS, index=["c", "a", "b"]).assign(day=pd.Timestamp("2026-01-01"), kind="x")
+    frame["kind"] = frame["kind"].astype("category")
+    scored = scorer.score_frame(frame, candidate="mt", reference="gold")
+    pd.testing.assert_frame_equal(scored[[*frame]], frame)
+    assert scored.loc["a", "f1"] == scores.F[1]
+    assert scored.dtypes["f1"] == np.float32
+
+
+def test_all_layers_are_lists(all_layers_bundle):
+    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
+        scored = scorer.score_frame(pd.DataFrame(COLUMNS), "mt", "gold")
+        assert np.allclose(np.stack(scored["f1"]).T, scorer.score(COLUMNS["mt"], COLUMNS["gold"]).F)
+
+
+def test_wrong_columns_and_frames_are_refused(scorer):
+    frame = pd.DataFrame(COLUMNS)
+    with pytest.raises(InputError, match=r"The frame: there is no column 'candidate', only 'id', 'mt', 'gold'"):
+        scorer.score_frame(frame)
+    with pytest.raises(InputError, match=r"The frame has columns 'f1' already"):
+        scorer.score_frame(frame.assign(f1=1), "mt", "gold")
+    with pytest.raises(InputTypeError, match="expected a dict of columns"):
+        scorer.score_frame([("a", "b")])
