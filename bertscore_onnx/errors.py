@@ -210,9 +210,10 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package in ("", "bertscore_onnx"):
             raise
+        extras = extra.split(",")
         raise MissingExtraError(
-            f"{purpose} needs {package}, which is not installed. Install the extra {extra}: "
-            f"{install_command(*extra.split(','))}.",
+            f"{purpose} needs {package}, which is not installed. Install the extra{'s' * (len(extras) > 1)} "
+            f"{' and '.join(extras)}: {install_command(*extras)}.",
             name=package,
         ) from error
 

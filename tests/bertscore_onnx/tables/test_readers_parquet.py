@@ -70,5 +70,5 @@ def test_damaged_files_are_refused(write_table, write, read_rows):
 def test_a_missing_extra_is_named(write_table, read_rows, monkeypatch):
     path = write_table({"candidate": ["a"], "reference": ["b"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match="Install the extra parquet,cpu: `pip install"):
+    with pytest.raises(MissingExtraError, match="Install the extras parquet and cpu: `pip install"):
         read_rows(path)
