@@ -56,7 +56,7 @@ CPU, and F in fp32, for the same pairs; a dash means that such a bundle cannot b
 difference between any P, R or F of a pair scored alone and of the same pair scored among 159 others, in batches of 7 in
 another order, and with three threads in one run, in any of the three precisions, on a CPU; here the random models are
 wide enough for ONNX Runtime to sum in several blocks. A dash means that it has not been measured. Random weights show
-that the computation is right, but not the loss with real weights: [export.md](export.md) has figures for MiniLM.
+that the computation is right, but not the loss with real weights: [Export a model](export.md) has figures for MiniLM.
 
 *Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the model's
 tokenizer states a lower maximum, as that of t5-small does (512), a bundle has that one, and `bertscore-onnx inspect`

@@ -24,10 +24,17 @@ def put_aside(sphinx: Sphinx, kind: str, name: str, value: object, options: obje
 
 def prepare(sphinx: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]) -> None:
     """Repeat an explanation for each of the errors that share it, and keep a drawn tree as it is."""
+    of_constructor = _first_line(getattr(value, "__init__", None)) if kind == "class" else ""
+    if of_constructor and of_constructor in lines:  # it follows the text of the class, and adds nothing
+        lines.remove(of_constructor)
     lines[:] = [_with_bars(one) for line in _attributes.pop(name, lines) for one in _each_error(line)]
     if any("├──" in line for line in lines):
         first = lines.index("") + 1
         lines[first:] = ["::", "", *(f"    {line}" for line in lines[first:])]
+
+
+def _first_line(function: object) -> str:
+    return (function.__doc__ or "").partition("\n")[0]
 
 
 def _with_bars(line: str) -> str:
