@@ -16,7 +16,6 @@ from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.files import write_whole
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -149,6 +148,8 @@ def _show(scorer: "BERTScorer", candidate: str, references: list[str], output: s
     if output is None:
         _print(matches, scorer)
     elif kind == ".html":
+        from bertscore_onnx.files import write_whole
+
         write_whole(output, matches.to_html())
     else:
         from bertscore_onnx.similarity.drawing import save_drawing
