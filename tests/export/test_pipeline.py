@@ -129,7 +129,7 @@ def test_a_folder_whose_own_name_cannot_be_a_models_needs_another(tiny_model, tm
 
 
 def test_an_uncatalogued_model_needs_a_layer(tiny_model):
-    with pytest.raises(UnknownLayerError, match="choose one with --num-layers"):
+    with pytest.raises(UnknownLayerError, match="Choose one with --num-layers"):
         export_model(str(tiny_model))
 
 
