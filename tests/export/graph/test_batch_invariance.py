@@ -48,10 +48,12 @@ def scores(bundle, texts, size, **options):
     ("name", "precision", "number"),
     [(*case, 40) for case in sorted(QUICK)]
     + [
-        pytest.param(name, precision, 160, marks=pytest.mark.full)
+        pytest.param(name, precision, number, marks=mark)
+        for number, mark in ((40, pytest.mark.full), (160, pytest.mark.calibration))
         for name in TINY_MODELS
         for precision in PRECISIONS
         if (name, precision) != ("bort", "int8")  # nothing to compute in int8
+        if number == 160 or (name, precision) not in QUICK
     ],
 )
 def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(name, precision, number, tmp_path, record_property):
