@@ -1,6 +1,6 @@
-"""What few units of a test tell: how wide intervals are, which differences are found, and how many units that takes.
+"""Intervals and power for few units: how wide intervals are, which differences a test finds, and with how many units.
 
-Units are segments or documents. All of it rests on one approximation of Student's t.
+Units are segments or documents. Everything here uses one approximation of Student's t.
 """
 
 from bisect import bisect_left
@@ -26,7 +26,7 @@ MOST_UNITS = 1 << 53
 
 
 def student_quantile(p: float, num_units: int) -> float:
-    """Return the quantile of Student's t with a degree of freedom less than there are units.
+    """Return the quantile of Student's t with as many degrees of freedom as units, less one.
 
     D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959.
     """
@@ -58,8 +58,8 @@ def intervals(resampled: NDArray[np.float64], num_units: int) -> NDArray[np.floa
 def power_of(difference: float, error: float, num_units: int, planned: int | None = None) -> float:
     """Return how often tests on a planned number of units, or on as many again, find a true difference.
 
-    The error is the standard error that so many units show, and is uncertain itself. Abramowitz and Stegun, "Handbook
-    of Mathematical Functions", 26.7.10, with the variance of that error added.
+    The standard error is estimated from `num_units`, and is uncertain itself. Abramowitz and Stegun, "Handbook of
+    Mathematical Functions", 26.7.10, with the variance of that error added.
     """
     planned = planned or num_units
     if min(num_units, planned) < LEAST_UNITS:
@@ -86,7 +86,7 @@ def detectable_difference(error: float, num_units: int) -> float | None:
 
 
 def needed_units(difference: float, error: float, num_units: int) -> int | None:
-    """Return how many units find a true difference with `POWER`, given the standard error of so many units."""
+    """Return how many units find a true difference with `POWER`, given the standard error of `num_units`."""
     if num_units < LEAST_UNITS or not difference or not error:
         return None
 
