@@ -18,10 +18,10 @@ SIGNIFICANT = 0.05
 POWER = 0.8
 """The share of tests in which a detectable difference is found."""
 
-LEAST_UNITS = 6
+MIN_TESTED_UNITS = 6
 """With fewer units no p of a permutation test is below `SIGNIFICANT`: 2 / 2⁵ is above it."""
 
-MOST_UNITS = 1 << 53
+MAX_UNITS = 1 << 53
 """The search for the number of units ends here."""
 
 
@@ -62,7 +62,7 @@ def power_of(difference: float, error: float, num_units: int, planned: int | Non
     Mathematical Functions", 26.7.10, with the variance of that error added.
     """
     planned = planned or num_units
-    if min(num_units, planned) < LEAST_UNITS:
+    if min(num_units, planned) < MIN_TESTED_UNITS:
         return 0.0
     ratio = abs(difference) / error * sqrt(planned / num_units)
     bias, mean, variance = _terms(num_units, planned)
@@ -77,7 +77,7 @@ def _terms(num_units: int, planned: int) -> tuple[float, float, float]:
 
 def detectable_difference(error: float, num_units: int) -> float | None:
     """Return the difference of which `power_of` is `POWER`, given its standard error; None without one."""
-    if num_units < LEAST_UNITS or not error:
+    if num_units < MIN_TESTED_UNITS or not error:
         return None
     bias, mean, variance = _terms(num_units, num_units)
     square = NORMAL.inv_cdf(POWER) ** 2
@@ -87,10 +87,10 @@ def detectable_difference(error: float, num_units: int) -> float | None:
 
 def needed_units(difference: float, error: float, num_units: int) -> int | None:
     """Return how many units find a true difference with `POWER`, given the standard error of `num_units`."""
-    if num_units < LEAST_UNITS or not difference or not error:
+    if num_units < MIN_TESTED_UNITS or not difference or not error:
         return None
 
     def is_found(planned: int) -> bool:
         return power_of(difference, error, num_units, planned) >= POWER
 
-    return LEAST_UNITS + bisect_left(range(LEAST_UNITS, MOST_UNITS), True, key=is_found)
+    return MIN_TESTED_UNITS + bisect_left(range(MIN_TESTED_UNITS, MAX_UNITS), True, key=is_found)
