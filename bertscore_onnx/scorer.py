@@ -48,7 +48,7 @@ from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
-from bertscore_onnx.tables.columns import Errors, RowReader
+from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_score_names
 from bertscore_onnx.text.tokenizer import LongText
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ class BERTScorer(Closeable):
             model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then names model and layer;
                 `hf://ORG/REPO[@REVISION][/VARIANT]` for a bundle on the hub, which is pulled unless it is here. None
                 for the default model of `lang`.
-            num_layers: the layer to take token embeddings from; None for the bundle's, or the one that bert-score
-                tuned.
+            num_layers: the layer to take token embeddings from, which may be any of a bundle of all layers; None for
+                the bundle's, or the one that bert-score tuned.
             batch_size: the most texts in one run of the model; runs are capped by tokens in any case.
             nthreads: CPU threads; None for all that this process may keep busy, at most `OMP_NUM_THREADS`.
             all_layers: score every layer, with a bundle that was exported with `--all-layers`.
@@ -243,7 +243,7 @@ class BERTScorer(Closeable):
         candidate: str = "candidate",
         reference: str | Sequence[str] = "reference",
         *,
-        names: Sequence[str] = ("precision", "recall", "f1"),
+        names: Sequence[str] = SCORE_NAMES,
         errors: Errors = "raise",
         verbose: bool | None = False,
     ) -> Frame:
@@ -264,7 +264,8 @@ class BERTScorer(Closeable):
             list over the layers. The given frame is not changed.
 
         Raises:
-            InputError: a column is missing, or has the name of one that is to be added; or a row cannot be scored.
+            InputError: a column is missing, or has the name of one that is to be added; `names` are not three different
+                ones; or a row cannot be scored.
             InputTypeError: the frame is of another kind.
             IdfError, EncodingError, ClosedError: as for `score`.
 
@@ -273,12 +274,12 @@ class BERTScorer(Closeable):
         """
         from bertscore_onnx.tables.batches import ScoreColumns, adapt
 
-        adapter = adapt(frame)
+        score_names, adapter = check_score_names(names), adapt(frame)
         reader = RowReader(candidate, [reference] if isinstance(reference, str) else reference, errors)
         rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
         has_several = any(len(references) > 1 for _, references in rows.pairs)
         all_layers = self.signature.layer == "all"
-        columns = ScoreColumns(all_layers, errors, tuple(names), has_several)
+        columns = ScoreColumns(all_layers, errors, score_names, has_several)
         columns.check_free(adapter.names, "The frame")
         pairs = collect_pairs([text for text, _ in rows.pairs], [references for _, references in rows.pairs])
         scores, stats = self.score_pairs(pairs, verbose=verbose)

@@ -44,12 +44,12 @@ def compare(
         typer.Option(
             metavar="FILE...",
             help="Tables of segment scores that other metrics, or people, gave: a column for each system, or the "
-            "columns system, segment and score. With -c beside ours, else alone.",
+            "columns system, segment and score. With -c they stand beside our metrics, otherwise alone.",
         ),
     ] = None,
     lower_better: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME...", help="The metrics among these whose lower scores are better."),
+        typer.Option(metavar="NAME...", help="The metrics in --scores whose lower scores are better."),
     ] = None,
     metric: Annotated[
         list[str] | None,
@@ -89,7 +89,9 @@ def compare(
     ] = None,
     power: Annotated[
         list[float] | None,
-        typer.Option(metavar="D...", help="Also print how often a true difference of D is found, and what that takes."),
+        typer.Option(
+            metavar="D...", help="Also print how often a true difference of D is found, and with how many segments."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     as_tsv: Annotated[

@@ -48,7 +48,7 @@ class InputFile:
     """How the rows of TSV and CSV are written."""
 
     added: tuple[str, ...] = ()
-    """Columns that are to be added, and so may not be there."""
+    """The columns that will be added, so the file must not have them."""
 
     def rows(self, source: Source, kept: "KeptRows | None" = None) -> Iterator[list[str]]:
         """Yield the texts of each row of the file, which was opened, and keep the rows of a table.
@@ -127,7 +127,7 @@ TextPair = tuple[str, list[str]]
 
 
 class KeptRows:
-    """The rows of the candidates, which are read some thousand ahead of their scores."""
+    """The rows of the file of candidates, kept until they are scored: some thousand are read ahead."""
 
     def __init__(self, *, keeps: bool = True, as_texts: bool = False, read_before: bool = False) -> None:
         """Keep rows as they are read; with `read_before`, from the second time on, as the first is for idf weights.

@@ -178,7 +178,7 @@ def read_scores(files: Sequence[str]) -> dict[str, dict[str, NDArray[np.float64]
     found: dict[str, dict[str, NDArray[np.float64]]] = {}
     for file in files:
         table = read_table(file)
-        name = PurePath(PurePath(file.removesuffix(".gz")).stem).name
+        name = PurePath(file.removesuffix(".gz")).stem
         metrics = _long_scores(table, name) if "system" in table.names else {name: _wide_scores(table)}
         for metric, scores in metrics.items():
             if metric in found:

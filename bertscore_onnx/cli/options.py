@@ -10,6 +10,7 @@ from typer.core import TyperCommand
 
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.cli.terminal import silence_warnings
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.sources import Dialect, InputFormat
 
 
@@ -236,9 +237,10 @@ NoQuotes = Annotated[
 
 def _delimiter(value: str | None) -> str | None:
     delimiter = {"\\t": "\t", "tab": "\t"}.get(value or "", value)
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-        raise typer.BadParameter(f"it is {value!r}; expected one character, such as ';', or tab.")
-    return delimiter
+    try:
+        return Dialect(delimiter=delimiter).delimiter
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

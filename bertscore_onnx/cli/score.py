@@ -15,6 +15,8 @@ from bertscore_onnx.cli.inputs import KeptRows, TextPair, choose_inputs, open_pa
 from bertscore_onnx.cli.options import CandidateColumn, DialectOptions, FilesFormat, ReferenceColumns, shared_options
 from bertscore_onnx.cli.outputs import check_destination, full, opened, opened_lines
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, check_score_names
 from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
@@ -82,9 +84,9 @@ def score(
             "[default: by the name of --output; else tsv]"
         ),
     ] = None,
-    score_names: Annotated[
-        str, typer.Option(metavar="P,R,F", help="Names of the columns of the scores.")
-    ] = "precision,recall,f1",
+    score_names: Annotated[str, typer.Option(metavar="P,R,F", help="Names of the columns of the scores.")] = ",".join(
+        SCORE_NAMES
+    ),
     as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
     verbose: bool | None,
     quiet: bool,
@@ -132,11 +134,11 @@ def score(
             write_scores(scorer, pairs, result, kept, columns, lang=settings["lang"], verbose=verbose, quiet=quiet)
 
 
-def _names_of(names: str) -> list[str]:
-    chosen = [name.strip() for name in names.split(",")]
-    if len({*chosen, ""}) != 4:
-        raise typer.BadParameter(f"it is {names!r}; expected three names, such as p,r,f.", param_hint="--score-names")
-    return chosen
+def _names_of(names: str) -> Sequence[str]:
+    try:
+        return check_score_names([name.strip() for name in names.split(",")])
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--score-names") from error
 
 
 def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> Any:
@@ -175,7 +177,7 @@ class Output:
     with_texts: bool = False
     """Whether the pairs are written as rows of their table, or with their texts; otherwise scores alone."""
 
-    names: Sequence[str] = ("precision", "recall", "f1")
+    names: Sequence[str] = SCORE_NAMES
     """The columns of the scores."""
 
     @property
@@ -249,9 +251,9 @@ def write_scores(
         from bertscore_onnx.tables.writers import RowsToWrite
 
         has_best = kept.has_several_references and (output.with_texts or output.format in ("json", "jsonl"))
-        names = [*output.names, *["best_reference"] * has_best]
+        names = [*output.names, *[BEST] * has_best]
         if kept.table is not None:
-            check_free(kept.table.names or (), names, kept.table.place)
+            check_free(kept.table.names or getattr(columns, "names", columns), names, kept.table.place)
         return RowsToWrite(kept.table, names, columns, output.with_texts)
 
     scored = ((score, kept.take()) for score in means.counted(scorer.stream(pairs, verbose=verbose)))
@@ -278,7 +280,7 @@ class Means:
     """The means of scores, without keeping the scores."""
 
     def __init__(self, unrelated: "NDArray[np.float64] | None" = None) -> None:
-        """Take the quantiles of F1 of unrelated pairs, (quantiles,) or (layers, quantiles), if they are known."""
+        """Count pairs above unrelated ones too, given quantiles of their F1, (quantiles,) or (layers, quantiles)."""
         self.pairs = 0
         self._sums: Any = 0.0  # (3, layers)
         self._above: Any = 0.0  # pairs that score higher than 99 % of unrelated ones, (layers,)
@@ -326,8 +328,6 @@ def _print_means(signature: str, means: Means, *, all_layers: bool, file: TextIO
 # What is written: TSV or CSV under a header, JSON lines, one JSON object, or Parquet.
 
 
-_FIELDS = ("precision", "recall", "f1")
-
 ScoredRow = tuple["Score", "RawRow"]
 
 
@@ -349,15 +349,16 @@ def lines(
         if output.format == "json":
             yield _json({"signature": signature, **_means(means, all_layers=all_layers)}) + "\n"
         return
-    from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter
+    from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, LineWriter
 
-    writer: DelimitedWriter | JsonWriter | None = None
+    writer: LineWriter | None = None
     for score, row in scored:
         is_first = writer is None
         if writer is None:
-            kind: Literal["csv", "tsv"] = "csv" if output.format == "csv" else "tsv"
             is_json = output.format in ("json", "jsonl")
-            writer = JsonWriter(rows()) if is_json else DelimitedWriter(rows(), kind)
+            writer = (
+                JsonWriter(rows()) if is_json else DelimitedWriter(rows(), "csv" if output.format == "csv" else "tsv")
+            )
         line = writer.line(row, score)
         if output.format == "json":
             yield (f'{{"signature": {_json(signature)}, "segments": [\n' if is_first else ",") + line
@@ -386,7 +387,7 @@ def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "R
 
 
 def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:
-    layers: list[dict[str, Any]] = [dict(zip(_FIELDS, layer, strict=True)) for layer in means.by_layer()]
+    layers: list[dict[str, Any]] = [dict(zip(SCORE_NAMES, layer, strict=True)) for layer in means.by_layer()]
     for layer, share in zip(layers, means.above_unrelated() or (), strict=False):
         layer["f1_above_unrelated"] = share
     if all_layers:
@@ -426,7 +427,9 @@ def interpretation(
 def _standing(means: Means, unrelated: "NDArray[np.float64]") -> str:
     import numpy as np
 
-    middle, high = np.quantile(unrelated, [0.5, 0.99])
+    from bertscore_onnx.evaluation.percentiles import high_unrelated
+
+    middle, high = np.median(unrelated), high_unrelated(unrelated)
     [share] = means.above_unrelated() or [0.0]
     return (
         f"{share:.1%} of the pairs have an F1 above {high:.4f}, which 99 % of unrelated pairs do not exceed; half of "

@@ -108,7 +108,9 @@ def show(
         scorer = stack.enter_context(BERTScorer(**settings))
         for place, (number, (candidate, references)) in enumerate(found or _worst(scorer, pairs, kept, worst or 0)):
             if of_files and output is None:
-                print(f"{chr(10) * (place > 0)}{inputs[0].unit.capitalize()} {number} of {inputs[0].name}")
+                if place:
+                    print()
+                print(f"{inputs[0].unit.capitalize()} {number} of {inputs[0].name}")
             _show(scorer, candidate, references, output, kind)
 
 

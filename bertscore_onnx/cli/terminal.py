@@ -47,7 +47,7 @@ class PlainMessages(TyperGroup):
 
 
 def _without_pydantic(message: str) -> str:
-    """Return what is wrong with the value of an option, in the words of our messages; Typer's are pydantic's."""
+    """Return the message of a wrong value of an option without the wording of pydantic, which Typer passes on."""
     message = re.sub(r"^Value error, |, unable to parse string as an? \w+$", "", message)
     message = re.sub(r"^Input should be (greater|less)", r"expected a number \1", message)
     return re.sub(r"^Input should be ", "expected ", message)

@@ -50,7 +50,7 @@ from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
-from bertscore_onnx.tables.columns import Errors
+from bertscore_onnx.tables.columns import SCORE_NAMES, Errors
 from bertscore_onnx.tables.sources import format_of
 
 __all__ = ["JobResult", "score_files", "verify_files"]
@@ -368,7 +368,7 @@ def _completed(manifest: Manifest, parts: Sequence[PartRecord]) -> Manifest:
     return msgspec.structs.replace(
         manifest,
         failures=failures,
-        mean=dict(zip(("precision", "recall", "f1"), means, strict=True)) if means else None,
+        mean=dict(zip(SCORE_NAMES, means, strict=True)) if means else None,
         complete=True,
         parts=tuple(msgspec.structs.replace(part, sums=UNSET) for part in parts),
     )

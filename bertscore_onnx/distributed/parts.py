@@ -30,7 +30,7 @@ from bertscore_onnx.errors import BertScoreOnnxError, InputError
 from bertscore_onnx.files import read_regular, replace_whole, sync_folder
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
-from bertscore_onnx.tables.columns import RowReader, Rows, read_references
+from bertscore_onnx.tables.columns import SCORE_NAMES, RowReader, Rows, read_references
 
 if TYPE_CHECKING:
     import pyarrow
@@ -198,9 +198,9 @@ def score(
 
 @contextmanager
 def _saving_regularly(writers: "Mapping[Part, PartWriter]") -> Iterator[None]:
-    """Save the scores of unfinished parts from time to time: those of a thousand rows come at once, then none a while.
+    """Save the scores of unfinished parts regularly, in a thread, since a slow model yields none for a long time.
 
-    A thread does so, which takes a small share of the time however large parts are.
+    Saving takes at most a twentieth of the time, however large parts are.
     """
     is_ended = Event()
 
@@ -326,7 +326,7 @@ class PartWriter:
         return None
 
     def save(self) -> None:
-        """Save the scores so far for a later run, if there are new ones and the disk has room."""
+        """Save the scores so far for a later run, if there are new ones; a full disk is no error."""
         with self._lock, suppress(OSError):
             scores = self._scores[:]
             num_rows = sum(batch.num_rows for batch in scores)
@@ -344,7 +344,7 @@ class PartWriter:
 
     def _count(self, scored: "pyarrow.RecordBatch") -> None:
         self._num_rows += scored.num_rows
-        for sums, name in zip(self._sums, ("precision", "recall", "f1"), strict=True):
+        for sums, name in zip(self._sums, SCORE_NAMES, strict=True):
             sums.append(fsum(scored.column(name).drop_null().to_pylist()))
         self._num_failures += scored.column("f1").null_count
         number = len(self._part.table.schema)
@@ -382,7 +382,7 @@ class PartWriter:
 # it has without an interruption.
 
 SAVE_SECONDS = 10.0
-"""How often they are put on the disk."""
+"""The least time between two saves."""
 
 
 def _path_of_scores(folder: str | Path, part: Part) -> Path:

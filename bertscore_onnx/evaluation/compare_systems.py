@@ -85,10 +85,10 @@ def compare(
         all_pairs: whether to test every pair of systems too.
         documents: the document of each segment, by any name. Segments of one document resemble each other, so that
             tests and intervals then take whole documents; without it they assume that segments are independent.
-        margin: a difference in the score, above 0; the result then tells whether a system is not worse than the
+        margin: a difference in the score, above 0; for each system the result then has whether it is not worse than the
             baseline by as much, and whether the two are equivalent. Only with a single metric.
-        power: true differences in the score, each above 0; the result then tells how often a test would find them, and
-            how many segments it takes. Only with a single metric.
+        power: true differences in the score, each above 0; for each the result then has how often a test would find
+            it, and how many segments find it 80 times in 100. Only with a single metric.
         num_examples: how many of the segments that differ most to keep, for each system and direction.
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
@@ -118,7 +118,7 @@ def compare(
     planned = tuple(power)
     for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
         num_metrics = len(options) + len(given)
-        if sizes and not (all(0 < one < math.inf for one in sizes) and num_metrics == 1):
+        if sizes and not (all(0 < size < math.inf for size in sizes) and num_metrics == 1):
             raise InputError(
                 f"The {name} is {', '.join(map(str, sizes))}, with {num_metrics} metrics; expected numbers above 0, "
                 "and one metric, since others have another scale."
@@ -150,7 +150,7 @@ def compare(
 
 
 def _num_segments(references: Sequence[object], given: Mapping[str, MetricScores]) -> int:
-    """Return the number of segments; raise InputError if references and scores differ in it, or one system is there."""
+    """Return the number of segments; raise InputError if references and scores differ in it, or for one system."""
     counts = {f"the scores of {name}": np.asarray(metric.segment).shape for name, metric in given.items()}
     if counts and next(iter(counts.values()))[0] < 2:
         raise InputError("There are scores of one system; expected a baseline, and at least one to compare with it.")
@@ -241,8 +241,8 @@ def metric_result(
             not_worse=None if margin is None else largest_loss < margin,
             equivalent=None if margin is None else abs(loss) + one_sided * error < margin,
             power=tuple(
-                PlannedPower(one, power_of(one, error, num_units), needed_units(one, error, num_units))
-                for one in planned
+                PlannedPower(size, power_of(size, error, num_units), needed_units(size, error, num_units))
+                for size in planned
                 if error
             ),
             above_unrelated=above[system],

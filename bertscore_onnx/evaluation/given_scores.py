@@ -12,7 +12,7 @@ from bertscore_onnx.evaluation.metrics import METRICS, MetricScores
 from bertscore_onnx.evaluation.significance import SegmentMeans
 
 SegmentScores = Mapping[str, Any]
-"""By system its scores, one for each segment; or a data frame, with a column for each system."""
+"""The scores of each system by its name, one for each segment; or a data frame with a column for each system."""
 
 
 def given_metrics(
@@ -24,7 +24,7 @@ def given_metrics(
     """Return the systems, the baseline first, and by metric their scores.
 
     Args:
-        scores: by metric the scores of each system, or those of one metric, which is called `score`.
+        scores: the scores of each system by metric, or those of a single metric, which is called `score`.
         systems: the systems to take, the baseline first; None for all of the first metric, in their order.
         lower_is_better: the metrics whose lower scores are better.
 
@@ -32,7 +32,7 @@ def given_metrics(
         InputError: a metric lacks a system, two systems or metrics have different numbers of segments, a score is no
             finite number, or a metric has the name of one that is computed here.
     """
-    metrics = {name: _columns(one) for name, one in _by_metric(scores).items()}
+    metrics = {name: _columns(table) for name, table in _by_metric(scores).items()}
     for name in lower_is_better:
         if name not in metrics:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Scores among those of unrelated pairs; alone, as `score` prints it on every terminal."""
+"""The standing of scores among those of unrelated pairs; a module of its own, since `score` imports it on each run."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,7 +41,7 @@ def percentile(f1: ArrayLike, unrelated: ArrayLike) -> NDArray[np.float64]:
 
 
 HIGH_SHARE = 0.99
-"""Of unrelated pairs: few of them get more than this quantile, and so few pairs that do are unrelated."""
+"""The quantile of unrelated pairs above which a score counts as high: one in a hundred of them exceeds it."""
 
 
 def high_unrelated(unrelated: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
-"""What few units of a test tell: how wide intervals are, which differences are found, and how many units that takes.
+"""Intervals and power for few units: how wide intervals are, which differences a test finds, and with how many units.
 
-Units are segments or documents. All of it rests on one approximation of Student's t.
+Units are segments or documents. Everything here uses one approximation of Student's t.
 """
 
 from bisect import bisect_left
@@ -18,15 +18,15 @@ SIGNIFICANT = 0.05
 POWER = 0.8
 """The share of tests in which a detectable difference is found."""
 
-LEAST_UNITS = 6
+MIN_TESTED_UNITS = 6
 """With fewer units no p of a permutation test is below `SIGNIFICANT`: 2 / 2⁵ is above it."""
 
-MOST_UNITS = 1 << 53
+MAX_UNITS = 1 << 53
 """The search for the number of units ends here."""
 
 
 def student_quantile(p: float, num_units: int) -> float:
-    """Return the quantile of Student's t with a degree of freedom less than there are units.
+    """Return the quantile of Student's t with as many degrees of freedom as units, less one.
 
     D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959.
     """
@@ -58,11 +58,11 @@ def intervals(resampled: NDArray[np.float64], num_units: int) -> NDArray[np.floa
 def power_of(difference: float, error: float, num_units: int, planned: int | None = None) -> float:
     """Return how often tests on a planned number of units, or on as many again, find a true difference.
 
-    The error is the standard error that so many units show, and is uncertain itself. Abramowitz and Stegun, "Handbook
-    of Mathematical Functions", 26.7.10, with the variance of that error added.
+    The standard error is estimated from `num_units`, and is uncertain itself. Abramowitz and Stegun, "Handbook of
+    Mathematical Functions", 26.7.10, with the variance of that error added.
     """
     planned = planned or num_units
-    if min(num_units, planned) < LEAST_UNITS:
+    if min(num_units, planned) < MIN_TESTED_UNITS:
         return 0.0
     ratio = abs(difference) / error * sqrt(planned / num_units)
     bias, mean, variance = _terms(num_units, planned)
@@ -77,7 +77,7 @@ def _terms(num_units: int, planned: int) -> tuple[float, float, float]:
 
 def detectable_difference(error: float, num_units: int) -> float | None:
     """Return the difference of which `power_of` is `POWER`, given its standard error; None without one."""
-    if num_units < LEAST_UNITS or not error:
+    if num_units < MIN_TESTED_UNITS or not error:
         return None
     bias, mean, variance = _terms(num_units, num_units)
     square = NORMAL.inv_cdf(POWER) ** 2
@@ -86,11 +86,11 @@ def detectable_difference(error: float, num_units: int) -> float | None:
 
 
 def needed_units(difference: float, error: float, num_units: int) -> int | None:
-    """Return how many units find a true difference with `POWER`, given the standard error of so many units."""
-    if num_units < LEAST_UNITS or not difference or not error:
+    """Return how many units find a true difference with `POWER`, given the standard error of `num_units`."""
+    if num_units < MIN_TESTED_UNITS or not difference or not error:
         return None
 
     def is_found(planned: int) -> bool:
         return power_of(difference, error, num_units, planned) >= POWER
 
-    return LEAST_UNITS + bisect_left(range(LEAST_UNITS, MOST_UNITS), True, key=is_found)
+    return MIN_TESTED_UNITS + bisect_left(range(MIN_TESTED_UNITS, MAX_UNITS), True, key=is_found)

@@ -26,7 +26,7 @@ class PlannedPower:
     """The share of tests that would find it, with as many segments, or documents, as there are."""
 
     needed: int | None
-    """The number of them that would find it with a power of 80 %."""
+    """The number of segments, or documents, that would find it with a power of 80 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
 
 
 def headline(metric: MetricResult) -> str:
-    """Say which system scores best, and of which it is known to be better."""
+    """Return a sentence with the system that scores best, and those that it is significantly better than."""
     first, *others = (metric.systems[row].name for row in metric.ranked)
     tests = {(pair.baseline, pair.system): verdict_of(metric, pair.delta, pair.p_holm) for pair in metric.pairs}
     if not tests:
@@ -247,11 +247,11 @@ def headline(metric: MetricResult) -> str:
             if one.delta is not None and one.p is not None
         }
     better = [one for one in others if tests.get((one, first)) == "better" or tests.get((first, one)) == "worse"]
-    open_ones = [one for one in others if ((one, first) in tests or (first, one) in tests) and one not in better]
-    untested = [one for one in others if one not in better and one not in open_ones]
+    undecided = [one for one in others if ((one, first) in tests or (first, one) in tests) and one not in better]
+    untested = [one for one in others if one not in better and one not in undecided]
     found = {
         "significantly better than": better,
-        "not significantly better than": open_ones,
+        "not significantly better than": undecided,
         "not tested against": untested,
     }
     return f"{first} scores best: {'; '.join(f'{words} {_and(names)}' for words, names in found.items() if names)}."

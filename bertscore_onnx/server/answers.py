@@ -55,7 +55,8 @@ class StreamEnd(msgspec.Struct, frozen=True):
 class MatchAnswer(msgspec.Struct, frozen=True):
     """The score of a pair, and the similarity of every token with every other of the best reference.
 
-    If a text is too long for a matrix of similarities, `too_long` says so, and all fields after it are null.
+    If a text is too long for a matrix of similarities, `too_long` is a sentence that names it, and all later fields are
+    null.
     """
 
     signature: _Signature

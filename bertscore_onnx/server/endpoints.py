@@ -265,7 +265,7 @@ def openapi_endpoint(*, needs_key: bool) -> Endpoint:
 
 
 async def docs_endpoint(request: Request) -> Response:
-    """Lead from the usual address of documentation to the OpenAPI document."""
+    """Redirect from the usual address of documentation to the OpenAPI document."""
     return RedirectResponse("openapi.json")
 
 

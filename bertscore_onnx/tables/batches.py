@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.scores import Score
 from bertscore_onnx.signature import Signature
-from bertscore_onnx.tables.columns import Errors
+from bertscore_onnx.tables.columns import BEST, REASON, SCORE_NAMES, Errors
 
 if TYPE_CHECKING:
     import pandas
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
 SIGNATURE = b"bertscore_onnx.signature"
 """The key of the signature in the metadata of an Arrow schema."""
-
-BEST = "best_reference"
-"""The column with the position of the best reference."""
-
-REASON = "error"
-"""The column with the reason why a row has no scores, if rows may have none."""
 
 Values = dict[str, list[object]]
 """The values of the added columns, each (rows,)."""
@@ -40,7 +34,7 @@ class ScoreColumns:
     errors: Errors
     """Whether rows may have nulls, and a reason."""
 
-    scores: tuple[str, ...] = ("precision", "recall", "f1")
+    scores: tuple[str, ...] = SCORE_NAMES
     """The names of the columns of precision, recall and F1."""
 
     has_best: bool = True

@@ -1,4 +1,4 @@
-"""The columns of a table that hold texts: finding them by name, and checking their values row by row."""
+"""The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,26 @@ from typing import Literal, get_args
 
 from bertscore_onnx.errors import InputError, shortened
 
+SCORE_NAMES = ("precision", "recall", "f1")
+"""The columns of scores, unless other names are chosen."""
+
+BEST = "best_reference"
+"""The column with the position of the best reference."""
+
+REASON = "error"
+"""The column with the reason why a row has no scores, if rows may have none."""
+
 _MAX_SHOWN = 12
+
+
+def check_score_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns of precision, recall and F1; raise InputError unless they are three."""
+    if isinstance(names, str) or len(names) != 3 or len({*names, "", BEST, REASON}) != 6:
+        raise InputError(
+            f"The columns of scores are called {names!r}; expected three different names, such as p, r and f, other "
+            f"than {BEST} and {REASON}."
+        )
+    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.columns import BEST, Column
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
@@ -86,9 +86,9 @@ def check_free(names: Iterable[str], added: Collection[str], place: str) -> None
     """Raise InputError if a column has the name of one that is to be added."""
     for name in names:
         if name in added:
+            remedy = "" if name == BEST else ", or choose names for the scores with --score-names"
             raise InputError(
-                f"{place}: there is a column {name!r} already, and scores would go there. Rename it, or choose names "
-                "for the scores with --score-names."
+                f"{place}: there is a column {name!r} already, and scores would go there. Rename it{remedy}."
             )
 
 

@@ -55,6 +55,11 @@ class Dialect:
     delimiter: str | None = None
     """The character between fields; None for a tab in TSV, and in CSV for the one that the header shows."""
 
+    def __post_init__(self) -> None:
+        """Raise InputError if the delimiter is not one character, or is one that ends or quotes fields."""
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise InputError(f"The delimiter is {self.delimiter!r}; expected one character, such as ';', or a tab.")
+
 
 DEFAULT_DIALECT = Dialect()
 

@@ -13,6 +13,7 @@ import msgspec
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.scores import Score
 from bertscore_onnx.tables.batches import SIGNATURE
+from bertscore_onnx.tables.columns import BEST
 from bertscore_onnx.tables.readers import (
     DelimitedReader,
     JsonLinesReader,
@@ -20,6 +21,7 @@ from bertscore_onnx.tables.readers import (
     RawRow,
     Record,
     TableReader,
+    check_free,
 )
 from bertscore_onnx.tables.sources import InputFormat
 
@@ -127,14 +129,16 @@ class JsonWriter(LineWriter):
 
     def __init__(self, rows: RowsToWrite) -> None:
         self._rows = rows
-        self._is_copied = isinstance(rows.table, JsonLinesReader)
+        self._source = rows.table if isinstance(rows.table, JsonLinesReader) else None
 
     def line(self, row: RawRow, score: Score) -> str:
         """Return an object."""
         scores = json.dumps(dict(zip(self._rows.added, self._rows.scores(score), strict=True)), ensure_ascii=False)
         if not self._rows.with_texts:
             return f"{scores}\n"
-        if self._is_copied:
+        if self._source is not None:
+            if BEST in self._rows.added and BEST in row:  # whether it is added is not known before
+                check_free(self._source.record_of(row), [BEST], self._source.place)
             return f"{row.strip()[:-1].rstrip()}, {scores[1:]}\n"
         values = msgspec.json.decode(msgspec.json.encode(self._rows.record(row), enc_hook=str))
         return f"{json.dumps(values, ensure_ascii=False)[:-1]}, {scores[1:]}\n"

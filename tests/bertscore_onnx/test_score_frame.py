@@ -102,3 +102,5 @@ def test_wrong_columns_and_frames_are_refused(scorer):
         scorer.score_frame(frame.assign(f1=1), "mt", "gold")
     with pytest.raises(InputTypeError, match="expected a dict of columns"):
         scorer.score_frame([("a", "b")])
+    with pytest.raises(InputError, match="three different names"):
+        scorer.score_frame(frame, "mt", "gold", names=("p", "r"))

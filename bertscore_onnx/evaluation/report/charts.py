@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.evaluation.power import LEAST_UNITS, SIGNIFICANT, student_quantile
+from bertscore_onnx.evaluation.power import MIN_TESTED_UNITS, SIGNIFICANT, student_quantile
 from bertscore_onnx.evaluation.tables import count, plural
 from bertscore_onnx.evaluation.verdicts import MetricResult, fixed, score, signed
 
@@ -207,7 +207,7 @@ def _range(low: int, high: int) -> str:
 def _mean_interval(differences: NDArray[np.float64], quantile: float) -> tuple[float, float, float]:
     """Return the lower end, the mean and the upper end of an interval; of few segments the mean alone."""
     number, mean = len(differences), float(differences.mean())
-    if number < LEAST_UNITS:
+    if number < MIN_TESTED_UNITS:
         return mean, mean, mean
     half_width = student_quantile(quantile, number) * float(differences.std(ddof=1)) / math.sqrt(number)
     return mean - half_width, mean, mean + half_width
@@ -217,10 +217,10 @@ def _bar(
     metric: MetricResult, scale: Scale, name: str, num_segments: int, low: float, mean: float, high: float
 ) -> tuple[str, str, Drawing]:
     text = f"Mean difference {signed(mean, metric)}"
-    if num_segments >= LEAST_UNITS:
+    if num_segments >= MIN_TESTED_UNITS:
         text += f", 95 % interval {signed(low, metric)} to {signed(high, metric)}"
     style = "better" if (mean < 0) == metric.lower_is_better else "worse"
-    if num_segments < LEAST_UNITS or low <= 0 <= high:
+    if num_segments < MIN_TESTED_UNITS or low <= 0 <= high:
         style += " unsure"
     left, right = sorted([scale.share(0), scale.share(mean)])
     zero, x1, x2 = (scale.percent(value) for value in (0, low, high))

@@ -179,8 +179,11 @@ def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
         (["-c", "a.jsonl", "--reference-format", "text"], "--reference-format: it has no effect without -r"),
         (["-c", "a.jsonl", "--input-format", "xlsx"], "'--input-format'"),
         (["-c", "a.jsonl", "--delimiter", ";"], "--delimiter: it has no effect"),
-        (["-c", "a.csv", "--delimiter", ";;"], "'--delimiter': it is ';;'; expected one character"),
-        (["-c", "a.csv", "--score-names", "p,r"], "--score-names: it is 'p,r'; expected three names"),
+        (["-c", "a.csv", "--delimiter", ";;"], "'--delimiter': The delimiter is ';;'; expected one character"),
+        (
+            ["-c", "a.csv", "--score-names", "p,r"],
+            "--score-names: The columns of scores are called ['p', 'r']; expected three",
+        ),
         (["-c", "a.jsonl", "--json", "--output-format", "tsv"], "--json: it means --output-format json"),
         (["-c", "a.jsonl", "-o", "b.xlsx"], "--output: Cannot write .xlsx."),
         (["-c", "a.jsonl", "--output-format", "parquet"], "--output-format: Parquet needs a file"),

@@ -227,6 +227,13 @@ def test_a_table_that_was_scored_may_be_read_again(run, refused, write, tiny_bun
     assert "there is a column 'best_reference' already" in message
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "tsv", "parquet"])
+def test_json_lines_get_no_second_column_of_the_best_reference(refused, write, tiny_bundle, tmp_path, suffix):
+    path = write("in.jsonl", '{"candidate": "a cat", "references": ["a", "the cat"], "best_reference": 7}\n')
+    message = refused("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / f"out.{suffix}")
+    assert "there is a column 'best_reference' already" in message
+
+
 def test_the_best_reference_is_a_column_if_there_are_several(run, write_table, tiny_bundle, tmp_path):
     options = ["--candidate-column", "prediction", "--reference-column", "id", "gold", "-o", tmp_path / "out.csv"]
     run("score", "-m", tiny_bundle, "-c", write_table("in.csv"), *options)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.readers import open_table
-from bertscore_onnx.tables.sources import Source
+from bertscore_onnx.tables.sources import Dialect, Source
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PAIR = '{"candidate": "a", "reference": "b"}\n'
@@ -169,3 +169,9 @@ def test_many_columns_are_named_in_part(write, read_rows):
 def test_objects_of_the_json_module_are_read_as_they_were(pairs, ascii_only):
     lines = [json.dumps({"candidate": one, "references": more}, ensure_ascii=ascii_only) for one, more in pairs]
     assert read_values("\n".join(lines), "jsonl")[1] == [[one, more] for one, more in pairs]
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n"])
+def test_a_delimiter_is_one_character_between_fields(delimiter):
+    with pytest.raises(InputError, match="expected one character"):
+        Dialect(delimiter=delimiter)

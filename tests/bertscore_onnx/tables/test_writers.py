@@ -39,9 +39,12 @@ def written(content, source, target, dialect):
 )
 def test_cells_of_delimited_tables_come_back(rows, dialect, target, line_end, quoting):
     source, delimiter = dialect
-    content = io.StringIO(newline="")
-    csv.writer(content, delimiter=delimiter, lineterminator=line_end, quoting=quoting).writerows([NAMES, *rows])
-    output = written(content.getvalue().encode(), source, target, Dialect(delimiter=delimiter)).decode()
+    lines = []
+    for row in [NAMES, *rows]:
+        line = io.StringIO(newline="")
+        csv.writer(line, delimiter=delimiter, lineterminator="\r\n", quoting=quoting).writerow(row)  # quotes \r, too
+        lines.append(line.getvalue().removesuffix("\r\n") + line_end)
+    output = written("".join(lines).encode(), source, target, Dialect(delimiter=delimiter)).decode()
     if target == "jsonl":
         objects = [json.loads(line) for line in output.split("\n")[:-1]]
         assert [tuple(one.values()) for one in objects] == [(*row, 0.5, -0.25, 0.125) for row in rows]
