@@ -101,9 +101,6 @@ if TYPE_CHECKING:
         corpus_metric,
         score_systems,
     )
-    from bertscore_onnx.evaluation.percentiles import (
-        percentile,
-    )
     from bertscore_onnx.evaluation.relative_ranking import (
         Darr,
         DarrOfLanguagePair,
@@ -200,7 +197,6 @@ __all__ = [
     "paired_permutation",
     "pairs_into_one_language",
     "pairwise_accuracy",
-    "percentile",
     "perm_both",
     "read_eval_set",
     "roc_auc",
@@ -240,7 +236,6 @@ _MODULES = {
     "meta_results": "Agreement Difference LanguagePairResult MetaEvaluation MetricAgreement MetricMean MetricPair",
     "metric_tests": "PermBoth Williams clusters perm_both williams",
     "metrics": "MetricScores corpus_metric score_systems",
-    "percentiles": "percentile",
     "relative_ranking": "Darr DarrOfLanguagePair DarrResult darr darr_by_language_pair",
     "significance": (
         "PairedTestResult SegmentMeans SegmentOutcomes SummedStatistics approximate_randomization "

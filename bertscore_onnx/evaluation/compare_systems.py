@@ -13,7 +13,6 @@ from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
 from bertscore_onnx.evaluation.given_scores import SegmentScores, given_metrics
 from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, metric_options, score_systems
-from bertscore_onnx.evaluation.percentiles import high_unrelated
 from bertscore_onnx.evaluation.power import (
     SIGNIFICANT,
     detectable_difference,
@@ -35,6 +34,7 @@ from bertscore_onnx.evaluation.significance import (
     segment_outcomes,
 )
 from bertscore_onnx.evaluation.verdicts import MetricResult, PairResult, PlannedPower, SystemResult
+from bertscore_onnx.matching.weights import high_unrelated
 from bertscore_onnx.scoring.inputs import collect_texts
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 

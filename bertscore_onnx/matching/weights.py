@@ -217,3 +217,12 @@ def random_pairs_f1(
         baseline = np.array([[of_layer.f1] for of_layer in rescaling.baselines])  # (layers, 1)
         quantiles = (quantiles - baseline) / (1 - baseline)
     return quantiles if manifest.all_layers else quantiles[0]
+
+
+HIGH_SHARE = 0.99
+"""The quantile of unrelated pairs above which a score counts as high: one in a hundred of them exceeds it."""
+
+
+def high_unrelated(unrelated: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the score that 99 % of unrelated pairs do not exceed, () or (layers,), from evenly spaced quantiles."""
+    return np.asarray(np.quantile(unrelated, HIGH_SHARE, axis=-1))
