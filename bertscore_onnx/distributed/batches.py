@@ -53,7 +53,7 @@ class ScoreBatch:
         Args:
             bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it for itself. None for the
                 default model of `lang`.
-            candidate: the name of the column of candidates, a text a row.
+            candidate: the name of the column of candidates, a text per row.
             reference: the name of the column of references, a text or a list of texts a row; or several names.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
