@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bertscore_onnx.scores import Score
@@ -39,6 +39,8 @@ def written(content, source, target, dialect):
 )
 def test_cells_of_delimited_tables_come_back(rows, dialect, target, line_end, quoting):
     source, delimiter = dialect
+    # csv.writer quotes a carriage return only if line ends contain one.
+    assume(line_end == "\r\n" or quoting == csv.QUOTE_ALL or not any("\r" in cell for row in rows for cell in row))
     content = io.StringIO(newline="")
     csv.writer(content, delimiter=delimiter, lineterminator=line_end, quoting=quoting).writerows([NAMES, *rows])
     output = written(content.getvalue().encode(), source, target, Dialect(delimiter=delimiter)).decode()
