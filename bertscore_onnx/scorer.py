@@ -252,7 +252,7 @@ class BERTScorer(Closeable):
         Args:
             frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a dict of columns.
             candidate: the name of the column of candidates.
-            reference: the name of the column of references, a text or a list of texts a row; or several names.
+            reference: the name of the column of references, a text or a list of texts per row; or several names.
             names: the names of the columns of precision, recall and F1.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.

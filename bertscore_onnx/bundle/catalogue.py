@@ -57,11 +57,12 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"The baseline file {path} is not in the expected form: a header {','.join(_COLUMNS)}, then one row of "
-            f"numbers a layer ({one_line(repr(error))})."
+            f"numbers per layer ({one_line(repr(error))})."
         ) from error
     if num_layers not in table:
-        layers = ", ".join(map(str, sorted(table))) or "none"
-        raise BaselineError(f"The baseline file {path} has no row for layer {num_layers}; it has: {layers}.")
+        layers = ", ".join(map(str, sorted(table)))
+        rows_of = f"only for {layers}" if table else "nor for any other"
+        raise BaselineError(f"The baseline file {path} has no row for layer {num_layers}, {rows_of}.")
     baseline = table[num_layers]
     if not all(math.isfinite(b) and b < 1 for b in (baseline.precision, baseline.recall, baseline.f1)):
         raise InputError(f"The baseline file {path} holds {baseline} for layer {num_layers}; each must be below 1.")

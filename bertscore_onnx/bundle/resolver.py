@@ -1,8 +1,9 @@
 """Finds the bundle of a model's name, a language or a path."""
 
 import os
+from numbers import Integral
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 import msgspec
 
@@ -18,7 +19,14 @@ from bertscore_onnx.bundle.store import (
     store_root,
     stored_bundles,
 )
-from bertscore_onnx.errors import BundleError, BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
+from bertscore_onnx.errors import (
+    BundleError,
+    BundleNotFoundError,
+    InputError,
+    InputTypeError,
+    UnknownLayerError,
+    UnknownModelError,
+)
 
 
 def resolve_bundle(
@@ -42,6 +50,10 @@ def resolve_bundle(
             raise InputError("Name a model with `model_type` or a language with `lang`.")
         model_type = catalogue.default_model(lang)
     model_type = str(model_type)
+    if num_layers is not None and not isinstance(num_layers, Integral):
+        raise InputTypeError(f"num_layers is {num_layers!r}; expected an integer.")
+    if precision not in (None, *get_args(Precision)):
+        raise InputError(f'precision is {precision!r}; expected "fp32", "fp16" or "int8".')
     if num_layers is not None and num_layers < 0:
         raise UnknownLayerError(f"num_layers is {num_layers}; expected 0 (the embeddings) or more.")
     if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it accepts any string
@@ -157,7 +169,7 @@ def _exported(name: str, variant: Variant) -> Path:
     which = "with all layers" if variant.num_layers is None else f"at layer {variant.num_layers}"
     raise BundleNotFoundError(
         f"{name} {which} is not exported yet (there is no {folder}).{others and f' There is {others}.'} "
-        f"Run `{command}`; that takes the extra `export`, once, on any machine."
+        f"Run `{command}` once, on any machine with the `export` extra installed."
     )
 
 

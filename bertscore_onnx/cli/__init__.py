@@ -4,6 +4,7 @@ Results go to standard output, everything else to standard error. The exit statu
 2 after wrong usage and 130 after Ctrl-C.
 """
 
+import errno
 import os
 import sys
 from typing import Annotated
@@ -92,7 +93,8 @@ def main() -> None:
         finally:
             print(end="", flush=True)
     except OSError as error:
+        is_full = error.errno == errno.ENOSPC and error.filename is None
         if not isinstance(error, BrokenPipeError):  # the reader of `… | head -1` has gone away, on purpose
-            echo(f"Error: {error}")
+            echo(f"Error: Cannot write all of the output ({error.strerror})." if is_full else f"Error: {error}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at exit
         sys.exit(1)

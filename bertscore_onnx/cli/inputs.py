@@ -292,7 +292,7 @@ def choose_inputs(
     others = [_input_file(name, reference_format or input_format, of_references, dialect) for name in references]
     if first.format == "text" and not others:
         raise typer.BadParameter(
-            f"give the references, -r FILE. {first.name} is read as text, one candidate a line; a table with both, "
+            f"give the references, -r FILE. {first.name} is read as text, one candidate per line; a table with both, "
             "in TSV, CSV, JSON lines or Parquet, is recognised by its name or by --input-format.",
             param_hint="--ref",
         )

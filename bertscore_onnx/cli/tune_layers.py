@@ -169,7 +169,7 @@ def _warn(tuning: "LayerTuning") -> None:
     if judged < MIN_JUDGEMENTS or units < MIN_UNITS:
         echo(
             f"Warning: {judged} judgements of {units} references, segments or documents are few. Below "
-            f"{MIN_JUDGEMENTS} and {MIN_UNITS}, the best layer is mostly luck, and intervals are too narrow."
+            f"{MIN_JUDGEMENTS} and {MIN_UNITS}, the best layer is largely luck, and intervals are too narrow."
         )
     if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in tuning.layers):
         echo("Warning: F correlates negatively with the judgements at every layer. Are higher judgements better?")

@@ -53,8 +53,8 @@ class ScoreBatch:
         Args:
             bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it for itself. None for the
                 default model of `lang`.
-            candidate: the name of the column of candidates, a text a row.
-            reference: the name of the column of references, a text or a list of texts a row; or several names.
+            candidate: the name of the column of candidates, a text per row.
+            reference: the name of the column of references, a text or a list of texts per row; or several names.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
@@ -223,7 +223,7 @@ class CountBatch:
 
         Args:
             bundle: as for `ScoreBatch`; the model is not loaded.
-            reference: the name of the column of references, a text or a list of texts a row.
+            reference: the name of the column of references, a text or a list of texts per row.
             errors: how to handle a row that holds something else: "raise" for an InputError with its number, "null"
                 to leave it out.
             settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.

@@ -113,8 +113,8 @@ def score_files(
             see it, and the inputs and the bundle, at the same path.
         bundle: as for `BERTScorer`.
         engine: what scores: this process, or the Ray or Spark that this process is connected to, or else starts.
-        candidate: the column of candidates, a text a row; None for `candidate`.
-        reference: the column of references, a text or a list of texts a row, or several; None for `reference` or
+        candidate: the column of candidates, a text per row; None for `candidate`.
+        reference: the column of references, a text or a list of texts per row, or several; None for `reference` or
             `references`.
         columns: the columns of the inputs to keep beside the scores; None for all.
         errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"

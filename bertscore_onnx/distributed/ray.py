@@ -61,8 +61,8 @@ def score_dataset(
             is expensive, or does not give the same rows each time.
         bundle: a path that all nodes of the cluster see, a name or `hf://…`, as for `BERTScorer`. None for the default
             model of `lang`.
-        candidate: the name of the column of candidates, a text a row.
-        reference: the name of the column of references, a text or a list of texts a row.
+        candidate: the name of the column of candidates, a text per row.
+        reference: the name of the column of references, a text or a list of texts per row.
         errors: how to handle a row with a null, or with something other than texts: "raise" for an error with its
             number in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with
             the reason.

@@ -244,9 +244,9 @@ def _systems(metric: MetricResult) -> Table:
     columns: list[Column] = [
         (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
         ("score", "score", score),
-        ("95% interval", "interval", _or_blank),
+        ("95 % interval", "interval", _or_blank),
         ("delta", "delta", number(metric.digits, signed=True, missing="baseline")),
-        ("95% of delta", "delta_interval", _or_blank),
+        ("95 % of delta", "delta_interval", _or_blank),
         ("p", "p", _or_blank),
         ("won/lost/tied", "counts", _or_blank),
     ]
@@ -268,7 +268,7 @@ def _pairs(metric: MetricResult) -> Table:
     ]
     delta = number(metric.digits, signed=True)
     columns: list[Column] = [("all pairs", "pair", str), ("delta", "delta", delta)]
-    columns.append(("95% of delta", "delta_interval", str))
+    columns.append(("95 % of delta", "delta_interval", str))
     return Table([*columns, ("p", "p", _or_blank), ("p (Holm)", "p_holm", _or_blank)], rows)
 
 

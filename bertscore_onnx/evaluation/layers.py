@@ -91,8 +91,8 @@ def _scale(deviations: Floats) -> Floats:
 # The result: how each layer of a model correlates with human scores, and which is best.
 
 
-MIN_JUDGEMENTS = 30
-"""Below it neither intervals nor tests can be relied on."""
+MIN_JUDGEMENTS = 100
+"""Below it the best layer is largely luck: on WMT16 the choice by 30 judgements loses 0.014 of r, by 100 0.003."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,8 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
         if name not in METRICS:
             near = get_close_matches(str(name), METRICS, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            raise InputError(f"There is no metric {name!r} here.{meant} Choose one of {', '.join(METRICS)}.")
+            choice = f"Choose one of {', '.join(METRICS)}, or give its scores (--scores)."
+            raise InputError(f"There is no metric {name!r} here.{meant} {choice}")
     return options
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.catalogue import Baseline, read_baseline_file
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.errors import BaselineError, IdfError
+from bertscore_onnx.errors import BaselineError, IdfError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.greedy import idf_weights, uniform_weights
 from bertscore_onnx.scores import Scores
@@ -63,6 +63,8 @@ def idf_given(idf: Mapping[int, float] | DocumentCounts, manifest: Manifest, tok
     """Return the weights from document counts, or from a mapping of the caller; as in bert-score, {} is no idf."""
     if isinstance(idf, DocumentCounts):
         return idf_of_references(idf, manifest, tokenization)
+    if not hasattr(idf, "items"):
+        raise InputTypeError(f"idf is {idf!r}; expected a bool, document counts, or a mapping of token id to weight.")
     return idf_of_mapping(idf, manifest) if idf or hasattr(idf, "default_factory") else uniform(manifest)
 
 

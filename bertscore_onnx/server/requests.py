@@ -161,6 +161,6 @@ def _too_many(max_pairs: int, position: int | None) -> ApiError:
         422,
         "too_many_pairs",
         f"There are more than the {max_pairs:,} pairs of a candidate and a reference that are allowed. Send fewer at a "
-        "time, or stream one candidate a line as application/x-ndjson.",
+        "time, or stream one candidate per line as application/x-ndjson.",
         pair=position,
     )

@@ -51,7 +51,8 @@ class Column:
             if name in available:
                 return name
         wanted = " or ".join(map(repr, self.names))
-        near = [match for name in self.names for match in get_close_matches(name, available, n=1)]
+        others = available if len(available) > 1 else ()  # a single column is named already
+        near = [match for name in self.names for match in get_close_matches(name, others, n=1)]
         meant = f" Did you mean {near[0]!r}?" if near else ""
         remedy = f"Name one with {self.option}{advice}." if self.option else "Add it."
         raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{meant} {remedy}")

@@ -144,7 +144,7 @@ class DelimitedReader(TableReader):
         self.line_end = last[len(last.rstrip("\r\n")) :] or "\n"
         self.names: list[str] = self._first if self.has_header else [str(n) for n in range(1, len(self._first) + 1)]
         if self.has_header:
-            self.advice = ", or add --no-header where the first line is none"
+            self.advice = ", or add --no-header if the first line is not a header"
         if len(self.names) == 1:
             self.advice += ", or give the character between the fields with --delimiter"
         check_free(self.names, added, self.place)
@@ -294,7 +294,7 @@ class JsonLinesReader(TableReader):
         return _OBJECTS.decode(row)
 
     def _rows(self) -> Iterator[tuple[str, Record, str]]:
-        for number, line in enumerate(read_lines(self._source, "a JSON object a line", may_be_empty=True), 1):
+        for number, line in enumerate(read_lines(self._source, "one JSON object per line", may_be_empty=True), 1):
             self.size += len(line) + VALUE_BYTES * (line.count(",") + 1)
             if line.strip():
                 place = f"{self.place}, line {number}"

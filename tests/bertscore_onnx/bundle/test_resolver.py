@@ -4,7 +4,7 @@ import pytest
 
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Variant, bundle_folder
-from bertscore_onnx.errors import BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
+from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownLayerError, UnknownModelError
 
 
 @pytest.fixture
@@ -27,6 +27,8 @@ def test_a_path_is_opened_as_it_is(tiny_bundle, arguments):
     [
         ({"num_layers": 1}, UnknownLayerError, "cut at layer 2, and layer 1 was asked for"),
         ({"num_layers": -1}, UnknownLayerError, "num_layers is -1"),
+        ({"num_layers": "2"}, InputTypeError, "num_layers is '2'; expected an integer"),
+        ({"precision": "float16"}, InputError, "precision is 'float16'; expected \"fp32\""),
         ({"all_layers": True}, UnknownLayerError, "holds layer 2 only, and all layers were asked for"),
         ({"precision": "int8"}, InputError, r"is in fp32, and int8 was .* export --model tiny-bert --precision int8`"),
     ],

@@ -30,6 +30,8 @@ def test_prints_what_python_finds(run, files, tiny_bundle):
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith(expected.table() + "\n\nSegments on which other and base differ most:\n1  ")
     assert "other      a dog sits on the mat\n" in result.stdout
+    assert "95 % interval" in result.stdout
+    assert "95 % of delta" in result.stdout
 
 
 @pytest.fixture
@@ -145,6 +147,7 @@ def test_one_system_is_no_comparison(refused, files):
     ("options", "status", "message"),
     [
         (["--metric", "bluu"], 1, "Did you mean bleu"),
+        (["--metric", "comet"], 1, "give its scores (--scores)"),
         ([], 2, "name a model"),
         (["--metric", "bleu", "--json", "--tsv"], 2, "only one format"),
         (["--metric", "bleu", "-m", "roberta-large"], 2, "no effect"),

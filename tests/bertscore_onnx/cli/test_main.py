@@ -101,4 +101,5 @@ def test_a_reader_that_goes_away_early_exits_1(run_until_first_line, tiny_bundle
 def test_a_full_disk_is_reported_in_one_line(run_process):
     with Path("/dev/full").open("wb") as full:
         result = run_process("models", stdout=full)
-    assert (result.returncode, result.stderr) == (1, b"Error: [Errno 28] No space left on device\n")
+    message = b"Error: Cannot write all of the output (No space left on device).\n"
+    assert (result.returncode, result.stderr) == (1, message)

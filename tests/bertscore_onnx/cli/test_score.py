@@ -93,6 +93,7 @@ def test_a_model_of_the_home_folder_goes_by_its_name(run, files, installed_bundl
 def test_language_alone_chooses_its_default_model(refused, files, home):
     stderr = refused("score", "--lang", "en", *files)
     assert stderr.startswith("Error: roberta-large at layer 17 is not exported yet")
+    assert stderr.endswith(" once, on any machine with the `export` extra installed.")
 
 
 def test_a_single_reference_has_no_idf(refused, write, tiny_bundle):

@@ -107,10 +107,10 @@ def test_a_column_of_segments_or_documents_names_the_units(tune, write):
 
 def test_few_judgements_are_reported_and_the_optimism_is_subtracted_on_request(tune, write):
     rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(WORDS.split(), size=6)) for _ in range(48)]
+    texts = [" ".join(rng.choice(WORDS.split(), size=6)) for _ in range(80)]
     rows = [("cs-en", *pair, rng.normal()) for pair in zip(texts[::2], texts[1::2], strict=True)]
     result = tune("--subtract-optimism", judgements=write("random.tsv", tsv(rows)))
-    assert "Warning: 24 judgements of 24 references, segments or documents are few." in result.stderr
+    assert "Warning: 40 judgements of 40 references, segments or documents are few." in result.stderr
     assert "after subtracting the gain" in result.stdout.splitlines()[-2]
 
 

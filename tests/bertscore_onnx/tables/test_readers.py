@@ -67,7 +67,7 @@ def test_the_delimiter_of_a_csv_is_that_of_its_header(content, names, row):
 
 
 def test_another_delimiter_is_asked_for(write, read_rows):
-    with pytest.raises(InputError, match=r"only 'id\|candidate'.* --delimiter"):
+    with pytest.raises(InputError, match=r"only 'id\|candidate'\. Name one .* --delimiter"):
         read_rows(write("pairs.csv", "id|candidate\n1|a\n"))
 
 

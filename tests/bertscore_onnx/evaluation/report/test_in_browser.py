@@ -91,6 +91,22 @@ def test_wide_parts_scroll_on_a_phone_and_with_the_keyboard(browser, opened, nam
     assert {index for _, index in wide} == {0}
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_shadow_marks_where_a_table_continues(browser, opened, scheme):
+    opened("three", 390, scheme)
+    wide = browser.execute_script(
+        "return [...document.querySelectorAll('.wide')].find(one => one.scrollWidth > one.clientWidth + 40)"
+    )
+
+    def ground(column):
+        with Image.open(io.BytesIO(wide.screenshot_as_png)) as image:
+            return np.median(np.asarray(image.convert("RGB"))[:, column].sum(axis=1))
+
+    shadow = ground(-2)
+    browser.execute_script("arguments[0].scrollLeft = arguments[0].scrollWidth", wide)
+    assert shadow < ground(-2) - 20
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["intervals", "distributions", "scatter", "lengths"])
