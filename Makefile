@@ -99,7 +99,7 @@ docs: $(INSTALLED)
 
 # Build the documentation in build/site, and check it: no warning, every public name, every link.
 site: $(SITE)/.installed
-	rm -rf build/site
+	rm -rf build/site docs/reference/evaluation
 	$(SITE)/bin/python -m sphinx --fail-on-warning --nitpicky --fresh-env --quiet --builder html docs build/site
 	$(SITE)/bin/python scripts/check_site.py build/site
 
