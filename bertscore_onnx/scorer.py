@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import nullcontext
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 
@@ -52,7 +53,7 @@ from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_
 from bertscore_onnx.text.tokenizer import LongText
 
 if TYPE_CHECKING:
-    from bertscore_onnx.similarity import TokenMatches  # costs start-up time
+    from bertscore_onnx.similarity import TokenMatches, TokenNames  # costs start-up time
 
 Cands = Iterable[str] | EncodedTexts
 Refs = Iterable[Reference] | EncodedTexts
@@ -420,12 +421,12 @@ class BERTScorer(Closeable):
             EncodingError: the model returned vectors that are not finite.
             ClosedError: the scorer was closed.
         """
-        from bertscore_onnx.similarity import TokenMatches, TokenNames, token_similarities
+        from bertscore_onnx.similarity import TokenMatches, token_similarities
 
         references = (reference,) if isinstance(reference, str) else tuple(reference)
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")
-        found = token_similarities(self, TokenNames(self.bundle), candidate, references)
+        found = token_similarities(self, self._token_names, candidate, references)
         return TokenMatches(candidate, references, tuple(found), self.signature)
 
     def plot_example(self, candidate: str, reference: str, fname: str | PathLike[str] = "") -> None:
@@ -446,11 +447,17 @@ class BERTScorer(Closeable):
             EncodingError: the model returned vectors that are not finite.
             ClosedError: the scorer was closed.
         """
-        from bertscore_onnx.similarity import TokenNames, token_similarity
+        from bertscore_onnx.similarity import token_similarity
         from bertscore_onnx.similarity.drawing import plot_matches
 
         with self.with_idf(False) if self._weights is None else nullcontext(self) as scorer:
-            plot_matches(token_similarity(scorer, TokenNames(self.bundle), candidate, reference), fname)
+            plot_matches(token_similarity(scorer, self._token_names, candidate, reference), fname)
+
+    @cached_property
+    def _token_names(self) -> "TokenNames":
+        from bertscore_onnx.similarity import TokenNames
+
+        return TokenNames(self.bundle)
 
     def close(self) -> None:
         """Stop using the model, which is released with the last scorer that shares it; this one cannot score again."""

@@ -21,6 +21,7 @@ from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow
     from numpy.typing import NDArray
 
     from bertscore_onnx.scorer import BERTScorer
@@ -141,10 +142,10 @@ def _names_of(names: str) -> Sequence[str]:
         raise typer.BadParameter(str(error), param_hint="--score-names") from error
 
 
-def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> Any:
+def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence[str] | pyarrow.Schema":
     """Read JSON lines to their end, and return their columns: names, or for Parquet a schema."""
-    from bertscore_onnx.distributed.rows import MAX_BATCH_SIZE, MAX_ROWS, JsonTypes
-    from bertscore_onnx.tables.readers import read_batches
+    from bertscore_onnx.tables.arrow import JsonTypes
+    from bertscore_onnx.tables.readers import MAX_BATCH_SIZE, MAX_ROWS, read_batches
 
     file, source = kept.candidates
     table = file.open_table(source)
@@ -232,7 +233,7 @@ def write_scores(
     pairs: Iterable[TextPair],
     output: Output,
     kept: KeptRows,
-    columns: Any = (),
+    columns: "Sequence[str] | pyarrow.Schema" = (),
     *,
     lang: str | None,
     verbose: bool | None,
@@ -253,7 +254,8 @@ def write_scores(
         has_best = kept.has_several_references and (output.with_texts or output.format in ("json", "jsonl"))
         names = [*output.names, *[BEST] * has_best]
         if kept.table is not None:
-            check_free(kept.table.names or getattr(columns, "names", columns), names, kept.table.place)
+            of_json = columns if isinstance(columns, Sequence) else columns.names
+            check_free(kept.table.names or of_json, names, kept.table.place)
         return RowsToWrite(kept.table, names, columns, output.with_texts)
 
     scored = ((score, kept.take()) for score in means.counted(scorer.stream(pairs, verbose=verbose)))

@@ -15,8 +15,11 @@ import msgspec
 
 from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.arrow import JsonTypes, array_of
 from bertscore_onnx.tables.columns import Column, Errors
 from bertscore_onnx.tables.readers import (
+    MAX_BATCH_SIZE,
+    MAX_ROWS,
     Record,
     TableReader,
     check_row_sizes,
@@ -28,16 +31,11 @@ from bertscore_onnx.tables.readers import (
     rows_at_once,
 )
 from bertscore_onnx.tables.sources import Dialect, InputFormat, Source, format_of, open_source, refuse_spreadsheet
-from bertscore_onnx.tables.writers import array_of
 
 if TYPE_CHECKING:
     import pyarrow
 
-MAX_ROWS = 256
-"""The most rows of a batch; batches are small, since a row may be large."""
-
-MAX_BATCH_SIZE = 8_000_000
-"""About how many characters, or bytes in Parquet, a batch may have, if it has more than one row."""
+_OTHER_COLUMNS = "Name the columns to keep in `columns`, without this one, or make its values alike."
 
 
 class Settings(
@@ -177,7 +175,7 @@ def _inspect_rows(
     names = types.names if rows else [column.names[0] for column in columns]
     texts = [column.find(names, title) for column in columns]
     kept = settings.kept_columns(names, added, title) if rows else names
-    fields = [(name, types.of_texts(name) if name in texts else types.of(name)) for name in kept]
+    fields = [(name, types.of_texts(name) if name in texts else types.of(name, _OTHER_COLUMNS)) for name in kept]
     return rows, texts, pyarrow.schema(fields)
 
 
@@ -368,72 +366,3 @@ def _texts_as(value: object, *, is_list: bool) -> str | list[str] | None:
     if is_list and isinstance(value, list) and all(isinstance(text, str) for text in value):
         return value
     return None
-
-
-# The types of fields in JSON lines, which only their values show.
-
-
-_OTHER_COLUMNS = "Name the columns to keep in `columns`, without this one, or make its values alike."
-
-
-class JsonTypes:
-    """The types of the fields of a file, found as its rows are added.
-
-    A field of whole and of other numbers is float64, and a field of objects has the keys of all of them; a field that a
-    row lacks is null there.
-    """
-
-    def __init__(self, title: str) -> None:
-        """Start without rows, of the file of this title."""
-        self._title = title
-        self._types: dict[str, pyarrow.DataType] = {}
-        self._conflicts: dict[str, str] = {}
-        self._with_lists: set[str] = set()
-
-    @property
-    def names(self) -> list[str]:
-        """The fields, in the order of their first row."""
-        return list(self._types)
-
-    def add(self, records: Sequence[Record]) -> None:
-        """Add rows."""
-        import pyarrow
-
-        for name in dict.fromkeys(name for record in records for name in record):
-            values = [record.get(name) for record in records]
-            before = self._types.setdefault(name, pyarrow.null())
-            if any(isinstance(value, list) for value in values):
-                self._with_lists.add(name)
-            if name not in self._conflicts:
-                try:
-                    self._types[name] = _merged(before, pyarrow.array(values).type)
-                except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
-                    self._conflicts[name] = str(error)
-
-    def of_texts(self, name: str) -> "pyarrow.DataType":
-        """Return the type of a column of texts: lists of them if a row has a list."""
-        import pyarrow
-
-        return pyarrow.list_(pyarrow.string()) if name in self._with_lists else pyarrow.string()
-
-    def of(self, name: str, remedy: str = _OTHER_COLUMNS) -> "pyarrow.DataType":
-        """Return the type of another column; raise InputError if its values have no common type that Parquet has."""
-        conflict = self._conflicts.get(name) or _unwritable(self._types[name])
-        if conflict:
-            raise InputError(f"{self._title}: the values of {name!r} are not of one type ({conflict}). {remedy}")
-        return self._types[name]
-
-
-def _merged(first: "pyarrow.DataType", second: "pyarrow.DataType") -> "pyarrow.DataType":
-    import pyarrow
-
-    schemas = [pyarrow.schema([("values", kind)]) for kind in (first, second)]
-    return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
-
-
-def _unwritable(kind: Any) -> str:
-    """Return the reason why Parquet cannot hold a type, if any: objects without keys."""
-    if kind.num_fields == 0:
-        return "objects without keys" if str(kind) == "struct<>" else ""
-    fields = [kind.field(position) for position in range(kind.num_fields)]
-    return next(filter(None, (_unwritable(field.type) for field in fields)), "")

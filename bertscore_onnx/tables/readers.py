@@ -92,6 +92,13 @@ def check_free(names: Iterable[str], added: Collection[str], place: str) -> None
             )
 
 
+MAX_ROWS = 256
+"""The most rows of a batch; batches are small, since a row may be large."""
+
+MAX_BATCH_SIZE = 8_000_000
+"""About how many characters, or bytes in Parquet, a batch may have, if it has more than one row."""
+
+
 def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[list[Record]]:
     """Yield the rows in batches of at most `max_rows`, and of about `max_size` characters if there are several rows."""
     batch: list[Record] = []

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from bertscore_onnx.errors import InputError, needs_extra
+from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.scores import Score
+from bertscore_onnx.tables.arrow import array_of
 from bertscore_onnx.tables.batches import SIGNATURE
 from bertscore_onnx.tables.columns import BEST
 from bertscore_onnx.tables.readers import (
@@ -237,16 +238,3 @@ def _column_of(records: Sequence[Record], field: "pyarrow.Field") -> "pyarrow.Ar
     if pyarrow.types.is_list(field.type):  # in JSON lines, some rows may have one text, and others a list
         values = [[value] if isinstance(value, str) else value for value in values]
     return array_of(values, field, "The table")
-
-
-def array_of(values: Sequence[object], field: "pyarrow.Field", title: str) -> "pyarrow.Array":
-    """Return the values of a column as an array; raise InputError if one does not have its type."""
-    import pyarrow
-
-    try:
-        return pyarrow.array(values, field.type)
-    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{title}: the column {field.name!r} cannot be kept as {field.type} ({error}). Make its values alike, or "
-            "leave the column out."
-        ) from error

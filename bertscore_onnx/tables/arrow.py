@@ -1,0 +1,86 @@
+"""Values of JSON lines and of text formats as columns of Arrow: their types, which only the values show, and arrays."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.readers import Record
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class JsonTypes:
+    """The types of the fields of a file, found as its rows are added.
+
+    A field of whole and of other numbers is float64, and a field of objects has the keys of all of them; a field that a
+    row lacks is null there.
+    """
+
+    def __init__(self, title: str) -> None:
+        """Start without rows, of the file of this title."""
+        self._title = title
+        self._types: dict[str, pyarrow.DataType] = {}
+        self._conflicts: dict[str, str] = {}
+        self._with_lists: set[str] = set()
+
+    @property
+    def names(self) -> list[str]:
+        """The fields, in the order of their first row."""
+        return list(self._types)
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Add rows."""
+        import pyarrow
+
+        for name in dict.fromkeys(name for record in records for name in record):
+            values = [record.get(name) for record in records]
+            before = self._types.setdefault(name, pyarrow.null())
+            if any(isinstance(value, list) for value in values):
+                self._with_lists.add(name)
+            if name not in self._conflicts:
+                try:
+                    self._types[name] = _merged(before, pyarrow.array(values).type)
+                except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
+                    self._conflicts[name] = str(error)
+
+    def of_texts(self, name: str) -> "pyarrow.DataType":
+        """Return the type of a column of texts: lists of them if a row has a list."""
+        import pyarrow
+
+        return pyarrow.list_(pyarrow.string()) if name in self._with_lists else pyarrow.string()
+
+    def of(self, name: str, remedy: str) -> "pyarrow.DataType":
+        """Return the type of another column; raise InputError if its values have no common type that Parquet has."""
+        conflict = self._conflicts.get(name) or _unwritable(self._types[name])
+        if conflict:
+            raise InputError(f"{self._title}: the values of {name!r} are not of one type ({conflict}). {remedy}")
+        return self._types[name]
+
+
+def _merged(first: "pyarrow.DataType", second: "pyarrow.DataType") -> "pyarrow.DataType":
+    import pyarrow
+
+    schemas = [pyarrow.schema([("values", kind)]) for kind in (first, second)]
+    return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+
+
+def _unwritable(kind: Any) -> str:
+    """Return the reason why Parquet cannot hold a type, if any: objects without keys."""
+    if kind.num_fields == 0:
+        return "objects without keys" if str(kind) == "struct<>" else ""
+    fields = [kind.field(position) for position in range(kind.num_fields)]
+    return next(filter(None, (_unwritable(field.type) for field in fields)), "")
+
+
+def array_of(values: Sequence[object], field: "pyarrow.Field", title: str) -> "pyarrow.Array":
+    """Return the values of a column as an array; raise InputError if one does not have its type."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(values, field.type)
+    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{title}: the column {field.name!r} cannot be kept as {field.type} ({error}). Make its values alike, or "
+            "leave the column out."
+        ) from error
