@@ -22,6 +22,7 @@ from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
 from bertscore_onnx.encoding.session import SessionOptions
+from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import PairScores, match_pairs
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
@@ -33,7 +34,7 @@ from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CHUNK_BYTES = 128_000_000
-"""The embeddings of a chunk; two chunks exist at a time."""
+"""The embeddings of a chunk on a CPU; two chunks exist at a time."""
 
 CHUNK_CANDIDATES = 1024
 """The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
@@ -178,7 +179,7 @@ class Pipeline(Closeable):
 
         Of the settings those count that concern long texts, the device and its threads. With `by_pairs` the bundle's
         scoring graph scores, which encodes a text once for each of its pairs and returns no vectors; texts in windows,
-        and texts that were encoded before, are matched as usual. The model is then in memory twice.
+        and texts that were encoded before, are matched as usual, for which the model is loaded when it is needed.
         """
         self.bundle = bundle
         self.manifest: Manifest = bundle.manifest
@@ -195,16 +196,33 @@ class Pipeline(Closeable):
             "num_threads": num_threads,
             "optimize_for": settings.get("optimize_for", "throughput"),
         }
-        self.encoder: Encoder = encoder or Encoder(bundle, **options)
+        self._encoder, self._options, self._loading = encoder, options, threading.Lock()
+        self._is_closed = False
+        if encoder is not None:
+            options["device"] = encoder.session.provider.full_device
         self._scoring_graph = ScoringGraph(bundle, **options) if by_pairs else None
+        session = self._scoring_graph.session if self._scoring_graph else self.encoder.session
+        options["device"] = session.provider.full_device
+        self._leaves_cpu_idle = session.leaves_cpu_idle
         self.model: str = (
-            f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={self.tokenizer.long_text}, "
+            f"{self.manifest.digest[:12]} in {session.precision} with long_text={self.tokenizer.long_text}, "
             f"max_length={self.tokenizer.max_length}"
         )
         """The name of the encoder; vectors of another model, precision or treatment of long texts differ."""
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
-        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
+        self._chunk_scale = session.provider.chunk_scale
+        self._chunk_tokens = self._chunk_scale * CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The model, loaded now if the scoring graph was enough so far."""
+        with self._loading:
+            if self._encoder is None:
+                if self._is_closed:
+                    raise ClosedError("The scorer was closed. Make a new one.")
+                self._encoder = Encoder(self.bundle, **self._options)
+            return self._encoder
 
     def score(
         self,
@@ -250,7 +268,7 @@ class Pipeline(Closeable):
 
         chunks = self._tokenise(slices)
         scored: Iterator[ScoredChunk]
-        if self.encoder.leaves_cpu_idle:
+        if self._leaves_cpu_idle:
             scored = prefetch(chunks, encode, match)
         else:
             scored = (match(chunk, encode(chunk)) for chunk in chunks)
@@ -291,9 +309,19 @@ class Pipeline(Closeable):
 
     def close(self) -> None:
         """Release the model; runs in progress finish first."""
-        self.encoder.close()
+        with self._loading:
+            self._is_closed = True
+        if self._encoder is not None:
+            self._encoder.close()
         if self._scoring_graph is not None:
             self._scoring_graph.close()
+
+    def warm_up(self) -> None:
+        """Run each shape that later runs may have once, if the provider prepares itself for every shape."""
+        if self._scoring_graph is not None:
+            self._scoring_graph.warm_up()
+        else:
+            self.encoder.warm_up()
 
     def _tokenise(self, slices: Iterable[Pairs]) -> Iterator[Chunk]:
         """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first."""
@@ -307,7 +335,7 @@ class Pipeline(Closeable):
                 chunk.add(pairs, new, sequences, num_truncated)
                 if (
                     chunk.num_tokens >= self._chunk_tokens
-                    or chunk.num_candidates >= CHUNK_CANDIDATES
+                    or chunk.num_candidates >= CHUNK_CANDIDATES * self._chunk_scale
                     or chunk.num_characters >= MAX_CHARACTERS
                 ):
                     yield chunk
