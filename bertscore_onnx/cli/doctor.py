@@ -161,18 +161,18 @@ def _try(path: str) -> dict[str, Any]:
             kernels = attention_kernels(Path(path), CUDA.device)
     except BertScoreOnnxError as error:
         return {**trial, "error": one_line(error)}
-    error = None
+    failure = None
     if difference > golden_tolerance(pipeline):
-        error = f"the golden scores differ by {difference:.1e}"
+        failure = f"the golden scores differ by {difference:.1e}"
     elif kernels and UNFUSED in kernels:
-        error = describe_kernels(kernels)
+        failure = describe_kernels(kernels)
     return {
         **trial,
         "pairs": len(pipeline.manifest.golden),
         "provider": pipeline.encoder.provider,
         "seconds": seconds,
         "largest_difference": difference,
-        "error": error,
+        "error": failure,
         "pair_ms": pair_ms,
         "attention": None if kernels is None else describe_kernels(kernels),
     }

@@ -24,7 +24,8 @@ from bertscore_onnx.encoding.encoder import (
 from bertscore_onnx.encoding.providers import CUDA
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 from bertscore_onnx.scoring.pipeline import CHUNK_BYTES
-from tests.support.gpu import CHOICE, SENTENCES, TRANSLATIONS, lengths_like, like_cuda
+from harness.gpu import CHOICE, like_cuda
+from tests.support.lengths import SENTENCES, TRANSLATIONS, lengths_like
 
 SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3])]
 

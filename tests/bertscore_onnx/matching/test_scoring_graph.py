@@ -27,8 +27,8 @@ from bertscore_onnx.matching.weights import idf_of_counts, idf_of_mapping, unifo
 from bertscore_onnx.scores import join_scores
 from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
+from harness.gpu import CHOICE, like_cuda
 from tests.support.bundles import exported
-from tests.support.gpu import CHOICE, like_cuda
 from tests.support.processes import forks, in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 

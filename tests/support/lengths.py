@@ -1,21 +1,6 @@
-"""What of a GPU can be tested without one: its limits, on the provider of the CPU; and lengths of real texts."""
-
-from dataclasses import replace
+"""Lengths of real texts."""
 
 import numpy as np
-
-from bertscore_onnx.encoding.providers import CPU, CUDA, Provider
-
-CHOICE = "bertscore_onnx.encoding.session.choose_providers"
-"""The function to replace, so that a session opens on another provider."""
-
-LIMITS = ("concurrency", "splits_little_work", "batch_values", "batch_tokens", "widths", "chunk_scale")
-
-
-def like_cuda(**changes: int) -> Provider:
-    """Return the provider of the CPU with the limits of CUDA."""
-    return replace(CPU, **{**{name: getattr(CUDA, name) for name in LIMITS}, **changes})
-
 
 # The tokens of RoBERTa's tokenizer in English texts at every other percentile, from the shortest to the longest.
 TRANSLATIONS = (
