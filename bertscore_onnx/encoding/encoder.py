@@ -6,7 +6,7 @@ import mmap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar, Unpack
+from typing import Generic, Literal, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,6 +243,19 @@ class _Waiting(Generic[T]):
             yield
 
 
+def _pooled(vectors: NDArray[np.float32], pool: Literal["mean", "p-means"]) -> NDArray[np.float32]:
+    """Pool layers, (layers, batch, tokens, hidden), to one of unit vectors, with minimum, mean and maximum or the mean.
+
+    Source: Zhao et al., "MoverScore", EMNLP 2019, section 3.2.
+    """
+    pooled = vectors.mean(axis=0)
+    if pool == "p-means":
+        pooled = np.concatenate([vectors.min(axis=0), pooled, vectors.max(axis=0)], axis=-1)
+    norms = np.linalg.norm(pooled, axis=-1, keepdims=True)
+    unit: NDArray[np.float32] = np.divide(pooled, norms, out=pooled, where=norms > 0)
+    return unit
+
+
 _INPUTS = {"input_ids", "attention_mask"}
 
 
@@ -264,6 +277,9 @@ class Encoder:
         provider = self._provider = self.session.provider
         num_threads = self.session.num_threads
         self._num_layers = len(manifest.layers)
+        self._pooled_layers, self._pool = [*bundle.pooled_layers], bundle.pool
+        self.vector_size: int = bundle.vector_size
+        """The size of a token vector."""
         self._threads = ThreadPool(self.session.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
         """The threads for matching vectors: those of the runs, if each run keeps one of these busy."""
@@ -312,7 +328,7 @@ class Encoder:
             padding=self._manifest.padding,
         )
         padded = PaddedTexts(sequences, batches, self._manifest, self._provider.length_multiple)
-        layers, hidden_size = self._num_layers, self._manifest.hidden_size
+        layers, hidden_size = self._num_layers, self.vector_size
         vectors = (memory or ReusedMemory()).take((layers, padded.num_tokens, hidden_size))
 
         def run(number: int) -> int:
@@ -330,12 +346,15 @@ class Encoder:
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
         batch = {name: values[name] for name in self._manifest.inputs}
-        if self._stacked_layers == len(vectors):
+        if self._stacked_layers == len(vectors) and not self._pooled_layers:
             self.session.run(batch, [vectors])
         elif self._stacked_layers:
-            of_all = uninitialized((self._stacked_layers, *vectors.shape[1:]))
+            of_all = uninitialized((self._stacked_layers, *input_ids.shape, self._manifest.hidden_size))
             self.session.run(batch, [of_all])
-            vectors[0] = of_all[self._manifest.num_layers]
+            if self._pooled_layers:
+                vectors[0] = _pooled(of_all[self._pooled_layers], self._pool)
+            else:
+                vectors[0] = of_all[self._manifest.num_layers]
         else:
             self.session.run(batch, [vectors[0]])
 
