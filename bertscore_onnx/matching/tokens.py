@@ -197,6 +197,7 @@ def _kept(
         starts,
         num_weightless=num_weightless if num_weightless.any() else None,
         is_excluded=is_excluded if is_excluded.any() else None,
+        whole=table.sequences,
     )
 
 
