@@ -16,7 +16,7 @@ STAGES = {  # the functions of each stage, by the names under which their caller
     "tokenise": ["bertscore_onnx.text.tokenizer.TextTokenizer.__call__"],
     "plan": ["bertscore_onnx.encoding.encoder.plan_runs"],
     "encode": ["onnxruntime.InferenceSession.run", "onnxruntime.InferenceSession.run_with_iobinding"],
-    "match": ["bertscore_onnx.matching.pairs.Matching.match"],
+    "match": ["bertscore_onnx.matching.pairs.PairMatching.match"],
 }
 OTHER = "other"  # the stage of the time in which none of these functions runs
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar, Unpack
+from typing import Generic, Literal, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -323,6 +323,19 @@ class _Waiting(Generic[T]):
             yield
 
 
+def _pooled(vectors: NDArray[np.float32], pool: Literal["mean", "p-means"]) -> NDArray[np.float32]:
+    """Pool layers, (layers, batch, tokens, hidden), to one of unit vectors, with minimum, mean and maximum or the mean.
+
+    Source: Zhao et al., "MoverScore", EMNLP 2019, section 3.2.
+    """
+    pooled = vectors.mean(axis=0)
+    if pool == "p-means":
+        pooled = np.concatenate([vectors.min(axis=0), pooled, vectors.max(axis=0)], axis=-1)
+    norms = np.linalg.norm(pooled, axis=-1, keepdims=True)
+    unit: NDArray[np.float32] = np.divide(pooled, norms, out=pooled, where=norms > 0)
+    return unit
+
+
 _INPUTS = {"input_ids", "attention_mask"}
 
 
@@ -344,6 +357,9 @@ class Encoder:
         provider = self._provider = self.session.provider
         num_threads = self.session.num_threads
         self._num_layers = len(manifest.layers)
+        self._pooled_layers, self._pool = [*bundle.pooled_layers], bundle.pool
+        self.vector_size: int = bundle.vector_size
+        """The size of a token vector."""
         self._threads = ThreadPool(self.session.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
         """The threads for matching vectors: those of the runs, if each run keeps one of these busy."""
@@ -396,7 +412,7 @@ class Encoder:
             buckets=buckets,
         )
         padded = PaddedTexts(sequences, batches, self._manifest, buckets)
-        layers, hidden_size = self._num_layers, self._manifest.hidden_size
+        layers, hidden_size = self._num_layers, self.vector_size
         vectors = (memory or ReusedMemory()).take((layers, padded.num_tokens, hidden_size))
 
         def run(number: int) -> int:
@@ -414,12 +430,15 @@ class Encoder:
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
         batch = {name: values[name] for name in self._manifest.inputs}
-        if self._stacked_layers == len(vectors):
+        if self._stacked_layers == len(vectors) and not self._pooled_layers:
             self.session.run(batch, [vectors])
         elif self._stacked_layers:
-            of_all = uninitialized((self._stacked_layers, *vectors.shape[1:]))
+            of_all = uninitialized((self._stacked_layers, *input_ids.shape, self._manifest.hidden_size))
             self.session.run(batch, [of_all])
-            vectors[0] = of_all[self._manifest.num_layers]
+            if self._pooled_layers:
+                vectors[0] = _pooled(of_all[self._pooled_layers], self._pool)
+            else:
+                vectors[0] = of_all[self._manifest.num_layers]
         else:
             self.session.run(batch, [vectors[0]])
 
@@ -431,7 +450,7 @@ class Encoder:
     def _run_shapes(self, shapes: Sequence[tuple[int, int]]) -> None:
         for texts, tokens in shapes:
             ids = np.full((texts, tokens), self._manifest.pad_id, dtype=np.int64)
-            vectors = uninitialized((self._num_layers, texts, tokens, self._manifest.hidden_size))
+            vectors = uninitialized((self._num_layers, texts, tokens, self.vector_size))
             self.run_batch(ids, np.ones_like(ids), vectors)
 
     def release_memory(self) -> None:

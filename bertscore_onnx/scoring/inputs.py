@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -22,11 +22,31 @@ MAX_CHARACTERS = 16_000_000
 """About the most characters of a slice, or of a chunk: far more than any has whose texts fit into a model."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextInContext:
+    """A text, and what stands before it, with the separator at its end."""
+
+    text: str
+    before: str
+
+    def __len__(self) -> int:
+        """Return the number of characters."""
+        return len(self.before) + len(self.text)
+
+
+Text = str | TextInContext
+
+
+def bare_texts(texts: Iterable[Text]) -> list[str]:
+    """Return texts without their contexts."""
+    return [text if isinstance(text, str) else text.text for text in texts]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
     """Items of one text each, or of several."""
 
-    texts: list[str]
+    texts: Sequence[Text]
     """The texts of all items, those of an item side by side."""
 
     counts: NDArray[np.int64]
@@ -41,9 +61,9 @@ class Texts:
         return Texts(self.texts[texts], counts)
 
 
-def singles(texts: list[str]) -> Texts:
+def singles(texts: Sequence[Text]) -> Texts:
     """Return items of one text each."""
-    return Texts(texts, np.ones(len(texts), dtype=np.int64))
+    return Texts(list(texts), np.ones(len(texts), dtype=np.int64))
 
 
 Side = Texts | EncodedTexts
@@ -70,11 +90,14 @@ class Pairs:
     is_continued: bool = False
     """Whether the next pairs begin with further references of the last candidate."""
 
-    token_ids: Mapping[str, NDArray[np.int64]] | None = None
+    token_ids: Mapping[Text, NDArray[np.int64]] | None = None
     """The ids of every text, (tokens,); None before they are tokenised."""
 
+    num_context: Mapping[Text, int] = field(default_factory=dict)
+    """The tokens of the context in the ids of each text that has one."""
+
     @property
-    def texts(self) -> list[str]:
+    def texts(self) -> list[Text]:
         """The texts to encode."""
         sides = (self.candidates, self.references)
         return [text for side in sides if isinstance(side, Texts) for text in side.texts]
@@ -103,7 +126,7 @@ class Pairs:
             for candidates, references in zip(
                 slices_of(self.candidates, size), slices_of(self.references, size), strict=True
             ):
-                yield Pairs(candidates, references, token_ids=self.token_ids)
+                yield Pairs(candidates, references, token_ids=self.token_ids, num_context=self.num_context)
 
     def split(self, max_characters: int) -> Iterator["Pairs"]:
         """Yield the pairs in slices of at most this many characters, or of one candidate and one reference."""
@@ -136,6 +159,54 @@ def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference]
             "reference, or one list of references."
         )
     return Pairs(candidates, references)
+
+
+Context = str | Sequence[str]
+"""What stands before a text: a text, or several sentences."""
+
+
+def add_contexts(
+    pairs: Pairs, contexts: Iterable[Context], ref_contexts: Iterable[Context] | None, separator: str
+) -> tuple[Pairs, int]:
+    """Put a context before each candidate, and before all its references; return the number of empty contexts too.
+
+    Raises:
+        InputTypeError: a context is not a text, nor a list of sentences.
+        InputError: there are more or fewer contexts than candidates, or a side was encoded before.
+    """
+    before = _collect_contexts(contexts, "contexts", len(pairs.candidates), separator)
+    before_references = before
+    if ref_contexts is not None:
+        before_references = _collect_contexts(ref_contexts, "ref_contexts", len(pairs.candidates), separator)
+    if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
+        raise InputError("Texts that were encoded before have no context. Give them as strings.")
+    with_context = replace(
+        pairs,
+        candidates=_in_context(pairs.candidates, before),
+        references=_in_context(pairs.references, before_references),
+    )
+    return with_context, before.count("") + (0 if ref_contexts is None else before_references.count(""))
+
+
+def _collect_contexts(contexts: Iterable[Context], name: str, number: int, separator: str) -> list[str]:
+    """Return what stands before each text, with the separator; "" for an empty context."""
+    found = []
+    for position, context in enumerate(_many(contexts, name)):
+        item = f"{name}[{position}]"
+        sentences = [context] if isinstance(context, str) else collect_texts(context, item)
+        kept = [stripped for text in sentences if (stripped := text.strip())]
+        found.append("".join(sentence + separator for sentence in kept))
+    if len(found) != number:
+        raise InputError(f"There are {len(found)} {name} for {number} candidates; expected one for each.")
+    return found
+
+
+def _in_context(side: Texts, before: Sequence[str]) -> Texts:
+    of_texts = np.repeat(np.array(before, dtype=object), side.counts)
+    return Texts(
+        [TextInContext(str(text), own) if own else text for text, own in zip(side.texts, of_texts, strict=True)],
+        side.counts,
+    )
 
 
 def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
@@ -281,11 +352,15 @@ class TextStats:
     truncated: int = 0
     """Texts that were longer than the model's maximum."""
 
+    excluded: int = 0
+    """Pairs with a side that has tokens, none of which is matched."""
+
+    no_context: int = 0
+    """Empty contexts."""
+
     def __add__(self, other: "TextStats") -> "TextStats":
         """Add up the counts."""
-        return TextStats(
-            self.empty + other.empty, self.zero_weight + other.zero_weight, self.truncated + other.truncated
-        )
+        return TextStats(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def messages(self, max_length: int) -> Iterator[str]:
         """Yield a sentence for each count that is not 0; `max_length` is the model's maximum, in tokens."""
@@ -293,6 +368,15 @@ class TextStats:
             yield f"{_pairs_score(self.empty)} 0 because a side is empty."
         if self.zero_weight:
             yield f"{_pairs_score(self.zero_weight)} 0 because every token of a side weighs 0."
+        if self.excluded:
+            yield f"{_pairs_score(self.excluded)} 0 because the matching excludes every token of a side."
+        if self.no_context:
+            contexts = (
+                "1 context is empty; its text is"
+                if self.no_context == 1
+                else (f"{self.no_context} contexts are empty; their texts are")
+            )
+            yield f"{contexts} scored without one."
         if self.truncated:
             texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
             yield (

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.matching.weights import Rescaling
-from bertscore_onnx.scoring.inputs import Pairs
+from bertscore_onnx.scoring.inputs import Pairs, bare_texts
 from bertscore_onnx.server.admission import Admission, RequestBody
 from bertscore_onnx.server.answers import (
     Health,
@@ -117,7 +117,7 @@ class ScoringEndpoints:
         log.model = model.name
         [score] = score_values(await model.score(pairs, rescaling, until, log.client))
         log.pairs = 1
-        candidate, *references = pairs.texts
+        candidate, *references = bare_texts(pairs.texts)
         texts = candidate, references[score.best_reference]
         if reason := _too_long(pairs, *texts):
             return MatchAnswer(model.signature(rescaling), model.name, score, reason)

@@ -5,12 +5,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
@@ -20,7 +18,7 @@ from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
 from bertscore_onnx.scores import Score, Scores
 from bertscore_onnx.scoring.inputs import Pairs, Side, TextStats, collect_single
-from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
+from bertscore_onnx.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +162,8 @@ class TokenSimilarity:
         ]
 
 
-# Vocabularies mark where words begin, continue or end (`▁the`, `Ġthe`, `##ing`, `low</w>`), and many have bytes instead
-# of characters (`æĿ`, `<0xE6>`). The text of a token is written as a person would, without marks and without the space
-# before it. If a character is spread over several tokens, each of them shows the character and its own part: `東(1/2)`.
-
-SPACE = "▁"
-"""How SentencePiece writes a space."""
-
-_BYTES = {character: bytes([byte]) for byte, character in BYTE_CHARACTERS.items()}
-
-_BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
-"""How SentencePiece writes one byte of a character that is not in its vocabulary."""
+# The text of a token is written as a person would, without the vocabulary's marks and without the space before it. If a
+# character is spread over several tokens, each of them shows the character and its own part: `東(1/2)`.
 
 _MISLEADING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that change the direction of their neighbours."""
@@ -185,16 +174,8 @@ class TokenNames:
 
     def __init__(self, bundle: Bundle) -> None:
         """Load the vocabulary."""
-        self._tokenizer = Tokenizer.from_file(str(bundle.tokenizer_path))
-        file = msgspec.json.decode(bundle.tokenizer_path.read_bytes())
-        model = file["model"]
-        self._has_bytes = _has_byte_level(file.get("pre_tokenizer")) or _has_byte_level(file.get("decoder"))
-        self._prefix = model.get("continuing_subword_prefix") or "" if model.get("type") == "WordPiece" else ""
-        self._suffix = model.get("end_of_word_suffix") or ""
-        spec = bundle.manifest.tokenizer_spec
-        self._special = {token: self._tokenizer.id_to_token(token) for token in bundle.manifest.special_ids}
-        self._special |= {token: added.content for token, added in self._tokenizer.get_added_tokens_decoder().items()}
-        self._special |= {token.id: token.content for token in (spec.special_tokens if spec else ())}
+        manifest = bundle.manifest
+        self._vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
 
     def __call__(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each token.
@@ -206,27 +187,7 @@ class TokenNames:
             As many texts, none of them empty: a token of spaces alone is `␣`; other white space, control characters,
             and bytes that form no character are escaped as in Python.
         """
-        return [_visible(text) for text in _texts([self._bytes_of(token) for token in ids])]
-
-    def _bytes_of(self, token: int) -> bytes:
-        """Return the text of a token in UTF-8, which may begin or end inside of a character."""
-        piece: str = self._special.get(token) or self._tokenizer.id_to_token(token) or f"#{token}"
-        if token in self._special:
-            return piece.encode()
-        if self._has_bytes:
-            return b"".join(_BYTES.get(character) or character.encode() for character in piece)
-        if self._prefix:
-            return (piece.removeprefix(self._prefix) or piece).encode()
-        if byte := _BYTE_PIECE.fullmatch(piece):
-            return bytes.fromhex(byte[1])
-        return piece.removesuffix(self._suffix).replace(SPACE, " ").encode()
-
-
-def _has_byte_level(node: Any) -> bool:
-    """Return whether a part of `tokenizer.json` has byte-level BPE anywhere."""
-    if isinstance(node, dict):
-        return node.get("type") == "ByteLevel" or any(map(_has_byte_level, node.values()))
-    return isinstance(node, list) and any(map(_has_byte_level, node))
+        return [_visible(text) for text in _texts([self._vocabulary.bytes_of(token) for token in ids])]
 
 
 def _texts(pieces: Sequence[bytes]) -> list[str]:

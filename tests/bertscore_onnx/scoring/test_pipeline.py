@@ -101,7 +101,7 @@ def slices(*pairs):
 def test_only_new_texts_are_tokenised(pipeline):
     chunk, [first, second] = Chunk(), slices(("a cat", "a dog"), ("a dog", "red"))
     new = chunk.new_texts(first)
-    chunk.add(first, new, *pipeline.tokenizer(new))
+    chunk.add(first, new, pipeline.ids_of(new))
     assert (new, chunk.new_texts(second)) == (["a cat", "a dog"], ["red"])
 
 
