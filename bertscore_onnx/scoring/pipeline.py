@@ -256,7 +256,7 @@ class Pipeline(Closeable):
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
         self._chunk_scale = session.provider.chunk_scale
-        self._chunk_tokens = self._chunk_scale * CHUNK_BYTES // (4 * self.num_layers * bundle.vector_size)
+        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * bundle.vector_size)
         check_installed(matching)
         self.matching: TokenMatching = token_matching(
             matching, bundle, self.tokenizer.num_special_tokens, self._bare_ids
@@ -405,8 +405,11 @@ class Pipeline(Closeable):
             self.encoder.warm_up()
 
     def _tokenise(self, slices: Iterable[Pairs]) -> Iterator[Chunk]:
-        """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first."""
-        chunk = Chunk()
+        """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first.
+
+        Where chunks may be large, the first ones are small, so that the model soon has work.
+        """
+        chunk, scale = Chunk(), 1
         try:
             # split before their number of tokens is known, which is hardly more than that of characters
             for pairs in chain.from_iterable(pairs.split(self._chunk_tokens) for pairs in slices):
@@ -419,12 +422,12 @@ class Pipeline(Closeable):
                     tokenised = TokenisedTexts([ids[text] for text in new], num_context, 0)
                 chunk.add(pairs, new, tokenised)
                 if (
-                    chunk.num_tokens >= self._chunk_tokens
-                    or chunk.num_candidates >= CHUNK_CANDIDATES * self._chunk_scale
+                    chunk.num_tokens >= self._chunk_tokens * scale
+                    or chunk.num_candidates >= CHUNK_CANDIDATES * scale
                     or chunk.num_characters >= MAX_CHARACTERS
                 ):
                     yield chunk
-                    chunk = Chunk()
+                    chunk, scale = Chunk(), min(2 * scale, self._chunk_scale)
         except Exception:
             if chunk.num_candidates:
                 yield chunk

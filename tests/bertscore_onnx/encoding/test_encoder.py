@@ -116,11 +116,13 @@ def test_a_model_that_takes_no_padding_gets_none_on_a_gpu_either(bundle, monkeyp
 @pytest.mark.parametrize("percentiles", [TRANSLATIONS, SENTENCES])
 @pytest.mark.parametrize("hidden_size", [384, 768, 1024])
 def test_real_lengths_need_little_padding_and_few_shapes_on_a_gpu(bundle, percentiles, hidden_size):
-    """100,000 pairs, a chunk at a time, with the limits of CUDA."""
+    """100,000 pairs, in chunks that grow like those of a pipeline, with the limits of CUDA."""
     manifest = msgspec.structs.replace(bundle.manifest, hidden_size=hidden_size, max_length=512)
     buckets, most = Buckets.of(CUDA, manifest), CUDA.max_tokens(hidden_size)
     lengths = lengths_like(percentiles, 200_000)
-    chunk = np.cumsum(lengths) // (CUDA.chunk_scale * CHUNK_BYTES // (4 * hidden_size))
+    tokens_before = np.cumsum(lengths) // (CHUNK_BYTES // (4 * hidden_size))  # in chunks of a CPU
+    chunk = np.searchsorted([1, 3, 7, 15], tokens_before, side="right")  # of 1, 2, 4, 8 times that, and then of 9
+    chunk += np.maximum(tokens_before - 15, 0) // CUDA.chunk_scale
     shapes, tokens = Counter(), 0
     for number in range(chunk[-1] + 1):
         of_chunk = lengths[chunk == number]

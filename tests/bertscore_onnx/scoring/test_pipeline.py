@@ -136,6 +136,11 @@ def test_a_chunk_is_full_by_candidates_or_tokens(chunk_sizes, pairs, limits, exp
     assert [*chunk_sizes(slices(*pairs), **limits)] == expected
 
 
+def test_chunks_grow_where_the_provider_wants_large_ones(chunk_sizes, pipeline, monkeypatch):
+    monkeypatch.setattr(pipeline, "_chunk_scale", 3)
+    assert [*chunk_sizes(slices(*[("a cat", "a cat")] * 23), max_candidates=3)] == [3, 6, 9, 5]
+
+
 REFERENCES = [
     f"{subject} {verb} {place}"
     for subject in ("the cat", "a dog", "it", "the red house", "a tree")
