@@ -111,8 +111,10 @@ class ScoringGraph(Closeable):
         weights: TokenWeights,
     ) -> PairScores:
         """Return the scores, (3, layers, pairs), after checking that pairs which score 0 have nothing to match."""
-        has_words = np.array([weights.is_word[ids].any() for ids in sequences])  # (texts,)
-        has_weight = np.array([weights.of(ids).any() for ids in sequences])
+        ids, lengths = np.concatenate(sequences), np.array([len(ids) for ids in sequences])
+        starts = np.cumsum(lengths) - lengths
+        has_words = np.logical_or.reduceat(weights.is_word[ids], starts)  # (texts,)
+        has_weight = np.logical_or.reduceat(weights.of(ids) != 0, starts)
         is_filled = has_words[candidate] & has_words[reference]  # (pairs,)
         is_scorable = is_filled & has_weight[candidate] & has_weight[reference]
         if (is_scorable & (scores == 0).all(axis=0)).any():

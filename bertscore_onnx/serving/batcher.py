@@ -74,6 +74,7 @@ class MicroBatcher(Closeable):
                 "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
             )
         probe(scorer)
+        scorer.warm_up()  # before a batch is timed
         batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE, *time_batch(scorer))
         self._pid = os.getpid()
         self._scorer = scorer
