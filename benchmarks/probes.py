@@ -184,10 +184,9 @@ def _device_mb(device: str) -> float:
     """Return the memory of the device that is in use, by any process."""
     if device == "cpu":
         return 0.0
-    import torch
-
-    free, total = torch.cuda.mem_get_info()
-    return (total - free) / 1e6
+    query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
+    used = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+    return float(used) * 2**20 / 1e6
 
 
 def agreement(subject: Subject) -> Rows:

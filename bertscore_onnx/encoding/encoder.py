@@ -360,7 +360,7 @@ class Encoder:
         self._pooled_layers, self._pool = [*bundle.pooled_layers], bundle.pool
         self.vector_size: int = bundle.vector_size
         """The size of a token vector."""
-        self._threads = ThreadPool(self.session.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
+        self._threads = ThreadPool(self.session.num_own_threads, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
         """The threads for matching vectors: those of the runs, if each run keeps one of these busy."""
         if provider.concurrency is not None:

@@ -134,6 +134,14 @@ class OnnxSession:
         return self.concurrency > 1
 
     @property
+    def num_own_threads(self) -> int:
+        """The threads to make runs in; 0 for those of the callers.
+
+        A provider that prepares itself for each shape may do so in each thread anew, and keep what it prepared.
+        """
+        return self.concurrency if self.leaves_cpu_idle or self.provider.widths else 0
+
+    @property
     def precision(self) -> str:
         """The compute precision."""
         return self.provider.compute_precision() or self._bundle.manifest.precision

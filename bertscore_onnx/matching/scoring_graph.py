@@ -36,7 +36,7 @@ class ScoringGraph(Closeable):
         buckets = Buckets.of(provider, manifest)
         # The graph cuts both sides to the longest text. A pair of padding in each run keeps that at the width.
         self._buckets = buckets and replace(buckets, max_tokens=self._max_tokens, spare=1)
-        self._threads = ThreadPool(self.session.concurrency if self.session.leaves_cpu_idle else 0, "bertscore-score")
+        self._threads = ThreadPool(self.session.num_own_threads, "bertscore-score")
 
     def match(
         self,

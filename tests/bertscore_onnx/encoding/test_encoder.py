@@ -2,6 +2,7 @@ import re
 import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -104,6 +105,23 @@ def test_warming_up_runs_every_shape_in_every_thread(encoder, few_shapes, runs):
     runs.clear()
     encoder.warm_up()  # a CPU needs none
     assert not runs
+
+
+@pytest.mark.parametrize(("optimize_for", "most"), [("throughput", 2), ("latency", 1)])
+def test_on_a_gpu_whoever_calls_the_same_threads_run_the_model(bundle, monkeypatch, optimize_for, most):
+    names, original = set(), Encoder.run_batch
+
+    def run(encoder, *batch):
+        names.add(threading.current_thread().name)
+        original(encoder, *batch)
+
+    monkeypatch.setattr(Encoder, "run_batch", run)
+    monkeypatch.setattr(CHOICE, lambda device: [like_cuda(batch_values=32 * 64, min_batch_tokens=1)])
+    encoder = Encoder(bundle, optimize_for=optimize_for)
+    with ThreadPoolExecutor(4) as callers:
+        list(callers.map(encoder.encode, [MANY_LENGTHS] * 8))
+    assert len(names) <= most
+    assert all(name.startswith("bertscore-encode") for name in names)
 
 
 def test_a_model_that_takes_no_padding_gets_none_on_a_gpu_either(bundle, monkeypatch, runs):
