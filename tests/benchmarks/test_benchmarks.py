@@ -101,9 +101,13 @@ def test_the_clocks_see_every_stage_and_threads_share_moments(tiny_bundle):
     )
 
 
-def test_on_a_gpu_every_moment_in_which_the_model_runs_counts_once():
+def test_on_a_gpu_every_moment_in_which_the_model_runs_counts_once(tiny_bundle):
     assert busy_seconds([(5, 6), (0, 2), (1, 3), (1.5, 2)]) == 4
     assert busy_seconds([]) == 0
+    with BERTScorer(tiny_bundle) as scorer:
+        seconds, shares = profile(lambda: scorer.score(CANDIDATES * 99, REFERENCES * 99), on_cpu=False)
+    assert 0 < shares["encode"] < 1
+    assert seconds > 0
 
 
 def test_both_sides_of_a_case_do_the_same_work(tiny_bundle, tmp_path):
