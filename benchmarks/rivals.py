@@ -7,7 +7,7 @@ from typing import Any
 BATCH_TOKENS = 16_384  # of a run; and of the two sides of pairs that are matched together
 MAX_LENGTH = 512
 
-Rows = list[Any]  # unit vectors of each text, (tokens, hidden), on the device
+Rows = list[Any]  # the ids of each text, (tokens,)
 
 
 class TorchScorer:
@@ -45,53 +45,64 @@ class TorchScorer:
         """Return P, R and F of each pair."""
         torch = self._torch
         texts = list(dict.fromkeys([*candidates, *references]))
-        longest = min(self._tokenizer.model_max_length, MAX_LENGTH)
-        of_texts = self._tokenizer(texts, truncation=True, max_length=longest)["input_ids"]
-        lengths = [len(ids) for ids in of_texts]
         row = {text: number for number, text in enumerate(texts)}
-        pairs = [(row[candidate], row[reference]) for candidate, reference in zip(candidates, references, strict=True)]
-        scores = torch.zeros((3, len(pairs)), device=self._device)
+        longest = min(self._tokenizer.model_max_length, MAX_LENGTH)
+        ids = [torch.tensor(ids) for ids in self._tokenizer(texts, truncation=True, max_length=longest)["input_ids"]]
+        sides = [torch.tensor([row[text] for text in side]) for side in (candidates, references)]
         with torch.inference_mode():
-            ids = [torch.tensor(values) for values in of_texts]
-            vectors: Rows = [None] * len(texts)
-            for batch in _batches(lengths):
-                for text, rows in zip(batch, self._run([ids[text] for text in batch]), strict=True):
-                    vectors[text] = torch.nn.functional.normalize(rows, dim=-1)
-            of_pairs = [lengths[candidate] + lengths[reference] for candidate, reference in pairs]
-            weights = [~torch.isin(values.to(self._device), self._special) for values in ids]
-            for batch in _batches(of_pairs):
-                sides = [[pairs[pair][side] for pair in batch] for side in range(2)]
-                scores[:, batch] = self._match(vectors, weights, *sides)
+            self._encode(ids)
+            scores = torch.zeros((3, len(candidates)), device=self._device)
+            for batch in _batches((self._lengths[sides[0]] + self._lengths[sides[1]]).tolist()):
+                scores[:, batch] = self._match(*(side[batch] for side in sides))
         precision, recall, f1 = scores.tolist()
         return precision, recall, f1
 
-    def _match(self, vectors: Rows, weights: Rows, candidates: list[int], references: list[int]) -> Any:
+    def _encode(self, texts: Rows) -> None:
+        """Keep the unit vectors of all tokens, those of a text one after the other, and what each token weighs."""
         torch = self._torch
-        pad = torch.nn.utils.rnn.pad_sequence
-        sides = [pad([vectors[text] for text in texts], batch_first=True) for texts in (candidates, references)]
-        counts = [pad([weights[text] for text in texts], batch_first=True) for texts in (candidates, references)]
-        real = [
-            pad([torch.ones_like(weights[text]) for text in texts], batch_first=True)
-            for texts in (candidates, references)
-        ]
+        self._lengths = torch.tensor([len(ids) for ids in texts])
+        self._starts = torch.zeros_like(self._lengths)
+        vectors, in_order, end = [], [], 0
+        for batch in _batches(self._lengths.tolist()):
+            chosen = [texts[text] for text in batch]
+            vectors.append(torch.nn.functional.normalize(self._run(chosen), dim=-1))
+            in_order += chosen
+            ends = end + self._lengths[batch].cumsum(0)
+            self._starts[batch] = ends - self._lengths[batch]
+            end = int(ends[-1])
+        self._vectors = torch.cat(vectors)  # (tokens, hidden)
+        self._weights = (~torch.isin(torch.cat(in_order).to(self._device), self._special)).float()  # (tokens,)
+
+    def _match(self, *texts: Any) -> Any:
+        """Return P, R and F of pairs, given the texts of each side, (pairs,)."""
+        torch = self._torch
+        sides, weights, masks = [], [], []
+        for of_side in texts:
+            lengths = self._lengths[of_side]
+            places = torch.arange(int(lengths.max()))
+            tokens = (self._starts[of_side][:, None] + places.clamp(max=lengths[:, None] - 1)).to(self._device)
+            masks.append((places < lengths[:, None]).to(self._device))
+            sides.append(self._vectors[tokens])
+            weights.append(self._weights[tokens] * masks[-1])
         similarity = torch.bmm(sides[0], sides[1].transpose(1, 2)).float()  # (pairs, cand_tokens, ref_tokens)
-        similarity.masked_fill_(~(real[0][:, :, None] & real[1][:, None]), -1)
+        similarity.masked_fill_(~(masks[0][:, :, None] & masks[1][:, None]), -1)
         best = (similarity.amax(2), similarity.amax(1))
         precision, recall = (
-            (values * weight).sum(1) / weight.sum(1).clamp(min=1) for values, weight in zip(best, counts, strict=True)
+            (values * weight).sum(1) / weight.sum(1).clamp(min=1) for values, weight in zip(best, weights, strict=True)
         )
         return torch.stack([precision, recall, (2 * precision * recall / (precision + recall)).nan_to_num()])
 
-    def _run_padded(self, texts: Rows) -> Rows:
+    def _run_padded(self, texts: Rows) -> Any:
+        """Return the vectors of all tokens, (tokens, hidden)."""
         torch = self._torch
         pad_id = self._tokenizer.pad_token_id
         ids = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True, padding_value=pad_id).to(self._device)
         lengths = torch.tensor([len(text) for text in texts])
         mask = (torch.arange(ids.shape[1]) < lengths[:, None]).to(self._device)
-        hidden = self._model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
-        return [hidden[row, : len(text)] for row, text in enumerate(texts)]
+        return self._model(input_ids=ids, attention_mask=mask.long()).last_hidden_state[mask]
 
-    def _run_unpadded(self, texts: Rows) -> Rows:
+    def _run_unpadded(self, texts: Rows) -> Any:
+        """Return the vectors of all tokens, (tokens, hidden)."""
         torch, embeddings = self._torch, self._model.embeddings
         lengths = [len(text) for text in texts]
         first = 0 if self._model.config.model_type == "bert" else embeddings.padding_idx + 1
@@ -102,7 +113,7 @@ class TorchScorer:
         hidden = embeddings(input_ids=ids, position_ids=positions, token_type_ids=torch.zeros_like(ids))
         for layer in self._model.encoder.layer:
             hidden = layer(hidden)[0]
-        return list(hidden[0].split(lengths))
+        return hidden[0]
 
     def _replace_attention(self) -> None:
         """Let every layer attend within the texts of an unpadded run."""
