@@ -168,7 +168,6 @@ def test_a_run_writes_and_shows_what_was_measured(tmp_path, capsys):
     assert (document.count(BEGIN), document.count(END)) == (1, 1)
 
 
-@pytest.mark.full
 def test_the_measurements_on_a_gpu_are_rehearsed_without_one(tmp_path):
     gpu.main(["--rehearse", "--output", str(tmp_path)])
     probes = json.loads((tmp_path / "probes.json").read_text(encoding="utf-8"))
