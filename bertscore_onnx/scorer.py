@@ -35,6 +35,7 @@ from bertscore_onnx.scores import Score, Scores, join_scores
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import (
     Context,
+    Pair,
     Pairs,
     Reference,
     Side,
@@ -235,14 +236,19 @@ class BERTScorer(Closeable):
             UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
                 context is empty; or texts were truncated because they are longer than the model's maximum.
         """
-        pairs, of_contexts = self.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
+        pairs = self.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
         scores, stats = self.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
-        (stats + of_contexts).warn(self.max_length, stacklevel=2)
+        stats.warn(self.max_length, stacklevel=2)
         scores.signature = self.signature_of(has_contexts=contexts is not None)
         return (scores, str(scores.signature)) if return_hash else scores
 
     def stream(
-        self, pairs: Iterable[tuple[str, Reference]], *, verbose: bool | None = False, batch_size: int | None = None
+        self,
+        pairs: Iterable[Pair],
+        *,
+        has_contexts: bool = False,
+        verbose: bool | None = False,
+        batch_size: int | None = None,
     ) -> Generator[Score, None, None]:
         """Score pairs one after the other, in memory that does not depend on their number.
 
@@ -250,6 +256,8 @@ class BERTScorer(Closeable):
             pairs: a candidate and its reference, or a list of references, each. They are read in the calling thread,
                 about a thousand ahead. If idf weights come from the references, they are read twice, and so must be a
                 list or another iterable that can be read again, not an iterator.
+            has_contexts: whether each pair has a third item, the context of its texts as `score` takes it, and perhaps
+                a fourth, another one for the references.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
             batch_size: the most texts in one run of the model.
 
@@ -264,8 +272,7 @@ class BERTScorer(Closeable):
             ClosedError: the scorer was closed.
 
         Warns:
-            UserWarning: at the end, if pairs score 0 because a side is empty or has weight 0, or if texts were
-                truncated.
+            UserWarning: at the end, as for `score`.
         """
         if self._weights is None and isinstance(pairs, Iterator):
             raise IdfError(
@@ -278,7 +285,9 @@ class BERTScorer(Closeable):
                 "A stream cannot centre vectors by the references of an iterator, which can be read only once. Give a "
                 "list, or a Matching with sentences as its center."
             )
-        return self._stream(pairs, self._weights, verbose, self._max_items(batch_size))
+        return self._stream(
+            pairs, self._separator if has_contexts else None, self._weights, verbose, self._max_items(batch_size)
+        )
 
     def score_frame(
         self,
@@ -595,15 +604,13 @@ class BERTScorer(Closeable):
                 stats += of_chunk
         return self._finish(join_scores(of_chunks, self._shared_pipeline.num_layers)), stats
 
-    def with_contexts(self, pairs: Pairs, contexts: Contexts, ref_contexts: Contexts) -> tuple[Pairs, TextStats]:
-        """Put contexts before the texts of pairs from `collect_pairs`; also return the statistics of the contexts."""
+    def with_contexts(self, pairs: Pairs, contexts: Contexts, ref_contexts: Contexts) -> Pairs:
+        """Put contexts before the texts of pairs from `collect_pairs`."""
         if contexts is None:
             if ref_contexts is not None:
                 raise InputError("ref_contexts are given without contexts. Give the contexts of the candidates too.")
-            return pairs, TextStats()
-        separator = self._pipeline.matching.separator
-        with_contexts, num_empty = add_contexts(pairs, contexts, ref_contexts, separator)
-        return with_contexts, TextStats(no_context=num_empty)
+            return pairs
+        return add_contexts(pairs, contexts, ref_contexts, self._separator)
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise pairs before they are scored; return them with their token ids, and statistics of their texts."""
@@ -675,6 +682,10 @@ class BERTScorer(Closeable):
         return uniform(self.manifest, weigh_special=self.matching.weigh_special)
 
     @property
+    def _separator(self) -> str:
+        return self._pipeline.matching.separator
+
+    @property
     def _centers_by_references(self) -> bool:
         return self.matching.center == "references"
 
@@ -695,7 +706,8 @@ class BERTScorer(Closeable):
 
     def _stream(
         self,
-        pairs: Iterable[tuple[str, Reference]],
+        pairs: Iterable[Pair],
+        separator: str | None,
         weights: TokenWeights | None,
         verbose: bool | None,
         max_items: int | None,
@@ -703,11 +715,11 @@ class BERTScorer(Closeable):
         total = len(pairs) if isinstance(pairs, Sized) else None
         stats = TextStats()
         if weights is None:
-            weights = self._idf_of((some.references for some in read_pairs(pairs)), "references")
-        center = self._center_for(some.references for some in read_pairs(pairs))
+            weights = self._idf_of((some.references for some in read_pairs(pairs, separator)), "references")
+        center = self._center_for(some.references for some in read_pairs(pairs, separator))
         with progress_bar(total, shown=verbose) as advance:
             chunks = self._pipeline.score(
-                read_pairs(pairs), weights, center=center, max_items=max_items, advance=advance
+                read_pairs(pairs, separator), weights, center=center, max_items=max_items, advance=advance
             )
             for scores, of_chunk in chunks:
                 stats += of_chunk

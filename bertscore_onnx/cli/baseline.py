@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import complete_model, shared_options
+from bertscore_onnx.cli.options import MATCHING, complete_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 
-@shared_options("device", "nthreads", "batch_size")
+@shared_options("device", "nthreads", "batch_size", *MATCHING)
 def baseline(
     model_type: Annotated[
         str,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.options import (
+    MATCHING,
     CandidateColumn,
     NoQuotes,
     ReferenceColumn,
@@ -26,7 +27,7 @@ _CURVE = 40
 """Width of the curve's axis."""
 
 
-@shared_options("device", "nthreads", "batch_size")
+@shared_options("device", "nthreads", "batch_size", *MATCHING)
 def tune_layers(
     model_type: Annotated[
         str,

@@ -28,6 +28,7 @@ class TextInContext:
 
     text: str
     before: str
+    """Empty for a context without text."""
 
     def __len__(self) -> int:
         """Return the number of characters."""
@@ -108,6 +109,16 @@ class Pairs:
         return sum(map(len, self.texts))
 
     @property
+    def num_empty_contexts(self) -> int:
+        """The number of candidates with an empty context, before them or before their references."""
+        candidates, references = self.candidates, self.references
+        if not (isinstance(candidates, Texts) and isinstance(references, Texts)):
+            return 0
+        first = (np.cumsum(references.counts) - references.counts).tolist()
+        pairs = zip(candidates.texts, (references.texts[position] for position in first), strict=True)
+        return sum(any(isinstance(text, TextInContext) and not text.before for text in pair) for pair in pairs)
+
+    @property
     def num_tokens(self) -> NDArray[np.int64]:
         """The tokens of each candidate and its references, (candidates,); 0 before they are tokenised."""
         sides = (self.candidates, self.references)
@@ -164,11 +175,14 @@ def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference]
 Context = str | Sequence[str]
 """What stands before a text: a text, or several sentences."""
 
+Pair = tuple[str, Reference] | tuple[str, Reference, Context] | tuple[str, Reference, Context, Context]
+"""A candidate, its reference or references, and perhaps their context, or one for each of the two sides."""
+
 
 def add_contexts(
     pairs: Pairs, contexts: Iterable[Context], ref_contexts: Iterable[Context] | None, separator: str
-) -> tuple[Pairs, int]:
-    """Put a context before each candidate, and before all its references; return the number of empty contexts too.
+) -> Pairs:
+    """Put a context before each candidate, and before all its references.
 
     Raises:
         InputTypeError: a context is not a text, nor a list of sentences.
@@ -180,31 +194,32 @@ def add_contexts(
         before_references = _collect_contexts(ref_contexts, "ref_contexts", len(pairs.candidates), separator)
     if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
         raise InputError("Texts that were encoded before have no context. Give them as strings.")
-    with_context = replace(
+    return replace(
         pairs,
         candidates=_in_context(pairs.candidates, before),
         references=_in_context(pairs.references, before_references),
     )
-    return with_context, before.count("") + (0 if ref_contexts is None else before_references.count(""))
 
 
 def _collect_contexts(contexts: Iterable[Context], name: str, number: int, separator: str) -> list[str]:
     """Return what stands before each text, with the separator; "" for an empty context."""
-    found = []
-    for position, context in enumerate(_many(contexts, name)):
-        item = f"{name}[{position}]"
-        sentences = [context] if isinstance(context, str) else collect_texts(context, item)
-        kept = [stripped for text in sentences if (stripped := text.strip())]
-        found.append("".join(sentence + separator for sentence in kept))
+    found = [
+        _before(context, f"{name}[{position}]", separator) for position, context in enumerate(_many(contexts, name))
+    ]
     if len(found) != number:
         raise InputError(f"There are {len(found)} {name} for {number} candidates; expected one for each.")
     return found
 
 
+def _before(context: Context, name: str, separator: str) -> str:
+    sentences = [context] if isinstance(context, str) else collect_texts(context, name)
+    return "".join(stripped + separator for text in sentences if (stripped := text.strip()))
+
+
 def _in_context(side: Texts, before: Sequence[str]) -> Texts:
     of_texts = np.repeat(np.array(before, dtype=object), side.counts)
     return Texts(
-        [TextInContext(str(text), own) if own else text for text, own in zip(side.texts, of_texts, strict=True)],
+        [TextInContext(str(text), own) for text, own in zip(side.texts, of_texts, strict=True)],
         side.counts,
     )
 
@@ -252,21 +267,22 @@ def _check_item(item: Reference, name: str) -> list[str]:
     return texts
 
 
-def _texts_of(items: Sequence[list[str]]) -> Texts:
+def _texts_of(items: Sequence[Sequence[Text]]) -> Texts:
     counts = np.array([len(texts) for texts in items], dtype=np.int64)
     return Texts([text for texts in items for text in texts], counts)
 
 
-def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
+def read_pairs(pairs: Iterable[Pair], separator: str | None = None) -> Iterator[Pairs]:
     """Check pairs of a candidate and one or several references, and yield up to `PAIRS_AT_ONCE` of them at a time.
 
-    If a pair is invalid, or `pairs` raises an error, the pairs before it come first.
+    With a separator, each pair has a context, or one for each side. If a pair is invalid, or `pairs` raises an error,
+    the pairs before it come first.
     """
-    waiting: list[tuple[str, list[str]]] = []
+    waiting: list[tuple[Text, list[Text]]] = []
     num_characters = 0
     try:
         for position, pair in enumerate(_many(pairs, "pairs")):
-            candidate, references = _check_pair(pair, f"pairs[{position}]")
+            candidate, references = _check_pair(pair, f"pairs[{position}]", separator)
             waiting.append((candidate, references))
             num_characters += len(candidate) + sum(map(len, references))
             if len(waiting) == PAIRS_AT_ONCE or num_characters >= MAX_CHARACTERS:
@@ -280,15 +296,22 @@ def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
         yield _joined(waiting)
 
 
-def _check_pair(pair: Any, name: str) -> tuple[str, list[str]]:
-    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise InputTypeError(f"{name} is {_describe(pair)}; expected a candidate and its reference or references.")
-    candidate, reference = pair
-    references = _check_item(reference, f"{name}[1]")
-    return _checked(candidate, f"{name}[0]"), references
+def _check_pair(pair: Any, name: str, separator: str | None) -> tuple[Text, list[Text]]:
+    lengths = (2,) if separator is None else (3, 4)
+    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) not in lengths:
+        more = "" if separator is None else ", and their context"
+        raise InputTypeError(
+            f"{name} is {_describe(pair)}; expected a candidate and its reference or references{more}."
+        )
+    references = _check_item(pair[1], f"{name}[1]")
+    candidate = _checked(pair[0], f"{name}[0]")
+    if separator is None:
+        return candidate, [*references]
+    before = [_before(context, f"{name}[{number}]", separator) for number, context in enumerate(pair[2:], 2)]
+    return TextInContext(candidate, before[0]), [TextInContext(text, before[-1]) for text in references]
 
 
-def _joined(pairs: Sequence[tuple[str, list[str]]]) -> Pairs:
+def _joined(pairs: Sequence[tuple[Text, list[Text]]]) -> Pairs:
     return Pairs(
         _texts_of([[candidate] for candidate, _ in pairs]),
         _texts_of([references for _, references in pairs]),
