@@ -295,6 +295,7 @@ class BERTScorer(Closeable):
         candidate: str = "candidate",
         reference: str | Sequence[str] = "reference",
         *,
+        context: str | None = None,
         names: Sequence[str] = SCORE_NAMES,
         errors: Errors = "raise",
         verbose: bool | None = False,
@@ -305,6 +306,7 @@ class BERTScorer(Closeable):
             frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a dict of columns.
             candidate: the name of the column of candidates.
             reference: the name of the column of references, a text or a list of texts per row; or several names.
+            context: the name of a column of contexts, a text or a list of sentences per row, as for `score`.
             names: the names of the columns of precision, recall and F1.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
@@ -327,16 +329,20 @@ class BERTScorer(Closeable):
         from bertscore_onnx.tables.batches import ScoreColumns, adapt
 
         score_names, adapter = check_score_names(names), adapt(frame)
-        reader = RowReader(candidate, [reference] if isinstance(reference, str) else reference, errors)
+        references = [reference] if isinstance(reference, str) else reference
+        reader = RowReader(candidate, references, errors, context=context)
         rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
-        has_several = any(len(references) > 1 for _, references in rows.pairs)
+        has_several = any(len(pair[1]) > 1 for pair in rows.pairs)
         all_layers = self.signature.layer == "all"
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
         columns.check_free(adapter.names, "The frame")
-        pairs = collect_pairs([text for text, _ in rows.pairs], [references for _, references in rows.pairs])
+        pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
+        if context is not None:
+            pairs = self.with_contexts(pairs, [pair[-1] for pair in rows.pairs], None)
         scores, stats = self.score_pairs(pairs, verbose=verbose)
         stats.warn(self.max_length, stacklevel=2)
-        scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), self.signature)
+        signature = self.signature_of(has_contexts=context is not None)
+        scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
         return scored
 
     def encode(self, texts: Iterable[Reference]) -> EncodedTexts:

@@ -300,7 +300,9 @@ def choose_inputs(
     columns = of_candidates if references else (*of_candidates, *of_references)
     first = _input_file(candidates[0], input_format, columns, dialect, tuple(added))
     others = [_input_file(name, reference_format or input_format, of_references, dialect) for name in references]
-    column = Column((context_name,) if context_name else ("context",), "--context-column", may_hold_lists=True)
+    column = Column(
+        (context_name,) if context_name else ("context",), "--context-column", may_hold_lists=True, may_be_empty=True
+    )
     of_contexts = [replace(_input_file(name, None, (column,), dialect), is_context=True) for name in contexts]
     if first.format == "text" and not others:
         raise typer.BadParameter(

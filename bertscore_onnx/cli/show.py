@@ -195,7 +195,8 @@ def _print(matches: "TokenMatches", scorer: "BERTScorer") -> None:
     encoding, colour = sys.stdout.encoding or "utf-8", has_colour(sys.stdout)
     print_coloured(match_text(matches.best, width=width, encoding=encoding, colour=colour))
     signature = scorer.signature
-    print(f"\n{signature.model}, layer {signature.layer}; idf: {signature.idf}; rescale: {signature.rescale}")
+    matching = "" if signature.matching is None else f"; matching: {signature.matching}"
+    print(f"\n{signature.model}, layer {signature.layer}; idf: {signature.idf}; rescale: {signature.rescale}{matching}")
 
 
 def _score_rows(matches: "TokenMatches") -> list[list[str]]:

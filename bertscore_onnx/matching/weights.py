@@ -213,6 +213,8 @@ def random_pairs_f1(
     measured = known.get(lang.lower())
     if measured is None or measured.precision != signature.precision or signature.idf != "no":
         return None
+    if signature.matching is not None:
+        return None
     if measured.num_pairs < MIN_RANDOM_PAIRS:
         return None
     quantiles = np.array(measured.f1_quantiles, dtype=np.float64)
