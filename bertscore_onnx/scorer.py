@@ -286,7 +286,7 @@ class BERTScorer(Closeable):
                 "list, or a Matching with sentences as its center."
             )
         return self._stream(
-            pairs, self._separator if has_contexts else None, self._weights, verbose, self._max_items(batch_size)
+            pairs, self.separator if has_contexts else None, self._weights, verbose, self._max_items(batch_size)
         )
 
     def score_frame(
@@ -616,7 +616,12 @@ class BERTScorer(Closeable):
             if ref_contexts is not None:
                 raise InputError("ref_contexts are given without contexts. Give the contexts of the candidates too.")
             return pairs
-        return add_contexts(pairs, contexts, ref_contexts, self._separator)
+        return add_contexts(pairs, contexts, ref_contexts, self.separator)
+
+    @property
+    def separator(self) -> str:
+        """What stands between a context and its text."""
+        return self._shared_pipeline.matching.separator
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise pairs before they are scored; return them with their token ids, and statistics of their texts."""
@@ -686,10 +691,6 @@ class BERTScorer(Closeable):
 
     def _uniform(self) -> TokenWeights:
         return uniform(self.manifest, weigh_special=self.matching.weigh_special)
-
-    @property
-    def _separator(self) -> str:
-        return self._pipeline.matching.separator
 
     @property
     def _centers_by_references(self) -> bool:

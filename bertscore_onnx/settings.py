@@ -95,7 +95,7 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
         checked["matching"] = checked_matching(checked["matching"])
         if checked["matching"].center == "references":
             raise InputError(
-                'center="references" (--center) would centre vectors by the references of each batch, so that scores '
+                'center="references" would centre vectors by the references of each batch, so that scores '
                 "would depend on how the data is cut. Give sentences instead, such as some of the references."
             )
     if isinstance(checked.get("baseline_path"), PathLike):

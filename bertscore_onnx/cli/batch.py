@@ -55,9 +55,10 @@ def batch(
     ] = "local",
     candidate: CandidateColumn = None,
     reference: ReferenceColumns = None,
-    context_column: Annotated[
+    context: Annotated[
         str | None,
         typer.Option(
+            "--context-column",
             metavar="NAME",
             help="Column of what stands before a row's texts and is not matched; it may hold lists of sentences.",
         ),
@@ -111,7 +112,7 @@ def batch(
             engine=engine,
             candidate=candidate,
             reference=_one_or_several(reference),
-            context=context_column,
+            context=context,
             columns=columns,
             errors=errors,
             part_rows=part_rows or PART_ROWS,

@@ -81,7 +81,7 @@ class Settings(
         return [
             Column((self.candidate or "candidate",), "`candidate`"),
             *(Column(names, "`reference`", may_hold_lists=True) for names in references),
-            *([] if self.context is None else [context_column(self.context)]),
+            *([] if self.context is None else [context_column(self.context, "`context`")]),
         ]
 
     def kept_columns(self, names: Sequence[str], added: Sequence[str], title: str) -> list[str]:

@@ -204,14 +204,16 @@ def add_contexts(
 def _collect_contexts(contexts: Iterable[Context], name: str, number: int, separator: str) -> list[str]:
     """Return what stands before each text, with the separator; "" for an empty context."""
     found = [
-        _before(context, f"{name}[{position}]", separator) for position, context in enumerate(_many(contexts, name))
+        joined_context(context, f"{name}[{position}]", separator)
+        for position, context in enumerate(_many(contexts, name))
     ]
     if len(found) != number:
         raise InputError(f"There are {len(found)} {name} for {number} candidates; expected one for each.")
     return found
 
 
-def _before(context: Context, name: str, separator: str) -> str:
+def joined_context(context: Context, name: str, separator: str) -> str:
+    """Return what stands before a text, with the separator after each sentence; messages call it by the name."""
     sentences = [context] if isinstance(context, str) else collect_texts(context, name)
     return "".join(stripped + separator for text in sentences if (stripped := text.strip()))
 
@@ -307,7 +309,7 @@ def _check_pair(pair: Any, name: str, separator: str | None) -> tuple[Text, list
     candidate = _checked(pair[0], f"{name}[0]")
     if separator is None:
         return candidate, [*references]
-    before = [_before(context, f"{name}[{number}]", separator) for number, context in enumerate(pair[2:], 2)]
+    before = [joined_context(context, f"{name}[{number}]", separator) for number, context in enumerate(pair[2:], 2)]
     return TextInContext(candidate, before[0]), [TextInContext(text, before[-1]) for text in references]
 
 

@@ -184,9 +184,9 @@ class RowReader:
         return [self._candidate, *self._references, *self._contexts]
 
 
-def context_column(name: str) -> Column:
+def context_column(name: str, option: str = "context") -> Column:
     """Return the column of contexts."""
-    return Column((name,), "context", may_hold_lists=True, may_be_empty=True)
+    return Column((name,), option, may_hold_lists=True, may_be_empty=True)
 
 
 def read_references(
