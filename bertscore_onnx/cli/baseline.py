@@ -7,7 +7,7 @@ import typer
 from bertscore_onnx.cli.options import MATCHING, check_effects, complete_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
-from bertscore_onnx.matching.variants import checked_matching, preset
+from bertscore_onnx.matching.variants import checked_matching
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.bundle import Bundle
@@ -78,7 +78,7 @@ def baseline(
     check_effects(
         (
             "--into-bundle",
-            into_bundle is not None and matching != preset("bertscore"),
+            into_bundle is not None and not matching.is_default,
             f"on scores of {matching}; write a file, which --baseline-path reads",
         )
     )

@@ -3,14 +3,13 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 import typer
 
 from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.matching.variants import Excluded, Matching, preset
+from bertscore_onnx.matching.variants import Excluded, Matching
 
 _RANGE = re.compile(r"(-?\d{1,4})(?:-(-?\d{1,4}))?")
 
@@ -27,7 +26,7 @@ def chosen_matching(values: Mapping[str, Any]) -> Matching | None:
     fields = {name: value for name, value in fields.items() if value is not None}
     if not fields and values["preset"] is None:
         return None
-    matching = replace(preset(values["preset"] or "bertscore"), **fields)
+    matching = Matching.named(values["preset"] or "bertscore", **fields)
     if values["pool"] is not None and not matching.layers:
         raise typer.BadParameter("it has no effect without --layers; add it.", param_hint="--pool")
     return matching

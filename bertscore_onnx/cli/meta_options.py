@@ -16,7 +16,7 @@ from bertscore_onnx.cli.options import (
     sentences_before,
 )
 from bertscore_onnx.cli.outputs import chosen_format
-from bertscore_onnx.matching.variants import preset
+from bertscore_onnx.matching.variants import Matching
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
@@ -187,9 +187,8 @@ class MetaOptions:
         """The settings of the scorer of each metric of the model: of each preset, or else of bertscore."""
         if not self.settings["model_type"]:
             return {}
-        presets = {name: preset(name) for name in self.preset or ()}
         scorers: dict[str, ScorerSettings] = {
-            name: {**self.settings, "matching": matching} for name, matching in presets.items()
+            name: {**self.settings, "matching": Matching.named(name)} for name in self.preset or ()
         }
         return scorers or {"bertscore": self.settings}
 

@@ -215,8 +215,6 @@ def random_pairs_f1(
         return None
     if signature.idf != "no" or signature.matching is not None:
         return None
-    if signature.matching is not None:
-        return None
     if measured.num_pairs < MIN_RANDOM_PAIRS:
         return None
     quantiles = np.array(measured.f1_quantiles, dtype=np.float64)
