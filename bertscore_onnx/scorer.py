@@ -217,8 +217,8 @@ class BERTScorer(Closeable):
             batch_size: the most texts in one run of the model, for this call.
             return_hash: also return the line of the signature.
             contexts: for each candidate what stands before it and before its references, such as the source of code or
-                the sentences before; a text, or a list of sentences. It is encoded with the text and, by default, not
-                matched; see `Matching.context`. Where both are too long for the model, it is cut at its far end.
+                the sentences before; a text, a list of sentences, or None. It is encoded with the text and, by default,
+                not matched; see `Matching.context`. Where both are too long for the model, it is cut at its far end.
             ref_contexts: what stands before the references instead, if that differs.
 
         Returns:

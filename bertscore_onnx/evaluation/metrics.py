@@ -165,7 +165,7 @@ def _bertscore(
             if (candidate := outputs[segment]) is not None:
                 cells.append((system, segment))
                 pair = candidate, references[system][segment]
-                pairs.append(pair if contexts is None else (*pair, contexts[segment]))
+                pairs.append(pair if contexts is None else (*pair, contexts[segment] or None))
     f1 = _no_scores(candidates)  # (systems, segments)
     best_reference = np.zeros(f1.shape, dtype=np.int64)
     has_contexts = contexts is not None

@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass, field, replace
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -172,8 +173,8 @@ def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference]
     return Pairs(candidates, references)
 
 
-Context = str | Sequence[str]
-"""What stands before a text: a text, or several sentences."""
+Context = str | Sequence[str] | None
+"""What stands before a text: a text, or several sentences; None for nothing."""
 
 Pair = tuple[str, Reference] | tuple[str, Reference, Context] | tuple[str, Reference, Context, Context]
 """A candidate, its reference or references, and perhaps their context, or one for each of the two sides."""
@@ -188,42 +189,42 @@ def add_contexts(
         InputTypeError: a context is not a text, nor a list of sentences.
         InputError: there are more or fewer contexts than candidates, or a side was encoded before.
     """
-    before = _collect_contexts(contexts, "contexts", len(pairs.candidates), separator)
-    before_references = before
+    number = len(pairs.candidates)
+    of_candidates = _collect_contexts(contexts, "contexts", number)
+    of_references = of_candidates
     if ref_contexts is not None:
-        before_references = _collect_contexts(ref_contexts, "ref_contexts", len(pairs.candidates), separator)
+        of_references = _collect_contexts(ref_contexts, "ref_contexts", number)
     if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
         raise InputError("Texts that were encoded before have no context. Give them as strings.")
     return replace(
         pairs,
-        candidates=_in_context(pairs.candidates, before),
-        references=_in_context(pairs.references, before_references),
+        candidates=_in_contexts(pairs.candidates, of_candidates, "contexts", separator),
+        references=_in_contexts(pairs.references, of_references, "ref_contexts", separator),
     )
 
 
-def _collect_contexts(contexts: Iterable[Context], name: str, number: int, separator: str) -> list[str]:
-    """Return what stands before each text, with the separator; "" for an empty context."""
-    found = [
-        joined_context(context, f"{name}[{position}]", separator)
-        for position, context in enumerate(_many(contexts, name))
-    ]
+def _collect_contexts(contexts: Iterable[Context], name: str, number: int) -> list[Context]:
+    found = list(_many(contexts, name))
     if len(found) != number:
         raise InputError(f"There are {len(found)} {name} for {number} candidates; expected one for each.")
     return found
 
 
-def joined_context(context: Context, name: str, separator: str) -> str:
-    """Return what stands before a text, with the separator after each sentence; messages call it by the name."""
+def _in_contexts(side: Texts, contexts: Sequence[Context], name: str, separator: str) -> Texts:
+    texts = iter(bare_texts(side.texts))
+    found: list[Text] = []
+    for position, (context, count) in enumerate(zip(contexts, side.counts.tolist(), strict=True)):
+        found += in_context(islice(texts, count), context, f"{name}[{position}]", separator)
+    return Texts(found, side.counts)
+
+
+def in_context(texts: Iterable[str], context: Context, name: str, separator: str) -> list[Text]:
+    """Put a context before texts, with the separator after each of its sentences; messages call it by the name."""
+    if context is None:
+        return [*texts]
     sentences = [context] if isinstance(context, str) else collect_texts(context, name)
-    return "".join(stripped + separator for text in sentences if (stripped := text.strip()))
-
-
-def _in_context(side: Texts, before: Sequence[str]) -> Texts:
-    of_texts = np.repeat(np.array(before, dtype=object), side.counts)
-    return Texts(
-        [TextInContext(str(text), own) for text, own in zip(side.texts, of_texts, strict=True)],
-        side.counts,
-    )
+    before = "".join(stripped + separator for text in sentences if (stripped := text.strip()))
+    return [TextInContext(text, before) for text in texts]
 
 
 def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
@@ -309,8 +310,8 @@ def _check_pair(pair: Any, name: str, separator: str | None) -> tuple[Text, list
     candidate = _checked(pair[0], f"{name}[0]")
     if separator is None:
         return candidate, [*references]
-    before = [joined_context(context, f"{name}[{number}]", separator) for number, context in enumerate(pair[2:], 2)]
-    return TextInContext(candidate, before[0]), [TextInContext(text, before[-1]) for text in references]
+    [text] = in_context([candidate], pair[2], f"{name}[2]", separator)
+    return text, in_context(references, pair[-1], f"{name}[{len(pair) - 1}]", separator)
 
 
 def _joined(pairs: Sequence[tuple[Text, list[Text]]]) -> Pairs:

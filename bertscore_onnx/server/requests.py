@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from bertscore_onnx.scoring.inputs import Context, Pairs, Text, TextInContext, Texts, joined_context, singles
+from bertscore_onnx.scoring.inputs import Pairs, Text, Texts, in_context, singles
 from bertscore_onnx.server.errors import ApiError
 
 _ModelName = Annotated[str | None, Meta(description="A served model; may be left out where there is only one.")]
@@ -113,16 +113,9 @@ def to_pairs(bodies: Sequence[PairBody], separator: str) -> Pairs:
     candidates: list[Text] = []
     for pair, group in zip(bodies, references, strict=True):
         context = pair.context if pair.reference_context is None else pair.reference_context
-        candidates += _in_context([pair.candidate], pair.context, separator)
-        texts += _in_context(group, context, separator)
+        candidates += in_context([pair.candidate], pair.context, "context", separator)
+        texts += in_context(group, context, "reference_context", separator)
     return Pairs(singles(candidates), Texts(texts, counts))
-
-
-def _in_context(texts: Sequence[str], context: Context | None, separator: str) -> Sequence[Text]:
-    if context is None:
-        return texts
-    before = joined_context(context, "context", separator)
-    return [TextInContext(text, before) for text in texts]
 
 
 def have_contexts(bodies: Iterable[PairBody]) -> bool:
