@@ -7,7 +7,6 @@ import typer
 from bertscore_onnx.cli.options import MATCHING, check_effects, complete_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
-from bertscore_onnx.matching.variants import checked_matching
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.bundle import Bundle
@@ -72,6 +71,7 @@ def baseline(
     """
     from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline
     from bertscore_onnx.files import write_whole
+    from bertscore_onnx.matching.variants import checked_matching
     from bertscore_onnx.scorer import BERTScorer
 
     matching = checked_matching(settings.get("matching", "bertscore"))

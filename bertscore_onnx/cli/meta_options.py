@@ -16,7 +16,6 @@ from bertscore_onnx.cli.options import (
     sentences_before,
 )
 from bertscore_onnx.cli.outputs import chosen_format
-from bertscore_onnx.matching.variants import Matching
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
@@ -187,6 +186,8 @@ class MetaOptions:
         """The settings of the scorer of each metric of the model: of each preset, or else of bertscore."""
         if not self.settings["model_type"]:
             return {}
+        from bertscore_onnx.matching.variants import Matching
+
         scorers: dict[str, ScorerSettings] = {
             name: {**self.settings, "matching": Matching.named(name)} for name in self.preset or ()
         }

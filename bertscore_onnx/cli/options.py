@@ -11,7 +11,6 @@ from typer.core import TyperCommand
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.cli.terminal import silence_warnings
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.matching.variants import Method, Pool
 from bertscore_onnx.tables.sources import Dialect, InputFormat
 
 
@@ -53,7 +52,7 @@ _MATCHING = (
     ),
     _option(
         "matching",
-        Method | None,
+        Literal["greedy", "assignment", "transport"] | None,
         "Match each token with the most similar one, or all one to one, or by optimal transport.  [default: greedy]",
     ),
     _option(
@@ -70,7 +69,11 @@ _MATCHING = (
         "Pool these layers of a bundle of all layers, such as 2-4, 8,9,12 or -5--1.",
         metavar="LAYERS",
     ),
-    _option("pool", Pool | None, "Pool layers by their mean, or by minimum, mean and maximum.  [default: mean]"),
+    _option(
+        "pool",
+        Literal["mean", "p-means"] | None,
+        "Pool layers by their mean, or by minimum, mean and maximum.  [default: mean]",
+    ),
     _option(
         "center",
         str | None,

@@ -7,6 +7,7 @@ The sources of the presets:
 - MoverScore: Zhao et al., "MoverScore", EMNLP 2019, and its repository at 0459a3b.
 """
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -162,8 +163,6 @@ def _check_choice(name: str, value: object, choice: Any) -> None:
 def _short(name: str, value: object) -> str:
     """Return a field for the signature; long lists of texts are digests."""
     if name in ("words", "center") and isinstance(value, tuple):
-        import hashlib  # costs start-up time
-
         return hashlib.sha256("\0".join(value).encode(errors="surrogatepass")).hexdigest()[:12]
     if isinstance(value, tuple):
         return "+".join(map(str, value))
