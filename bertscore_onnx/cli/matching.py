@@ -15,19 +15,23 @@ _RANGE = re.compile(r"(-?\d{1,4})(?:-(-?\d{1,4}))?")
 
 
 def chosen_matching(values: Mapping[str, Any]) -> Matching | None:
-    """Return the matching that the values of the options describe; None if none of them is given."""
-    fields: dict[str, Any] = {"method": values["matching"], "beta": values["beta"], "pool": values["pool"]}
+    """Return the matching that the values of the options describe; None if none of them is given.
+
+    A command may lack --layers and --pool, and have several presets, which it sees to itself.
+    """
+    preset = values["preset"] if isinstance(values["preset"], str) else None
+    fields: dict[str, Any] = {"method": values["matching"], "beta": values["beta"], "pool": values.get("pool")}
     if values["exclude"]:
         fields["exclude"], fields["words"] = _excluded(values["exclude"])
-    if values["layers"] is not None:
+    if values.get("layers") is not None:
         fields["layers"] = _layers(values["layers"])
     if values["center"] is not None:
         fields["center"] = _center(values["center"])
     fields = {name: value for name, value in fields.items() if value is not None}
-    if not fields and values["preset"] is None:
+    if not fields and preset is None:
         return None
-    matching = Matching.named(values["preset"] or "bertscore", **fields)
-    if values["pool"] is not None and not matching.layers:
+    matching = Matching.named(preset or "bertscore", **fields)
+    if fields.get("pool") is not None and not matching.layers:
         raise typer.BadParameter("it has no effect without --layers; add it.", param_hint="--pool")
     return matching
 

@@ -197,7 +197,7 @@ def _settings(values: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any
         from bertscore_onnx.matching.document_counts import DocumentCounts
 
         settings["idf"] = DocumentCounts.load(values["idf_counts"])
-    if "preset" in chosen:
+    if "matching" in chosen:
         from bertscore_onnx.cli.matching import chosen_matching
 
         if (matching := chosen_matching(values)) is not None:
