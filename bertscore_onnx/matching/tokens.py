@@ -22,18 +22,18 @@ _ASCII_PUNCTUATION = frozenset(string.punctuation)
 
 
 def _is_punctuation(text: str) -> bool:
-    return bool(text) and all(
-        character in _ASCII_PUNCTUATION or unicodedata.category(character).startswith("P") for character in text
+    return bool(text.strip()) and all(
+        character in _ASCII_PUNCTUATION or unicodedata.category(character).startswith("P") for character in text.strip()
     )
 
 
 _KINDS: dict[Excluded, Callable[[str], bool]] = {
     "punctuation": _is_punctuation,
-    "ascii-punctuation": lambda text: len(text) == 1 and text in _ASCII_PUNCTUATION,
-    # white space is nothing but such punctuation too (code_bert_score, `utils.py:mark_all_punc_tokens`)
-    "code-punctuation": lambda text: all(character in _ASCII_PUNCTUATION - _OPERATORS for character in text),
+    "ascii-punctuation": lambda text: text.strip() in _ASCII_PUNCTUATION,
+    # such white space is punctuation too, and no other is (code_bert_score, `utils.py:mark_all_punc_tokens`)
+    "code-punctuation": lambda text: all(one in _ASCII_PUNCTUATION - _OPERATORS for one in text.strip(" \n\t")),
 }
-"""The kinds of tokens that their own text decides, without white space around it."""
+"""The kinds of tokens that their own text decides, white space around it included."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +85,7 @@ def _token_mask(matching: Matching, manifest: Manifest, vocabulary: Vocabulary, 
         is_kept[manifest.special_ids] = False
     if kinds := [_KINDS[kind] for kind in matching.exclude if kind in _KINDS]:
         for token in range(size):
-            text = vocabulary.bytes_of(token).decode(errors="replace").strip()
+            text = vocabulary.bytes_of(token).decode(errors="replace")
             if token not in vocabulary.special and any(is_kind(text) for is_kind in kinds):
                 is_kept[token] = False
     keeps_continuations = "subwords" not in matching.exclude
