@@ -443,7 +443,7 @@ class BERTScorer(Closeable):
         """Return the F of random pairs of texts: evenly spaced quantiles, lowest first, on the scale of this scorer.
 
         They are (quantiles,), or (layers, quantiles) with `all_layers`; None if `bertscore-onnx baseline` has not
-        measured 100 or more with this bundle in this precision, or if tokens are weighted by idf. `lang` chooses among
+        measured 100 or more with this bundle in this precision, or with idf or another matching. `lang` chooses among
         several languages; the default is the language of the rescaling, or the only one.
         """
         return random_pairs_f1(self.manifest, self.signature, self._rescaling, lang)

@@ -29,6 +29,14 @@ class TokenEmbeddings:
     is_excluded: NDArray[np.bool_] | None = None
     """Which texts had tokens, none of which is matched, (texts,); None if there is no such text."""
 
+    whole: Sequence[NDArray[np.int64]] | None = None
+    """The ids of each text before some were excluded, (tokens,); None if none was."""
+
+    @property
+    def documents(self) -> Sequence[NDArray[np.int64]]:
+        """The ids of each whole text, in which idf counts tokens, (tokens,)."""
+        return self.sequences if self.whole is None else self.whole
+
     def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
         """Return the vectors of one text in one of the layers, (tokens, hidden), without copying them."""
         start = self.starts[text]

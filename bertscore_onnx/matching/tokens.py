@@ -52,8 +52,14 @@ class TokenMask:
     keeps_continuations: bool
     """Whether tokens that continue a word are matched."""
 
+    depends_on_words: bool
+    """Whether it matters where words begin and end."""
+
+    is_left_out: NDArray[np.bool_]
+    """Whether an id is a word that is left out, if the word ends there, (vocab_size,)."""
+
     words: Sequence[NDArray[np.int64]]
-    """The ids of each word that is left out."""
+    """The ids of each word of several tokens that is left out."""
 
     is_word: NDArray[np.bool_]
     """Whether an id is not special, (vocab_size,)."""
@@ -61,7 +67,7 @@ class TokenMask:
     def of(self, ids: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which tokens of some texts are matched, (tokens,), given where each text begins, (texts,)."""
         is_kept: NDArray[np.bool_] = self.is_kept[ids]
-        if self.keeps_continuations and not self.words:
+        if not self.depends_on_words:
             return is_kept
         goes_on = self.continues[ids]  # (tokens,)
         goes_on[1:] &= self.is_continued[ids[:-1]]
@@ -69,8 +75,10 @@ class TokenMask:
         if not self.keeps_continuations:
             is_kept &= ~goes_on
         ends = np.append(~goes_on[1:], True)  # (tokens,), where a word ends
+        is_kept &= goes_on | ~ends | ~self.is_left_out[ids]
+        begin = np.flatnonzero(~goes_on & ~ends)  # of the words of several tokens
         for word in self.words:
-            first = np.flatnonzero((ids == word[0]) & ~goes_on)
+            first = begin[ids[begin] == word[0]]
             first = first[first + len(word) <= len(ids)]
             tokens = first[:, None] + np.arange(len(word))  # (occurrences, tokens of the word)
             found = (ids[tokens] == word).all(axis=1) & ends[tokens[:, -1]] & goes_on[tokens[:, 1:]].all(axis=1)
@@ -91,12 +99,18 @@ def _token_mask(matching: Matching, manifest: Manifest, vocabulary: Vocabulary, 
     keeps_continuations = "subwords" not in matching.exclude
     is_word = np.ones(size, dtype=np.bool_)
     is_word[manifest.special_ids] = False
-    if keeps_continuations and not matching.words:
-        nothing = np.zeros(size, dtype=np.bool_)
-        return TokenMask(is_kept, nothing, nothing, keeps_continuations, (), is_word)
-    continues, is_continued = vocabulary.continuations(size)
-    words = _word_ids(matching.words, tokenise)
-    return TokenMask(is_kept, continues, is_continued, keeps_continuations, words, is_word)
+    continues = is_continued = is_left_out = np.zeros(size, dtype=np.bool_)
+    depends_on_words = not keeps_continuations or bool(matching.words)
+    words: list[NDArray[np.int64]] = []
+    if depends_on_words:
+        continues, is_continued = vocabulary.continuations(size)
+    if matching.words:
+        ids = _word_ids(matching.words, tokenise)
+        is_left_out = np.isin(np.arange(size), [word[0] for word in ids if len(word) == 1])
+        words = [word for word in ids if len(word) > 1]
+    return TokenMask(
+        is_kept, continues, is_continued, keeps_continuations, depends_on_words, is_left_out, words, is_word
+    )
 
 
 def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
@@ -183,6 +197,7 @@ def _kept(
         starts,
         num_weightless=num_weightless if num_weightless.any() else None,
         is_excluded=is_excluded if is_excluded.any() else None,
+        whole=table.sequences,
     )
 
 

@@ -4,7 +4,6 @@ Zhang et al., ICLR 2020, appendix C compare these with greedy matching; Zhao et 
 """
 
 import os
-import warnings
 from functools import cache
 from typing import Any
 
@@ -18,6 +17,7 @@ MAX_TOKENS = 1024
 """The most tokens of a text: a pair of two such texts takes about 0.2 s, and time grows faster than their product."""
 
 _MAX_ITERATIONS = 10_000_000
+"""Far more than two texts of that length take."""
 
 
 def optimal_match(
@@ -108,9 +108,7 @@ def _earth_movers_distance(
     """Return the least total cost of moving one distribution to the other."""
     if np.isnan(costs).any():
         return float("nan")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # it warns instead of failing
-        return float(_load_pot().emd2(candidate, reference, np.ascontiguousarray(costs), numItermax=_MAX_ITERATIONS))
+    return float(_load_pot().emd2(candidate, reference, np.ascontiguousarray(costs), numItermax=_MAX_ITERATIONS))
 
 
 @cache

@@ -10,7 +10,7 @@ The sources of the presets:
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -110,6 +110,21 @@ class Matching:
         if self.method != "transport" and (self.cost, self.inverse, self.ngram) != ("cosine", False, 1):
             raise InputError('cost, inverse and ngram belong to transport; give method="transport" too.')
 
+    @classmethod
+    def named(cls, preset: str, **changes: Any) -> "Matching":
+        """Return the matching of a published variant, perhaps with some fields changed.
+
+        Args:
+            preset: "bertscore", "code-bert-score", "doc-bert-score", "moverscore-1" or "moverscore-2".
+            **changes: fields with other values, such as `beta=3`.
+
+        Raises:
+            InputError: there is no such preset, or a value is out of its range.
+        """
+        if preset not in PRESETS:
+            raise InputError(f"There is no preset {preset!r}; expected {', '.join(PRESETS)}.")
+        return replace(PRESETS[preset], **changes)
+
     @property
     def preset(self) -> str | None:
         """The name of the preset that matches alike; None if there is none."""
@@ -186,21 +201,7 @@ PRESETS: Mapping[str, Matching] = MappingProxyType(
 def checked_matching(matching: object) -> Matching:
     """Return a matching, given itself or the name of a preset."""
     if isinstance(matching, str):
-        return preset(matching)
+        return Matching.named(matching)
     if not isinstance(matching, Matching):
         raise InputTypeError(f"matching is {matching!r}; expected a Matching, or the name of a preset.")
     return matching
-
-
-def preset(name: str) -> Matching:
-    """Return the matching of a published variant.
-
-    Args:
-        name: "bertscore", "code-bert-score", "doc-bert-score", "moverscore-1" or "moverscore-2".
-
-    Raises:
-        InputError: there is no such preset.
-    """
-    if name not in PRESETS:
-        raise InputError(f"There is no preset {name!r}; expected {', '.join(PRESETS)}.")
-    return PRESETS[name]

@@ -211,7 +211,9 @@ def random_pairs_f1(
     if lang is None:
         lang = rescaling.name if rescaling.name in known or len(known) != 1 else next(iter(known))
     measured = known.get(lang.lower())
-    if measured is None or measured.precision != signature.precision or signature.idf != "no":
+    if measured is None or measured.precision != signature.precision:
+        return None
+    if signature.idf != "no" or signature.matching is not None:
         return None
     if measured.num_pairs < MIN_RANDOM_PAIRS:
         return None

@@ -364,7 +364,7 @@ class Pipeline(Closeable):
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included."""
         documents = (
-            [some.embeddings.sequences[row] for row in some.rows]
+            [some.embeddings.documents[row] for row in some.rows]
             if isinstance(some, EncodedTexts)
             else self.tokenizer(bare_texts(some.texts))[0]
             for some in slices
