@@ -113,12 +113,19 @@ def _token_mask(matching: Matching, manifest: Manifest, vocabulary: Vocabulary, 
     )
 
 
+_BEFORE_WORDS = ("", "a ", "(", '"', "_")
+"""What may stand before a word, of which vocabularies may make other tokens then."""
+
+
 def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
-    """Return the ids that words may have, at the beginning of a text and within it."""
+    """Return the ids that words may have, at the beginning of a text, after a space, and after punctuation."""
     forms = sorted({form for word in words for form in (word, word.lower(), word.upper(), word.capitalize()) if word})
-    [before] = tokenise(["a"])
-    found = {tuple(ids.tolist()) for ids in tokenise(forms)}
-    found |= {tuple(ids[len(before) :].tolist()) for ids in tokenise([f"a {form}" for form in forms])}
+    found = set()
+    for before in _BEFORE_WORDS:
+        [start] = tokenise([before])
+        for ids in tokenise([before + form for form in forms]):
+            if np.array_equal(ids[: len(start)], start):
+                found.add(tuple(ids[len(start) :].tolist()))
     return [np.array(ids, dtype=np.int64) for ids in sorted(found) if ids]
 
 
