@@ -105,7 +105,7 @@ def _token_mask(matching: Matching, manifest: Manifest, vocabulary: Vocabulary, 
     if depends_on_words:
         continues, is_continued = vocabulary.continuations(size)
     if matching.words:
-        ids = _word_ids(matching.words, tokenise)
+        ids = [ids for ids in _word_ids(matching.words, tokenise) if vocabulary.special.keys().isdisjoint(ids.tolist())]
         is_left_out = np.isin(np.arange(size), [word[0] for word in ids if len(word) == 1])
         words = [word for word in ids if len(word) > 1]
     return TokenMask(
