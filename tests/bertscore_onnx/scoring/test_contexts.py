@@ -127,7 +127,7 @@ def test_sentences_are_joined_by_the_separator(tiny_bundle):
 def test_idf_counts_texts_without_their_contexts(tiny_bundle):
     with (
         BERTScorer(tiny_bundle, idf=True) as of_call,
-        BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as given_,
+        BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as of_sentences,
     ):
         np.testing.assert_array_equal(
             of_call.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).F,
