@@ -138,7 +138,7 @@ $(EXPORTER): pyproject.toml constraints.txt | $(VENV)
 
 $(INSTALLED): $(EXPORTER)
 	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server,evaluation]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server,evaluation,transport]" --group dev
 	touch $@
 
 $(ENGINES): $(INSTALLED)
