@@ -649,6 +649,13 @@ class BERTScorer(Closeable):
             return self.shared()
         return self.with_idf(self._pipeline.count_documents(read_items(references, "references")))
 
+    def warm_up(self) -> None:
+        """Prepare the device for every shape of a run, so that no later call waits for that; a CPU needs none.
+
+        On CUDA this takes seconds: cuDNN plans its kernels for each shape, in each thread that runs the model.
+        """
+        self._pipeline.warm_up()
+
     def release_memory(self) -> None:
         """Return memory that only large texts need to the system, such as when a process becomes idle."""
         self._pipeline.encoder.release_memory()

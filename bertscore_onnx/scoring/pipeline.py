@@ -22,7 +22,7 @@ from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
 from bertscore_onnx.encoding.session import SessionOptions
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import ClosedError, InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import PairScores, match_pairs
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
@@ -47,7 +47,7 @@ from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CHUNK_BYTES = 128_000_000
-"""The embeddings of a chunk; two chunks exist at a time."""
+"""The embeddings of a chunk on a CPU; two chunks exist at a time."""
 
 CHUNK_CANDIDATES = 1024
 """The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
@@ -221,7 +221,7 @@ class Pipeline(Closeable):
 
         Of the settings those count that concern long texts, the device and its threads. With `by_pairs` the bundle's
         scoring graph scores, which encodes a text once for each of its pairs and returns no vectors; texts in windows,
-        and texts that were encoded before, are matched as usual. The model is then in memory twice.
+        and texts that were encoded before, are matched as usual, for which the model is loaded when it is needed.
         """
         self.bundle = bundle
         self.manifest: Manifest = bundle.manifest
@@ -242,16 +242,23 @@ class Pipeline(Closeable):
             "num_threads": num_threads,
             "optimize_for": settings.get("optimize_for", "throughput"),
         }
-        self.encoder: Encoder = encoder or Encoder(bundle, **options)
+        self._encoder, self._options, self._loading = encoder, options, threading.Lock()
+        self._is_closed = False
+        if encoder is not None:
+            options["device"] = encoder.session.provider.full_device
         self._scoring_graph = ScoringGraph(bundle, **options) if by_pairs and matching.is_default else None
+        session = self._scoring_graph.session if self._scoring_graph else self.encoder.session
+        options["device"] = session.provider.full_device
+        self._leaves_cpu_idle = session.leaves_cpu_idle
         self.model: str = (
-            f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={self.tokenizer.long_text}, "
+            f"{self.manifest.digest[:12]} in {session.precision} with long_text={self.tokenizer.long_text}, "
             f"max_length={self.tokenizer.max_length}"
         )
         """The name of the encoder; vectors of another model, precision or treatment of long texts differ."""
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
-        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.encoder.vector_size)
+        self._chunk_scale = session.provider.chunk_scale
+        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * bundle.vector_size)
         check_installed(matching)
         self.matching: TokenMatching = token_matching(
             matching, bundle, self.tokenizer.num_special_tokens, self._bare_ids
@@ -261,6 +268,16 @@ class Pipeline(Closeable):
             self.model += f", matching={matching}"
         if isinstance(matching.center, tuple):
             self.matching = replace(self.matching, center=self.mean_vector([singles(matching.center)]))
+
+    @property
+    def encoder(self) -> Encoder:
+        """The model, loaded now if the scoring graph was enough so far."""
+        with self._loading:
+            if self._encoder is None:
+                if self._is_closed:
+                    raise ClosedError("The scorer was closed. Make a new one.")
+                self._encoder = Encoder(self.bundle, **self._options)
+            return self._encoder
 
     def score(
         self,
@@ -318,7 +335,7 @@ class Pipeline(Closeable):
 
         chunks = self._tokenise(slices)
         scored: Iterator[ScoredChunk]
-        if self.encoder.leaves_cpu_idle:
+        if self._leaves_cpu_idle:
             scored = prefetch(chunks, encode, match)
         else:
             scored = (match(chunk, encode(chunk)) for chunk in chunks)
@@ -381,13 +398,26 @@ class Pipeline(Closeable):
 
     def close(self) -> None:
         """Release the model; runs in progress finish first."""
-        self.encoder.close()
+        with self._loading:
+            self._is_closed = True
+        if self._encoder is not None:
+            self._encoder.close()
         if self._scoring_graph is not None:
             self._scoring_graph.close()
 
+    def warm_up(self) -> None:
+        """Run each shape that later runs may have once, if the provider prepares itself for every shape."""
+        if self._scoring_graph is not None:
+            self._scoring_graph.warm_up()
+        else:
+            self.encoder.warm_up()
+
     def _tokenise(self, slices: Iterable[Pairs]) -> Iterator[Chunk]:
-        """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first."""
-        chunk = Chunk()
+        """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first.
+
+        Where chunks may be large, the first ones are small, so that the model soon has work.
+        """
+        chunk, scale = Chunk(), 1
         try:
             # split before their number of tokens is known, which is hardly more than that of characters
             for pairs in chain.from_iterable(pairs.split(self._chunk_tokens) for pairs in slices):
@@ -400,12 +430,12 @@ class Pipeline(Closeable):
                     tokenised = TokenisedTexts([ids[text] for text in new], num_context, 0)
                 chunk.add(pairs, new, tokenised)
                 if (
-                    chunk.num_tokens >= self._chunk_tokens
-                    or chunk.num_candidates >= CHUNK_CANDIDATES
+                    chunk.num_tokens >= self._chunk_tokens * scale
+                    or chunk.num_candidates >= CHUNK_CANDIDATES * scale
                     or chunk.num_characters >= MAX_CHARACTERS
                 ):
                     yield chunk
-                    chunk = Chunk()
+                    chunk, scale = Chunk(), min(2 * scale, self._chunk_scale)
         except Exception:
             if chunk.num_candidates:
                 yield chunk

@@ -79,6 +79,7 @@ class MicroBatcher(Closeable):
                 "requests of a batch. Give its matching sentences as the center."
             )
         probe(scorer)
+        scorer.warm_up()  # before a batch is timed
         batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE, *time_batch(scorer))
         self._pid = os.getpid()
         self._scorer = scorer

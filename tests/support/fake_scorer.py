@@ -57,6 +57,9 @@ class FakeScorer:
         f1 = values / 4 + np.array([*map(len, refs)], np.float32)
         return Scores(values, values / 2, f1, np.zeros(len(cands), np.int64)), TextStats(empty=cands.count(""))
 
+    def warm_up(self):
+        self.is_warm = True
+
     def release_memory(self):
         self.releases += 1
 
