@@ -24,7 +24,8 @@ from bertscore_onnx_export.model.load import count_layers, load_config, load_cut
 from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, license_of
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer, compare_with_slow
-from bertscore_onnx_export.tokenizer.write import TokenizerFacts, load_tokenizer, write_tokenizer
+from bertscore_onnx_export.tokenizer.load import load_tokenizer
+from bertscore_onnx_export.tokenizer.write import TokenizerFacts, write_tokenizer
 from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle, verify_scoring_graph
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
 
