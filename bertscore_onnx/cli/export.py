@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.bundle.manifest import Manifest
 
 
-_EXTRA = ("torch", "transformers", "optimum", "onnx")
+_EXTRA = ("torch", "transformers", "onnx")
 _APART = "export in an environment of its own (docs/export.md); scoring does not need it."
 
 
@@ -208,9 +208,11 @@ def _check_extra() -> None:
     for package in _EXTRA:
         if find_spec(package) is None:
             raise _missing(package)
-    if not (found := version("transformers")).startswith("4."):
+    found = version("transformers")
+    if not found.startswith(("4.57.", "5.")):
         raise ExportError(
-            f"Exporting needs transformers 4, and {found} is installed. Use {install_command('export')}, or {_APART}"
+            f"Exporting needs transformers 4.57 or 5, and {found} is installed. Use {install_command('export')}, or "
+            f"{_APART}"
         )
 
 

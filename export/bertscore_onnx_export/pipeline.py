@@ -30,7 +30,7 @@ from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundl
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
 
 _log = logging.getLogger(__name__)
-_PACKAGES = ("bertscore-onnx", "onnx", "optimum-onnx", "sentencepiece", "tokenizers", "torch", "transformers")
+_PACKAGES = ("bertscore-onnx", "onnx", "sentencepiece", "tokenizers", "torch", "transformers")
 
 STAGES = 5
 """The number of stages that `export_model` reports."""
