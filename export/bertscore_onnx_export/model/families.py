@@ -11,6 +11,8 @@ from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
 from transformers.models.led.modeling_led import LEDEncoderSelfAttention
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
+from bertscore_onnx_export.model.versions import drop_absolute_positions
+
 
 def as_configured(config: Any) -> int | None:
     """Return the number of positions in the configuration; None if it has none, or -1 as in XLNet."""
@@ -77,6 +79,11 @@ class Family:
 def _drop_blocks(model: Any, num_layers: int) -> None:
     """Drop layers of T5, whose class reads a weight of the first one, and so cannot be built without any."""
     model.encoder.block = model.encoder.block[:num_layers]
+
+
+def _drop_layers(model: Any, num_layers: int) -> None:
+    """Drop layers of ModernBERT, which transformers 5 cannot build without any."""
+    model.layers = model.layers[:num_layers]
 
 
 class _ConvolutionByProducts(nn.Module):
@@ -170,7 +177,7 @@ _T5 = Family(
 FAMILIES: Mapping[str, Family] = {
     "albert": Family("albert", model_arguments=_NO_POOLER),
     "bart": Family("bart"),
-    "bert": Family("bert", model_arguments=_NO_POOLER, also=("bort",)),
+    "bert": Family("bert", model_arguments=_NO_POOLER, adapt=drop_absolute_positions, also=("bort",)),
     # Past 704 tokens bert-score starts block-sparse, then goes full with the first short batch, for good.
     "big_bird": Family("bigbird", model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}),
     "blenderbot": Family("blenderbot", final_norm="layer_norm"),
@@ -188,6 +195,8 @@ FAMILIES: Mapping[str, Family] = {
         "modernbert",
         model_arguments={"attn_implementation": "sdpa"},  # otherwise it uses flash attention, if that is installed
         settings={"reference_compile": False},
+        least_layers=1,
+        adapt=_drop_layers,
         final_norm="final_norm",
     ),
     "mpnet": Family("mpnet", after_padding, _NO_POOLER),

@@ -1,22 +1,19 @@
 """Loads the slow or the fast tokenizer of a model, in transformers 4 and 5."""
 
-import transformers
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError
+from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
-
-_IS_TRANSFORMERS_5 = not transformers.__version__.startswith("4.")
-
 
 def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:
     """Load the slow or fast tokenizer of a model; raise an ExportError if it has none or is damaged."""
     with loading("tokenizer", source):
         settings = get_tokenizer_config(source.name_or_path, revision=source.revision)
         refuse_own_code(source, settings, "tokenizer_config.json")
-        if _IS_TRANSFORMERS_5:
+        if IS_TRANSFORMERS_5:
             tokenizer = (_load_slow if mode == "slow" else _load_fast)(source, settings.get("tokenizer_class"))
         else:
             tokenizer = AutoTokenizer.from_pretrained(

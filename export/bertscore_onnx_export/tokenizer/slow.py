@@ -123,7 +123,11 @@ class MPNetTokenizer(BertTokenizer):
 
 
 class ProphetNetTokenizer(_Lowercasing, transformers.ProphetNetTokenizer):
-    """That of transformers."""
+    """That of transformers, where [X_SEP] has no special place in a text."""
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        return [token for token in super().all_special_tokens if token != "[X_SEP]"]
 
 
 class XLMTokenizer(_Lowercasing, transformers.XLMTokenizer):
