@@ -31,6 +31,7 @@ def fuse(folder: Path, config: Any) -> None:
     heads = getattr(config, "num_attention_heads", 0)  # 0: derived from the graph
     options = FusionOptions(_PATTERNS)
     options.enable_embed_layer_norm = False  # it would require int32 inputs
+    options.enable_rotary_embeddings = False  # it would require positions for each text of a batch
     with contextlib.redirect_stdout(io.StringIO()):  # it prints that it cannot infer some shapes
         fused = optimize_model(
             str(folder / GRAPH_FILE),
