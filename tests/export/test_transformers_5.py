@@ -121,7 +121,7 @@ def test_a_tokenizer_converted_with_transformers_5_gives_the_ids_of_4(kind, mode
     original = load_tokenizer(Source(job["model"]), mode)
     special_tokens = [token.content for token in original.added_tokens_decoder.values()][:12]
     special_tokens += ["[X_SEP]", "<mask>", "<mask_1>", "<extra_id_0>", "<eop>", "en_XX", "<s>NOTUSED"]
-    texts = [*PLAIN_TEXTS, *EDGE_CASE_TEXTS, *TRAINING_TEXTS, *AMOUNTS, *edge_case_texts(1000, special_tokens)]
+    texts = [*PLAIN_TEXTS, *EDGE_CASE_TEXTS, *TRAINING_TEXTS, *AMOUNTS, *edge_case_texts(400, special_tokens)]
     folder = Path(job["output"])
     facts = msgspec.json.decode((folder / "facts.json").read_bytes(), type=TokenizerFacts)
     written = TextTokenizer(folder, spec=facts.spec, max_length=facts.max_length, empty_ids=facts.empty_ids)
