@@ -42,6 +42,10 @@ def export(
             help="Name for the model of a local folder; a catalogue name selects its layer and baselines.",
         ),
     ] = None,
+    adapter: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Merge this LoRA adapter, a folder inside the model's, into the weights."),
+    ] = None,
     num_layers: Annotated[
         int | None,
         typer.Option(
@@ -110,6 +114,7 @@ def export(
         folder = export_model(
             model,
             name=name,
+            adapter=adapter,
             num_layers=num_layers,
             all_layers=all_layers,
             inner_norm=inner_norm,

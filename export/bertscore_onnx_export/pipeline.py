@@ -40,6 +40,7 @@ def export_model(
     name_or_path: str,
     *,
     name: str | None = None,
+    adapter: str | None = None,
     num_layers: int | None = None,
     all_layers: bool = False,
     inner_norm: bool = True,
@@ -57,7 +58,7 @@ def export_model(
     Raises an ExportError if the model or its tokenizer cannot be exported, or the bundle fails its verification.
     """
     load_onnxruntime()  # if it is missing, fail before the work
-    source = Source(name_or_path, revision, name)
+    source = Source(name_or_path, revision, name, adapter)
     model_id = source.model_id
     is_named_by_folder = output is None and source.is_named_by_folder
     if is_named_by_folder:

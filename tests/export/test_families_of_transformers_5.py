@@ -103,3 +103,16 @@ def test_scores_do_not_depend_on_the_batch_and_windows_cover_long_texts(bundle):
 
 def test_the_scoring_graph_is_verified(bundle):
     assert read_manifest(bundle).scoring_difference <= GOLDEN_TOLERANCES["fp32"]
+
+
+@pytest.mark.parametrize("code", [{"auto_map": {"AutoModel": "own.OwnModel"}}])
+def test_code_that_transformers_has_adopted_is_not_needed(tmp_path, code):
+    model = save("eurobert", tmp_path / "eurobert")
+    settings = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(settings | code))
+    bundle = export_model(str(model), num_layers=1, tokenizer_mode="fast", output=tmp_path / "bundle")
+    assert read_manifest(bundle).family == "eurobert"
+    del settings["num_hidden_layers"]  # of which the model's own code would have another name
+    (model / "config.json").write_text(json.dumps(settings | code))
+    with pytest.raises(ExportError, match="comes with code of its own"):
+        export_model(str(model), num_layers=1, tokenizer_mode="fast", output=tmp_path / "other")

@@ -13,6 +13,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging
 
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
+from bertscore_onnx_export.model.adapter import merge_adapter
 from bertscore_onnx_export.model.families import FAMILIES, Family
 from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5, relative_keys_loaded
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
@@ -33,6 +34,9 @@ _LARGEST = {"hidden_size": 100_000, "vocab_size": 10_000_000}
 _SAFE_ATTENTION = (None, "eager", "sdpa")
 """The implementations of attention in PyTorch itself; other names may refer to code on the Hub."""
 
+_ADOPTED = ("eurobert", "nomic_bert")
+"""Types of models that were published with code of their own, which transformers has adopted since."""
+
 _NOT_ENCODING = ("decoder.", "pooler.")
 """The prefixes of weights that no token vector depends on."""
 
@@ -41,7 +45,8 @@ def load_config(source: Source) -> Any:
     """Load the configuration; raise an ExportError if it is damaged or comes with code of its own."""
     with loading("configuration", source):
         settings, _ = PretrainedConfig.get_config_dict(source.name_or_path, revision=source.revision)
-        refuse_own_code(source, settings, "config.json")
+        if not _is_adopted(settings):
+            refuse_own_code(source, settings, "config.json")
         _check_version(source, settings)
         config = AutoConfig.from_pretrained(source.name_or_path, revision=source.revision, trust_remote_code=False)
     for name, largest in _LARGEST.items():
@@ -49,6 +54,13 @@ def load_config(source: Source) -> Any:
     if config._attn_implementation not in _SAFE_ATTENTION:
         config._attn_implementation = None
     return config
+
+
+def _is_adopted(settings: Mapping[str, Any]) -> bool:
+    """Return whether transformers computes what the code that a configuration names does, from the same settings."""
+    name = settings.get("model_type")
+    is_complete = {"hidden_size", "num_hidden_layers", "num_attention_heads"} <= settings.keys()
+    return name in _ADOPTED and name in CONFIG_MAPPING and is_complete
 
 
 def _check_version(source: Source, settings: Mapping[str, Any]) -> None:
@@ -94,6 +106,8 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
         model = _load(source, cut, family)
     if hasattr(model, "encoder") and hasattr(model, "decoder"):
         model = model.encoder
+    if source.adapter is not None:
+        merge_adapter(model, source, num_layers)
     family.adapt(model, num_layers)
     return model.eval()
 
