@@ -50,11 +50,11 @@ test-full: $(INSTALLED)
 
 test-all: test test-full
 
-# Run the tests of exports with transformers 5, which has an environment of its own: two minutes.
+# Run the tests of exports with transformers 5, which has an environment of its own: four minutes.
 test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed
 	$(RUN) -m pytest --quiet --durations 3 -m transformers5 tests/export/test_transformers_5.py
 	$(TRANSFORMERS5)/bin/python -m pytest --quiet --durations 3 -m transformers5 \
-		tests/export/test_families_of_transformers_5.py
+		tests/export/test_families_of_transformers_5.py tests/export/test_published.py
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)
@@ -160,7 +160,7 @@ $(RUNTIME)/.installed: pyproject.toml constraints.txt | $(VENV)
 $(TRANSFORMERS5)/.installed: pyproject.toml constraints-transformers5.txt | $(VENV)
 	$(PYTHON) -m venv $(TRANSFORMERS5)
 	$(TRANSFORMERS5)/bin/python $(INSTALL) --constraint constraints-transformers5.txt --editable ".[cpu,export,xlm]" \
-		"transformers>=5" filelock hypothesis pytest
+		"transformers>=5" filelock hypothesis onnxscript pytest
 	touch $@
 
 # The file names every package of the environment. An example that is a package itself is installed beside it.

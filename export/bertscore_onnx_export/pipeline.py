@@ -18,7 +18,8 @@ from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError
 from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
-from bertscore_onnx_export.graph.write import OUTPUT, write_graph
+from bertscore_onnx_export.graph.output import OUTPUT
+from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
 from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, license_of
@@ -26,7 +27,8 @@ from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer, compare_with_slow
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
 from bertscore_onnx_export.tokenizer.write import TokenizerFacts, write_tokenizer
-from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle, verify_scoring_graph
+from bertscore_onnx_export.verify.bundle import verify_bundle, verify_scoring_graph
+from bertscore_onnx_export.verify.golden import score_golden_pairs
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
 
 _log = logging.getLogger(__name__)

@@ -90,7 +90,9 @@ def test_reduced_precision(model, bundle, precision, tmp_path):
 def test_scores_do_not_depend_on_the_batch_and_windows_cover_long_texts(bundle):
     with BERTScorer(bundle, device="cpu") as scorer:
         together = np.stack(scorer.score(*PAIRS))
-        alone = np.concatenate([np.stack(scorer.score([first], [second])) for first, second in zip(*PAIRS, strict=True)], 1)
+        alone = np.concatenate(
+            [np.stack(scorer.score([first], [second])) for first, second in zip(*PAIRS, strict=True)], 1
+        )
     assert np.abs(together - alone).max() <= 2e-7
     text = "The river rose all night and burst its banks by dawn. " * 20
     with BERTScorer(bundle, device="cpu", long_text="window") as scorer:

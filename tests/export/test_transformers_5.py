@@ -148,4 +148,7 @@ def test_relative_positions_of_other_families_are_refused(tmp_path):
     (model / "config.json").write_text(json.dumps(settings))
     output = str(tmp_path / "out")
     job = {"model": str(model), "output": output, "options": {"num_layers": 1}}
-    assert "ignores the relative positions of models of the type 'electra'" in run_jobs({"models": [job]}, tmp_path)[output]
+    assert (
+        "ignores the relative positions of models of the type 'electra'"
+        in run_jobs({"models": [job]}, tmp_path)[output]
+    )

@@ -17,7 +17,7 @@ from onnxruntime.transformers.optimizer import optimize_model
 from bertscore_onnx.bundle.manifest import GRAPH_FILE
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx_export.graph.nodes import CONTRIB, load_graph, replace_graph
-from bertscore_onnx_export.graph.write import NORMS, OUTPUT
+from bertscore_onnx_export.graph.output import NORMS, OUTPUT
 
 _PATTERNS = "bert"
 """The set of patterns for ONNX Runtime's optimizer; the others match no more in the encoders of the known families."""

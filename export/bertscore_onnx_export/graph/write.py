@@ -20,14 +20,11 @@ from transformers import PreTrainedModel
 from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from bertscore_onnx_export.graph.nodes import Nodes
+from bertscore_onnx_export.graph.output import INPUTS, normalise_output
 from bertscore_onnx_export.model.load import count_layers
 from bertscore_onnx_export.model.source import first_line
 
-INPUTS = ["input_ids", "attention_mask"]
-OUTPUT = "token_embeddings"
 _VECTORS = "last_hidden_state"
-NORMS = ("norm", "positive_norm")
-"""The values between the model's own vectors and the output."""
 
 OPSET = 17
 
@@ -71,7 +68,7 @@ def write_graph(model: PreTrainedModel, folder: Path, *, all_layers: bool = Fals
             f"layers: {type(error).__name__}, {first_line(error)}"
         ) from error
     _use_products(graph)
-    _normalise_output(graph, shape)
+    normalise_output(graph, shape)
     onnx.save(graph, path)
     onnx.checker.check_model(path)  # by its path, since a model in memory may have at most 2 GB
     return [node.name for node in graph.graph.input]
@@ -83,23 +80,6 @@ def _require_space(folder: Path, size: int) -> None:
         raise ExportError(
             f"The disk of {folder.parent} has {free / 1e9:.1f} GB left; this export needs {needed / 1e9:.1f} GB."
         )
-
-
-def _normalise_output(model: Any, shape: Sequence[int | str]) -> None:
-    """Append x / max(‖x‖, 1e-12) to the graph; the lower bound prevents NaN for a zero vector."""
-    helper, graph = onnx.helper, model.graph
-    vectors = graph.output[0].name
-    norm, positive_norm = NORMS
-    graph.initializer.append(helper.make_tensor("smallest_norm", onnx.TensorProto.FLOAT, [], [1e-12]))
-    graph.node.extend(
-        [
-            helper.make_node("ReduceL2", [vectors], [norm], axes=[-1], keepdims=1),
-            helper.make_node("Max", [norm, "smallest_norm"], [positive_norm]),
-            helper.make_node("Div", [vectors, positive_norm], [OUTPUT]),
-        ]
-    )
-    del graph.output[:]
-    graph.output.append(helper.make_tensor_value_info(OUTPUT, onnx.TensorProto.FLOAT, shape))
 
 
 def _use_products(model: ModelProto) -> None:

@@ -16,7 +16,9 @@ from bertscore_onnx.errors import ExportError
 from bertscore_onnx_export.model.source import Source, loading
 
 _CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
-_KEY = re.compile(r"base_model\.model\.(?P<module>.+?)\.lora_(?P<kind>embedding_)?(?P<side>[AB])(\.default)?(\.weight)?")
+_KEY = re.compile(
+    r"base_model\.model\.(?P<module>.+?)\.lora_(?P<kind>embedding_)?(?P<side>[AB])(\.default)?(\.weight)?"
+)
 _PLAIN = {"bias": ("none",), "rank_pattern": ({}, None), "alpha_pattern": ({}, None), "use_dora": (False, None)}
 """Settings with the values of an adapter that is products alone."""
 
@@ -45,7 +47,9 @@ def _load(source: Source) -> tuple[dict[str, Any], dict[str, Tensor]]:
     with loading("adapter", source):
         settings = json.loads(_file(source, _CONFIG).read_text(encoding="utf-8"))
         tensors = load_file(_file(source, _WEIGHTS))
-    if settings.get("peft_type") != "LORA" or any(settings.get(key) not in (*plain, None) for key, plain in _PLAIN.items()):
+    if settings.get("peft_type") != "LORA" or any(
+        settings.get(key) not in (*plain, None) for key, plain in _PLAIN.items()
+    ):
         raise _unusable(source, "is of a kind that cannot be merged; expected plain LoRA")
     return settings, tensors
 
@@ -76,4 +80,6 @@ def _add(weight: Tensor, sides: dict[str, Tensor], scale: float, source: Source,
 
 
 def _unusable(source: Source, problem: str) -> ExportError:
-    return ExportError(f"The adapter {source.adapter!r} of {source.name_or_path} {problem}. Merge it yourself, with PEFT.")
+    return ExportError(
+        f"The adapter {source.adapter!r} of {source.name_or_path} {problem}. Merge it yourself, with PEFT."
+    )

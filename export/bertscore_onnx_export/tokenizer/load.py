@@ -8,6 +8,7 @@ from bertscore_onnx.errors import ExportError
 from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
 
+
 def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:
     """Load the slow or fast tokenizer of a model; raise an ExportError if it has none or is damaged."""
     with loading("tokenizer", source):

@@ -74,7 +74,9 @@ class _Slow(_Lowercasing, PreTrainedTokenizer):
         return given or [*self.extra_special_tokens_default]
 
     def get_vocab(self) -> dict[str, int]:
-        return {self.convert_ids_to_tokens(index): index for index in range(self.vocab_size)} | self.added_tokens_encoder
+        return {
+            self.convert_ids_to_tokens(index): index for index in range(self.vocab_size)
+        } | self.added_tokens_encoder
 
 
 def _in_role(given: str | AddedToken | None, default: str | AddedToken) -> str | AddedToken:
@@ -363,9 +365,7 @@ class T5Tokenizer(_SentencePiece):
 
     special_tokens: ClassVar[_Tokens] = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 
-    def __init__(
-        self, vocab_file: str, *, extra_ids: int = 100, legacy: bool | None = None, **settings: Any
-    ) -> None:
+    def __init__(self, vocab_file: str, *, extra_ids: int = 100, legacy: bool | None = None, **settings: Any) -> None:
         self.legacy = legacy is None or legacy
         self._num_spans = extra_ids
         size = len(_load_processor(vocab_file, {}))

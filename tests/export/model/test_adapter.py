@@ -78,6 +78,9 @@ def test_other_kinds_of_adapters_are_refused(model, settings):
 
 
 def test_an_adapter_of_another_model_is_refused(model):
-    save_file({"base_model.model.layers.0.q.lora_A.weight": torch.ones(1, 1)}, model / "retrieval" / "adapter_model.safetensors")
+    save_file(
+        {"base_model.model.layers.0.q.lora_A.weight": torch.ones(1, 1)},
+        model / "retrieval" / "adapter_model.safetensors",
+    )
     with pytest.raises(ExportError, match="is for 'layers.0.q', which the model does not have"):
         load(model, "retrieval")
