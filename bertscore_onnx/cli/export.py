@@ -104,20 +104,23 @@ def export(
 
     `score` uses the bundle without PyTorch, which only the export needs. Needs the extra `export`.
     """
-    if (model is None) == (from_onnx is None):
-        raise typer.BadParameter("give one of --model and --from-onnx.", param_hint="--model")
     if all_layers and num_layers is not None:
         raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")
     if not (inner_norm or all_layers):
         raise typer.BadParameter("it has no effect without --all-layers.", param_hint="--no-inner-norm")
     if from_onnx is not None:
         options = {
-            **{"--adapter": adapter is not None, "--all-layers": all_layers, "--scoring-graph": scoring_graph},
-            **{"--precision": precision != "fp32", "--revision": revision is not None},
+            "--model": model is not None,
+            "--adapter": adapter is not None,
+            "--all-layers": all_layers,
+            "--scoring-graph": scoring_graph,
+            "--precision": precision != "fp32",
+            "--revision": revision is not None,
         }
         _export_graph(from_onnx, options, name, num_layers, output, license_id, force=force)
         return
-    assert model is not None
+    if model is None:
+        raise typer.BadParameter("name a model, or give a folder with a graph as --from-onnx.", param_hint="--model")
     _check_extra()
     try:
         from bertscore_onnx_export.pipeline import STAGES, export_model

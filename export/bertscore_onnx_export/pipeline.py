@@ -16,9 +16,9 @@ from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest,
 from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder, file_digest
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError
+from bertscore_onnx_export.graph.output import OUTPUT
 from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
-from bertscore_onnx_export.graph.output import OUTPUT
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states

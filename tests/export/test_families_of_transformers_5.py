@@ -1,8 +1,6 @@
 """Families that transformers 4.57 lacks, against the hidden states of transformers 5, in its environment."""
 
 import json
-import shutil
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -10,8 +8,6 @@ import pytest
 import torch
 import transformers
 from bertscore_onnx_export.model.families import family_of
-from bertscore_onnx_export.model.load import load_config, load_cut
-from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
 from transformers import AutoModel
 

@@ -41,7 +41,7 @@ class Pooled(torch.nn.Module):
 
 
 def publish(name, folder, writer):
-    """Write a model's files as they are published, with a graph: as optimum, sentence-transformers, or dynamo writes it."""
+    """Write a model's files as they are published, with a graph as optimum or another exporter writes it."""
     AutoTokenizer.from_pretrained(saved(name)).save_pretrained(folder)
     model = AutoModel.from_pretrained(saved(name)).eval()
     model.config.save_pretrained(folder)

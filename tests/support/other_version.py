@@ -1,6 +1,6 @@
 """Exports models and converts tokenizers with the Python that runs it: `python -m tests.support.other_version FILE`.
 
-The file lists them as JSON: `{"models": [{"model", "output", "options"}], "tokenizers": [{"model", "output", "mode"}]}`.
+The file lists them as JSON: `{"models": [{"model", "output", "options"}], "tokenizers": [{"model", "output", "mode"}]}`
 It prints a JSON object with the error of each that failed, by its output, and writes what is recorded of a tokenizer to
 `facts.json` beside its files.
 """

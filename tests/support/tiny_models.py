@@ -97,12 +97,17 @@ def _without(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 _MODERNBERT = _without(_BERT, "type_vocab_size") | {
-    **{"bos_token_id": 1, "cls_token_id": 1, "eos_token_id": 2, "sep_token_id": 2},
-    **{"local_attention": 8, "global_attn_every_n_layers": 3},
+    "bos_token_id": 1,
+    "cls_token_id": 1,
+    "eos_token_id": 2,
+    "sep_token_id": 2,
+    "local_attention": 8,
+    "global_attn_every_n_layers": 3,
 }
 _QWEN3 = _without(_BERT, "type_vocab_size") | {"num_key_value_heads": 2, "head_dim": 16}
 _GEMMA = _QWEN3 | {
-    **{"sliding_window": 10, "query_pre_attn_scalar": 16},
+    "sliding_window": 10,
+    "query_pre_attn_scalar": 16,
     "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
 }
 

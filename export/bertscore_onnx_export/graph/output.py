@@ -32,4 +32,4 @@ def normalise_output(model: Any, shape: Sequence[int | str]) -> None:
 
 
 def _opset(model: Any) -> int:
-    return max(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx"))
+    return int(max(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")))

@@ -19,7 +19,12 @@ _CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _KEY = re.compile(
     r"base_model\.model\.(?P<module>.+?)\.lora_(?P<kind>embedding_)?(?P<side>[AB])(\.default)?(\.weight)?"
 )
-_PLAIN = {"bias": ("none",), "rank_pattern": ({}, None), "alpha_pattern": ({}, None), "use_dora": (False, None)}
+_PLAIN: dict[str, tuple[Any, ...]] = {
+    "bias": ("none",),
+    "rank_pattern": ({}, None),
+    "alpha_pattern": ({}, None),
+    "use_dora": (False, None),
+}
 """Settings with the values of an adapter that is products alone."""
 
 

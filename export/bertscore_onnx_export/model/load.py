@@ -15,8 +15,8 @@ from transformers.utils import logging
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
 from bertscore_onnx_export.model.adapter import merge_adapter
 from bertscore_onnx_export.model.families import FAMILIES, Family
-from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5, relative_keys_loaded
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
+from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5, relative_keys_loaded
 
 _LAYER_COUNTS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers")
 """The names of the number of encoder layers in configurations. If one has several, the later ones may include the

@@ -1,4 +1,4 @@
-"""What transformers 5 computes otherwise than 4: it ignores relative positions (Huang et al., 2020) in BERT's attention."""
+"""What transformers 5 computes otherwise than 4: BERT's relative positions (Huang et al., 2020), which it ignores."""
 
 import contextlib
 import math

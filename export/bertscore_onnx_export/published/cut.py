@@ -1,4 +1,4 @@
-"""Cuts a published graph at a layer. Its hidden states are found by the names of its nodes, and checked by their shape."""
+"""Cuts a published graph at a layer. Its hidden states are found by the names of nodes, and checked by their shape."""
 
 import re
 import tempfile
@@ -76,7 +76,7 @@ def cut(graph: PublishedGraph, num_layers: int, hidden_size: int) -> ModelProto:
 
 
 def uncut_vectors(graph: PublishedGraph, num_layers: int) -> Any:
-    """Return a session of the whole graph that returns a layer's vectors: those that `cut` must give, not normalised."""
+    """Return a session of the whole graph for a layer's vectors: those that `cut` must give, not normalised."""
     model = ModelProto()
     model.CopyFrom(graph.model)
     vectors = graph.vectors
@@ -93,8 +93,8 @@ def check_layer(graph: PublishedGraph, num_layers: int, available: int, file: st
         raise UnknownLayerError(f"{file} has {available} layers; num_layers must be from 0 to that, not {num_layers}.")
     if num_layers < available and not graph.hidden_states:
         raise ExportError(
-            f"{file} cannot be cut at layer {num_layers}: its nodes do not tell its layers apart, as in graphs whose operators "
-            f"were fused. Use layer {available}, or export the model itself."
+            f"{file} cannot be cut at layer {num_layers}: its nodes do not tell its layers apart, as in graphs whose "
+            f"operators were fused. Use layer {available}, or export the model itself."
         )
 
 
@@ -106,8 +106,8 @@ def _find_vectors(model: ModelProto, file: str) -> str:
                 raise ExportError(f"{file} is not in fp32. Use the graph that is.")
             return name
     raise ExportError(
-        f"{file} returns no vectors of tokens, but {', '.join(outputs)}. Expected an output {' or '.join(_VECTOR_OUTPUTS)}: "
-        "a graph for feature extraction, not of a head or of a decoder that writes text."
+        f"{file} returns no vectors of tokens, but {', '.join(outputs)}. Expected an output "
+        f"{' or '.join(_VECTOR_OUTPUTS)}: a graph for feature extraction, not of a head, or of a writing decoder."
     )
 
 
@@ -133,7 +133,8 @@ def _set_other_inputs(model: ModelProto, file: str) -> None:
             op.Sub(op.CumSum(ones, 1), 1, name=value.name)
         elif value.name not in {tensor.name for tensor in graph.initializer}:
             raise ExportError(
-                f"{file} wants {value.name!r}; expected only ids and masks. A graph with a cache of past tokens cannot be used."
+                f"{file} wants {value.name!r}; expected only ids and masks. A graph with a cache of past tokens "
+                "cannot be used."
             )
         graph.input.remove(value)
     nodes = [*op.nodes, *graph.node]

@@ -59,10 +59,10 @@ def export_graph(
     force: bool = False,
     report: Callable[[str], object] = _log.info,
 ) -> Path:
-    """Make a bundle of the graph in a model's folder, with the fast tokenizer beside it, and return the bundle's folder.
+    """Make a bundle of the graph in a model's folder, with its fast tokenizer, and return the bundle's folder.
 
-    Raises an ExportError if the graph has no vectors of tokens or cannot be cut at the layer, or if the bundle fails its
-    verification.
+    Raises an ExportError if the graph has no vectors of tokens or cannot be cut at the layer, or if the bundle fails
+    its verification.
     """
     source = Source(str(folder), name=name)
     if output is None and source.is_named_by_folder:
@@ -163,7 +163,8 @@ def _graph_of(folder: Path) -> Path:
         if (folder / place).is_file():
             return folder / place
     raise ExportError(
-        f"{folder} has no {' or '.join(_PLACES)}. Name the folder of a model with a graph, its config.json and its tokenizer.json."
+        f"{folder} has no {' or '.join(_PLACES)}. Name the folder of a model with a graph, config.json "
+        "and tokenizer.json."
     )
 
 

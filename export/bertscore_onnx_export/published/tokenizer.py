@@ -50,8 +50,8 @@ def read_tokenizer(folder: Path, config: Mapping[str, Any], max_tokens: int | No
     roles = {role: _id_of(tokenizer, settings.get(f"{role}_token")) for role in ("cls", "sep", "pad", "eos", "unk")}
     if all(index is None for index in roles.values()):
         raise ExportError(
-            f"{folder} does not say which tokens are special. Copy tokenizer_config.json or special_tokens_map.json there "
-            "from the model's repository."
+            f"{folder} does not say which tokens are special. Copy tokenizer_config.json or special_tokens_map.json "
+            "there from the model's repository."
         )
     stated = settings.get("model_max_length")
     lengths = [

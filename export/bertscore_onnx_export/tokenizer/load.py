@@ -5,8 +5,8 @@ from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError
-from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
+from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5
 
 
 def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:

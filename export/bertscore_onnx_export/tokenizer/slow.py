@@ -1,7 +1,7 @@
 """The slow tokenizers that transformers 5 no longer has: their vocabularies, special tokens and rules.
 
-bert-score uses them by default, so their ids are what a bundle in the slow mode reproduces. Each class has the name, the
-defaults and the attributes of the one in transformers 4, and reads the same files.
+bert-score uses them by default, so their ids are what a bundle in the slow mode reproduces. Each class has the name,
+the defaults and the attributes of the one in transformers 4, and reads the same files.
 """
 
 import json
@@ -21,20 +21,30 @@ from transformers.models.mbart.tokenization_mbart import FAIRSEQ_LANGUAGE_CODES 
 from transformers.models.mbart50.tokenization_mbart50 import FAIRSEQ_LANGUAGE_CODES as MBART50_CODES
 from transformers.tokenization_python import _is_punctuation
 
+_Tokens = dict[str, str | AddedToken]
+
 _MASK_AFTER_SPACE = AddedToken("<mask>", lstrip=True, special=True)
 """A mask that takes the space before it."""
 
-_ROBERTA_TOKENS = {
-    **{"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "sep_token": "</s>"},
-    **{"pad_token": "<pad>", "cls_token": "<s>", "mask_token": _MASK_AFTER_SPACE},
+_ROBERTA_TOKENS: _Tokens = {
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "unk_token": "<unk>",
+    "sep_token": "</s>",
+    "pad_token": "<pad>",
+    "cls_token": "<s>",
+    "mask_token": _MASK_AFTER_SPACE,
 }
-_BERT_TOKENS = {
-    **{"bos_token": "[CLS]", "eos_token": "[SEP]", "unk_token": "[UNK]", "sep_token": "[SEP]"},
-    **{"pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"},
+_BERT_TOKENS: _Tokens = {
+    "bos_token": "[CLS]",
+    "eos_token": "[SEP]",
+    "unk_token": "[UNK]",
+    "sep_token": "[SEP]",
+    "pad_token": "[PAD]",
+    "cls_token": "[CLS]",
+    "mask_token": "[MASK]",
 }
-_BERT_MASK_AFTER_SPACE = {"mask_token": AddedToken("[MASK]", lstrip=True, special=True)}
-
-_Tokens = Mapping[str, str | AddedToken]
+_BERT_MASK_AFTER_SPACE: _Tokens = {"mask_token": AddedToken("[MASK]", lstrip=True, special=True)}
 
 
 class _Lowercasing:
@@ -42,18 +52,19 @@ class _Lowercasing:
 
     def tokenize(self, text: str, **options: Any) -> list[str]:
         if getattr(self, "do_lower_case", False):
-            ordinary = [token for token in self.added_tokens_decoder.values() if not token.special and token.normalized]
-            kept = [*self.all_special_tokens, *(token.content for token in ordinary)]
+            this: Any = self  # the tokenizer that this is a part of
+            ordinary = [token for token in this.added_tokens_decoder.values() if not token.special and token.normalized]
+            kept = [*this.all_special_tokens, *(token.content for token in ordinary)]
             parts = re.split(f"({'|'.join(map(re.escape, kept))})", text) if kept else [text]
             text = "".join(part if place % 2 else _lower(part) for place, part in enumerate(parts))
-        return super().tokenize(text, **options)
+        return list(super().tokenize(text, **options))  # type: ignore[misc] # of the class beside this one
 
 
 def _lower(text: str) -> str:
     return "".join(map(str.lower, text))  # the last sigma of a word is as any other
 
 
-class _Slow(_Lowercasing, PreTrainedTokenizer):
+class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # transformers is untyped
     """A tokenizer with the special tokens of its class in transformers 4, and their flags."""
 
     special_tokens: ClassVar[_Tokens] = {}
@@ -74,9 +85,8 @@ class _Slow(_Lowercasing, PreTrainedTokenizer):
         return given or [*self.extra_special_tokens_default]
 
     def get_vocab(self) -> dict[str, int]:
-        return {
-            self.convert_ids_to_tokens(index): index for index in range(self.vocab_size)
-        } | self.added_tokens_encoder
+        ids: dict[str, int] = {self.convert_ids_to_tokens(index): index for index in range(self.vocab_size)}
+        return {**ids, **self.added_tokens_encoder}
 
 
 def _in_role(given: str | AddedToken | None, default: str | AddedToken) -> str | AddedToken:
@@ -93,7 +103,7 @@ def _without_ends(tokens: _Tokens) -> _Tokens:
     return {role: token for role, token in tokens.items() if role not in ("bos_token", "eos_token")}
 
 
-class BertTokenizer(_Lowercasing, BertTokenizerLegacy):
+class BertTokenizer(_Lowercasing, BertTokenizerLegacy):  # type: ignore[misc] # transformers is untyped
     """That of transformers under its old name."""
 
     special_tokens: ClassVar[_Tokens] = _without_ends(_BERT_TOKENS)
@@ -124,7 +134,7 @@ class MPNetTokenizer(BertTokenizer):
         super().__init__(vocab_file, **{**self.special_tokens, **settings})
 
 
-class ProphetNetTokenizer(_Lowercasing, transformers.ProphetNetTokenizer):
+class ProphetNetTokenizer(_Lowercasing, transformers.ProphetNetTokenizer):  # type: ignore[misc] # as above
     """That of transformers, where [X_SEP] has no special place in a text."""
 
     @property
@@ -132,7 +142,7 @@ class ProphetNetTokenizer(_Lowercasing, transformers.ProphetNetTokenizer):
         return [token for token in super().all_special_tokens if token != "[X_SEP]"]
 
 
-class XLMTokenizer(_Lowercasing, transformers.XLMTokenizer):
+class XLMTokenizer(_Lowercasing, transformers.XLMTokenizer):  # type: ignore[misc] # as above
     """That of transformers."""
 
 
@@ -141,7 +151,7 @@ class XLMTokenizer(_Lowercasing, transformers.XLMTokenizer):
 
 class _ByteBpe(_Slow):
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "vocab.json", "merges_file": "merges.txt"}
-    special_tokens = _ROBERTA_TOKENS
+    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
     frame: ClassVar[tuple[Sequence[str], Sequence[str]]] = (("cls_token_id",), ("sep_token_id",))
     """The special tokens before and after a text."""
 
@@ -161,7 +171,7 @@ class _ByteBpe(_Slow):
         return len(self.encoder)
 
     def get_vocab(self) -> dict[str, int]:
-        return self.encoder | self.added_tokens_encoder
+        return {**self.encoder, **self.added_tokens_encoder}
 
     def prepare_for_tokenization(self, text: str, **options: Any) -> tuple[str, dict[str, Any]]:
         if options.pop("add_prefix_space", self.add_prefix_space) and text and not text[0].isspace():
@@ -280,7 +290,8 @@ class BigBirdTokenizer(_SentencePiece):
     """With its own mixture of special tokens."""
 
     special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS | {
-        **{"sep_token": "[SEP]", "cls_token": "[CLS]"},
+        "sep_token": "[SEP]",
+        "cls_token": "[CLS]",
         **_BERT_MASK_AFTER_SPACE,
     }
 
@@ -327,7 +338,8 @@ class AlbertTokenizer(_CleanedSentencePiece):
     lowercases = True
     special_tokens: ClassVar[_Tokens] = {
         **_BERT_TOKENS,
-        **{"unk_token": "<unk>", "pad_token": "<pad>"},
+        "unk_token": "<unk>",
+        "pad_token": "<pad>",
         **_BERT_MASK_AFTER_SPACE,
     }
 
@@ -398,7 +410,10 @@ class PegasusTokenizer(_SentencePiece):
     """With unknown tokens before the pieces."""
 
     special_tokens: ClassVar[_Tokens] = {
-        **{"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask_2>"}
+        "pad_token": "<pad>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "mask_token": "<mask_2>",
     }
     frame = ((), ("eos_token_id",))
 
@@ -435,7 +450,7 @@ class XLMRobertaTokenizer(_SentencePiece):
     """With fairseq's first ids."""
 
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.bpe.model"}
-    special_tokens = _ROBERTA_TOKENS
+    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
     first_tokens: ClassVar[Sequence[str]] = _FAIRSEQ_TOKENS
     offset = 1
 
@@ -447,7 +462,7 @@ class CamembertTokenizer(_SentencePiece):
     """With five added tokens in front, and the library's unknown piece beside that of fairseq."""
 
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.bpe.model"}
-    special_tokens = _ROBERTA_TOKENS
+    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
     extra_special_tokens_default = ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED")
     offset = 4
 
@@ -469,7 +484,7 @@ class CamembertTokenizer(_SentencePiece):
 
 class _OfLanguages(_SentencePiece):
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.bpe.model"}
-    special_tokens = _ROBERTA_TOKENS
+    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
     first_tokens = _FAIRSEQ_TOKENS
     offset = 1
     codes: ClassVar[Sequence[str]] = ()
@@ -516,13 +531,36 @@ _CLASSES: Mapping[str, type[PreTrainedTokenizer]] = {
 """By name. transformers still has the other slow tokenizers."""
 
 _CLASS_OF_TYPE = {
-    **{"albert": "Albert", "bart": "Bart", "bert": "Bert", "big_bird": "BigBird", "blenderbot": "Blenderbot"},
-    **{"camembert": "Camembert", "convbert": "ConvBert", "data2vec-text": "Roberta", "deberta": "Deberta"},
-    **{"deberta-v2": "DebertaV2", "distilbert": "DistilBert", "electra": "Electra", "gpt2": "GPT2", "led": "LED"},
-    **{"longformer": "Longformer", "mbart": "MBart", "mpnet": "MPNet", "mt5": "MT5", "pegasus": "Pegasus"},
-    **{"rembert": "RemBert", "roberta": "Roberta", "squeezebert": "SqueezeBert", "t5": "T5", "umt5": "T5"},
-    **{"xlm-roberta": "XLMRoberta", "xlm-roberta-xl": "XLMRoberta", "xlnet": "XLNet", "prophetnet": "ProphetNet"},
-    **{"blenderbot-small": "BlenderbotSmall", "xlm": "XLM"},
+    "albert": "Albert",
+    "bart": "Bart",
+    "bert": "Bert",
+    "big_bird": "BigBird",
+    "blenderbot": "Blenderbot",
+    "camembert": "Camembert",
+    "convbert": "ConvBert",
+    "data2vec-text": "Roberta",
+    "deberta": "Deberta",
+    "deberta-v2": "DebertaV2",
+    "distilbert": "DistilBert",
+    "electra": "Electra",
+    "gpt2": "GPT2",
+    "led": "LED",
+    "longformer": "Longformer",
+    "mbart": "MBart",
+    "mpnet": "MPNet",
+    "mt5": "MT5",
+    "pegasus": "Pegasus",
+    "rembert": "RemBert",
+    "roberta": "Roberta",
+    "squeezebert": "SqueezeBert",
+    "t5": "T5",
+    "umt5": "T5",
+    "xlm-roberta": "XLMRoberta",
+    "xlm-roberta-xl": "XLMRoberta",
+    "xlnet": "XLNet",
+    "prophetnet": "ProphetNet",
+    "blenderbot-small": "BlenderbotSmall",
+    "xlm": "XLM",
 }
 """The type of a model to the class of its tokenizer, without its ending; a model's files may name another."""
 

@@ -82,5 +82,5 @@ def test_an_adapter_of_another_model_is_refused(model):
         {"base_model.model.layers.0.q.lora_A.weight": torch.ones(1, 1)},
         model / "retrieval" / "adapter_model.safetensors",
     )
-    with pytest.raises(ExportError, match="is for 'layers.0.q', which the model does not have"):
+    with pytest.raises(ExportError, match=r"is for 'layers\.0\.q', which the model does not have"):
         load(model, "retrieval")
