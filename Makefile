@@ -11,6 +11,7 @@ RUNTIME := $(VENV)/runtime
 INTEGRATIONS := $(patsubst examples/constraints/%.txt,$(VENV)/integrations/%,$(wildcard examples/constraints/*.txt))
 SITE := $(VENV)/site
 WEB := examples/web/node_modules
+TRANSFORMERS5 := $(VENV)/transformers5
 BUNDLE := build/minilm
 
 # One process per CPU, four at most: each may take 1.1 GB.
@@ -20,7 +21,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-full test-all test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -48,6 +49,12 @@ test-full: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m full
 
 test-all: test test-full
+
+# Run the tests of exports with transformers 5, which has an environment of its own: four minutes.
+test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed
+	$(RUN) -m pytest --quiet --durations 3 -m transformers5 tests/export/test_transformers_5.py
+	$(TRANSFORMERS5)/bin/python -m pytest --quiet --durations 3 -m transformers5 \
+		tests/export/test_families_of_transformers_5.py tests/export/test_published.py
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)
@@ -142,7 +149,7 @@ $(EXPORTER): pyproject.toml constraints.txt | $(VENV)
 
 $(INSTALLED): $(EXPORTER)
 	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server,evaluation]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server,evaluation,transport]" --group dev
 	touch $@
 
 $(ENGINES): $(INSTALLED)
@@ -152,6 +159,12 @@ $(ENGINES): $(INSTALLED)
 $(RUNTIME)/.installed: pyproject.toml constraints.txt | $(VENV)
 	$(PYTHON) -m venv $(RUNTIME)
 	$(RUNTIME)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]"
+	touch $@
+
+$(TRANSFORMERS5)/.installed: pyproject.toml constraints-transformers5.txt | $(VENV)
+	$(PYTHON) -m venv $(TRANSFORMERS5)
+	$(TRANSFORMERS5)/bin/python $(INSTALL) --constraint constraints-transformers5.txt --editable ".[cpu,export,xlm]" \
+		"transformers>=5" filelock hypothesis onnxscript pytest
 	touch $@
 
 # The file names every package of the environment. An example that is a package itself is installed beside it.

@@ -223,9 +223,9 @@ class ScoreFunction:
                 )
             if idf is not False or idf_sents is not None:
                 scorer = stack.enter_context(scorer.with_idf(idf, idf_sents))
-            pairs, of_contexts = scorer.with_contexts(pairs, contexts, ref_contexts)
+            pairs = scorer.with_contexts(pairs, contexts, ref_contexts)
             scores, stats = scorer.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
-            (stats + of_contexts).warn(scorer.max_length, stacklevel=2)
+            stats.warn(scorer.max_length, stacklevel=2)
             signature = scorer.signature_of(has_contexts=contexts is not None)
             scores.signature = signature
             return (scores, str(signature)) if return_hash else scores

@@ -35,6 +35,7 @@ from bertscore_onnx.scores import Score, Scores, join_scores
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import (
     Context,
+    Pair,
     Pairs,
     Reference,
     Side,
@@ -216,8 +217,8 @@ class BERTScorer(Closeable):
             batch_size: the most texts in one run of the model, for this call.
             return_hash: also return the line of the signature.
             contexts: for each candidate what stands before it and before its references, such as the source of code or
-                the sentences before; a text, or a list of sentences. It is encoded with the text and, by default, not
-                matched; see `Matching.context`. Where both are too long for the model, it is cut at its far end.
+                the sentences before; a text, a list of sentences, or None. It is encoded with the text and, by default,
+                not matched; see `Matching.context`. Where both are too long for the model, it is cut at its far end.
             ref_contexts: what stands before the references instead, if that differs.
 
         Returns:
@@ -235,14 +236,19 @@ class BERTScorer(Closeable):
             UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
                 context is empty; or texts were truncated because they are longer than the model's maximum.
         """
-        pairs, of_contexts = self.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
+        pairs = self.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
         scores, stats = self.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
-        (stats + of_contexts).warn(self.max_length, stacklevel=2)
+        stats.warn(self.max_length, stacklevel=2)
         scores.signature = self.signature_of(has_contexts=contexts is not None)
         return (scores, str(scores.signature)) if return_hash else scores
 
     def stream(
-        self, pairs: Iterable[tuple[str, Reference]], *, verbose: bool | None = False, batch_size: int | None = None
+        self,
+        pairs: Iterable[Pair],
+        *,
+        has_contexts: bool = False,
+        verbose: bool | None = False,
+        batch_size: int | None = None,
     ) -> Generator[Score, None, None]:
         """Score pairs one after the other, in memory that does not depend on their number.
 
@@ -250,6 +256,8 @@ class BERTScorer(Closeable):
             pairs: a candidate and its reference, or a list of references, each. They are read in the calling thread,
                 about a thousand ahead. If idf weights come from the references, they are read twice, and so must be a
                 list or another iterable that can be read again, not an iterator.
+            has_contexts: whether each pair has a third item, the context of its texts as `score` takes it, and perhaps
+                a fourth, another one for the references.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
             batch_size: the most texts in one run of the model.
 
@@ -264,8 +272,7 @@ class BERTScorer(Closeable):
             ClosedError: the scorer was closed.
 
         Warns:
-            UserWarning: at the end, if pairs score 0 because a side is empty or has weight 0, or if texts were
-                truncated.
+            UserWarning: at the end, as for `score`.
         """
         if self._weights is None and isinstance(pairs, Iterator):
             raise IdfError(
@@ -278,7 +285,9 @@ class BERTScorer(Closeable):
                 "A stream cannot centre vectors by the references of an iterator, which can be read only once. Give a "
                 "list, or a Matching with sentences as its center."
             )
-        return self._stream(pairs, self._weights, verbose, self._max_items(batch_size))
+        return self._stream(
+            pairs, self.separator if has_contexts else None, self._weights, verbose, self._max_items(batch_size)
+        )
 
     def score_frame(
         self,
@@ -286,6 +295,7 @@ class BERTScorer(Closeable):
         candidate: str = "candidate",
         reference: str | Sequence[str] = "reference",
         *,
+        context: str | None = None,
         names: Sequence[str] = SCORE_NAMES,
         errors: Errors = "raise",
         verbose: bool | None = False,
@@ -296,6 +306,7 @@ class BERTScorer(Closeable):
             frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a dict of columns.
             candidate: the name of the column of candidates.
             reference: the name of the column of references, a text or a list of texts per row; or several names.
+            context: the name of a column of contexts, a text or a list of sentences per row, as for `score`.
             names: the names of the columns of precision, recall and F1.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
@@ -318,16 +329,20 @@ class BERTScorer(Closeable):
         from bertscore_onnx.tables.batches import ScoreColumns, adapt
 
         score_names, adapter = check_score_names(names), adapt(frame)
-        reader = RowReader(candidate, [reference] if isinstance(reference, str) else reference, errors)
+        references = [reference] if isinstance(reference, str) else reference
+        reader = RowReader(candidate, references, errors, context=context)
         rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
-        has_several = any(len(references) > 1 for _, references in rows.pairs)
+        has_several = any(len(pair[1]) > 1 for pair in rows.pairs)
         all_layers = self.signature.layer == "all"
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
         columns.check_free(adapter.names, "The frame")
-        pairs = collect_pairs([text for text, _ in rows.pairs], [references for _, references in rows.pairs])
+        pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
+        if context is not None:
+            pairs = self.with_contexts(pairs, [pair[-1] for pair in rows.pairs], None)
         scores, stats = self.score_pairs(pairs, verbose=verbose)
         stats.warn(self.max_length, stacklevel=2)
-        scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), self.signature)
+        signature = self.signature_of(has_contexts=context is not None)
+        scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
         return scored
 
     def encode(self, texts: Iterable[Reference]) -> EncodedTexts:
@@ -595,15 +610,18 @@ class BERTScorer(Closeable):
                 stats += of_chunk
         return self._finish(join_scores(of_chunks, self._shared_pipeline.num_layers)), stats
 
-    def with_contexts(self, pairs: Pairs, contexts: Contexts, ref_contexts: Contexts) -> tuple[Pairs, TextStats]:
-        """Put contexts before the texts of pairs from `collect_pairs`; also return the statistics of the contexts."""
+    def with_contexts(self, pairs: Pairs, contexts: Contexts, ref_contexts: Contexts) -> Pairs:
+        """Put contexts before the texts of pairs from `collect_pairs`."""
         if contexts is None:
             if ref_contexts is not None:
                 raise InputError("ref_contexts are given without contexts. Give the contexts of the candidates too.")
-            return pairs, TextStats()
-        separator = self._pipeline.matching.separator
-        with_contexts, num_empty = add_contexts(pairs, contexts, ref_contexts, separator)
-        return with_contexts, TextStats(no_context=num_empty)
+            return pairs
+        return add_contexts(pairs, contexts, ref_contexts, self.separator)
+
+    @property
+    def separator(self) -> str:
+        """What stands between a context and its text."""
+        return self._shared_pipeline.matching.separator
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise pairs before they are scored; return them with their token ids, and statistics of their texts."""
@@ -702,7 +720,8 @@ class BERTScorer(Closeable):
 
     def _stream(
         self,
-        pairs: Iterable[tuple[str, Reference]],
+        pairs: Iterable[Pair],
+        separator: str | None,
         weights: TokenWeights | None,
         verbose: bool | None,
         max_items: int | None,
@@ -710,11 +729,11 @@ class BERTScorer(Closeable):
         total = len(pairs) if isinstance(pairs, Sized) else None
         stats = TextStats()
         if weights is None:
-            weights = self._idf_of((some.references for some in read_pairs(pairs)), "references")
-        center = self._center_for(some.references for some in read_pairs(pairs))
+            weights = self._idf_of((some.references for some in read_pairs(pairs, separator)), "references")
+        center = self._center_for(some.references for some in read_pairs(pairs, separator))
         with progress_bar(total, shown=verbose) as advance:
             chunks = self._pipeline.score(
-                read_pairs(pairs), weights, center=center, max_items=max_items, advance=advance
+                read_pairs(pairs, separator), weights, center=center, max_items=max_items, advance=advance
             )
             for scores, of_chunk in chunks:
                 stats += of_chunk

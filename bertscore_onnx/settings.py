@@ -10,7 +10,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.hub import local_path
-from bertscore_onnx.matching.variants import Matching
+from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.text.tokenizer import LongText
 
@@ -41,7 +41,7 @@ class ScorerSettings(TokenizerSettings, total=False):
     verify: bool
     allow_fp32_baseline: bool
     optimize_for: OptimizeFor
-    matching: Matching
+    matching: Matching | str
 
 
 def find_bundle(
@@ -49,7 +49,7 @@ def find_bundle(
 ) -> Bundle:
     """Open the bundle that the settings name; one on the hub is pulled unless it is here."""
     model_type, use_fast = settings.get("model_type"), settings.get("use_fast_tokenizer")
-    matching = cast(ScorerSettings, settings).get("matching") or Matching()
+    matching = checked_matching(cast(ScorerSettings, settings).get("matching", "bertscore"))
     num_layers = settings.get("num_layers")
     if matching.layers and (num_layers is not None or all_layers):
         raise InputError(
@@ -76,7 +76,7 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
 
     Raises:
         InputTypeError: `kind` has no such setting, or the bundle is among them.
-        InputError: idf weights would come from the references of each batch.
+        InputError: idf weights, or a mean vector, would come from the references of each batch.
     """
     known = [name for name in get_type_hints(kind) if name != "model_type"]
     for name in settings:
@@ -91,6 +91,13 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
             "the data is cut. First count the documents of all the data with count_documents, and pass the counts as "
             "idf."
         )
+    if "matching" in checked:
+        checked["matching"] = checked_matching(checked["matching"])
+        if checked["matching"].center == "references":
+            raise InputError(
+                'center="references" would centre vectors by the references of each batch, so that scores '
+                "would depend on how the data is cut. Give sentences instead, such as some of the references."
+            )
     if isinstance(checked.get("baseline_path"), PathLike):
         checked["baseline_path"] = fspath(checked["baseline_path"])
     return checked

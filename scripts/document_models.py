@@ -27,7 +27,10 @@ VARIANTS = {
     "deberta-absolute": "deberta",
     "deberta-v3": "deberta-v2",
     "electra-same-size": "electra",
+    "embeddinggemma": "gemma3",
     "mbart-50": "mbart50",
+    "mmbert": "modernbert",
+    "qwen3-embedding": "qwen3",
     "xlm-languages": "xlm",
 }
 """Tiny models whose name is not that of their family."""
@@ -35,9 +38,12 @@ VARIANTS = {
 PRECISIONS = ("fp16", "int8")
 """The precisions whose scores differ from fp32."""
 
-REFERENCES = {"modernbert": "bert-score 0.3.13 with its fast tokenizer", "squeezebert": "transformers"}
+REFERENCES = {
+    **dict.fromkeys(("gemma3", "modernbert", "qwen3"), "bert-score 0.3.13 with its fast tokenizer"),
+    "squeezebert": "transformers",
+}
 """The families that are not compared with plain bert-score. It fails to cut SqueezeBERT's models, so its scorer gets
-models cut by transformers; ModernBERT has no slow tokenizer."""
+models cut by transformers; some have no slow tokenizer that a bundle reproduces."""
 
 CASE = r"\[([^\]]+?)(?:-(?:True|False|(?:fp32|fp16|int8)(?:-[0-9]+)?))?\]$"
 """The end of a test's name: a model, and what else the test depends on."""
@@ -50,8 +56,8 @@ HEADER = """# Models
 scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared with
 those of bert-score 0.3.13, run live with a batch size of 1, with and without idf. *Largest difference* is that of any
 P, R or F. *Tokenizer* counts the edge-case texts of the export that get other ids than from the original tokenizer; see
-[tokenizers.md](tokenizers.md). The original is the slow tokenizer, except for ModernBERT, which has only a fast one:
-export it with `--tokenizer-mode fast`. *fp16* and *int8* give the largest difference between F in that precision, on a
+[tokenizers.md](tokenizers.md). The original is the slow tokenizer, except for ModernBERT, Gemma 3 and Qwen3: export
+these with `--tokenizer-mode fast`. *fp16* and *int8* give the largest difference between F in that precision, on a
 CPU, and F in fp32, for the same pairs; a dash means that such a bundle cannot be made. *Batch* is the largest
 difference between any P, R or F of a pair scored alone and of the same pair scored among 159 others, in batches of 7 in
 another order, and with three threads in one run, in any of the three precisions, on a CPU; here the random models are

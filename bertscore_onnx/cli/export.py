@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from bertscore_onnx.bundle.manifest import Manifest
 
 
-_EXTRA = ("torch", "transformers", "optimum", "onnx")
+_EXTRA = ("torch", "transformers", "onnx")
 _APART = "export in an environment of its own (docs/export.md); scoring does not need it."
 
 
 def export(
     model: Annotated[
-        str,
+        str | None,
         typer.Option(
             "-m",
             "--model",
@@ -34,13 +34,25 @@ def export(
             help="A model's name, or a folder written by `save_pretrained`.",
             autocompletion=complete_model,
         ),
-    ],
+    ] = None,
+    from_onnx: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Instead of a model: the folder of one whose graph is published, with config.json and tokenizer.json. "
+            "Needs no PyTorch; the bundle has the fast tokenizer.",
+        ),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help="Name for the model of a local folder; a catalogue name selects its layer and baselines.",
         ),
+    ] = None,
+    adapter: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Merge this LoRA adapter, a folder inside the model's, into the weights."),
     ] = None,
     num_layers: Annotated[
         int | None,
@@ -96,6 +108,19 @@ def export(
         raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")
     if not (inner_norm or all_layers):
         raise typer.BadParameter("it has no effect without --all-layers.", param_hint="--no-inner-norm")
+    if from_onnx is not None:
+        options = {
+            "--model": model is not None,
+            "--adapter": adapter is not None,
+            "--all-layers": all_layers,
+            "--scoring-graph": scoring_graph,
+            "--precision": precision != "fp32",
+            "--revision": revision is not None,
+        }
+        _export_graph(from_onnx, options, name, num_layers, output, license_id, force=force)
+        return
+    if model is None:
+        raise typer.BadParameter("name a model, or give a folder with a graph as --from-onnx.", param_hint="--model")
     _check_extra()
     try:
         from bertscore_onnx_export.pipeline import STAGES, export_model
@@ -110,6 +135,7 @@ def export(
         folder = export_model(
             model,
             name=name,
+            adapter=adapter,
             num_layers=num_layers,
             all_layers=all_layers,
             inner_norm=inner_norm,
@@ -123,7 +149,41 @@ def export(
             report=stages.begin,
         )
     print(folder)
-    for line in _summary(folder, time.perf_counter() - started):
+    for line in _summary(folder, time.perf_counter() - started, "PyTorch's"):
+        echo(line)
+
+
+def _export_graph(
+    folder: Path,
+    unused: Mapping[str, bool],
+    name: str | None,
+    num_layers: int | None,
+    output: Path | None,
+    license_id: str | None,
+    *,
+    force: bool,
+) -> None:
+    """Make a bundle of a published graph; `unused` are options that it does not take, and whether they are given."""
+    for option, is_given in unused.items():
+        if is_given:
+            raise typer.BadParameter("it cannot be used with --from-onnx.", param_hint=option)
+    if find_spec("onnx") is None:
+        raise _missing("onnx")
+    from bertscore_onnx_export.published.pipeline import STAGES, export_graph
+
+    started = time.perf_counter()
+    with Stages(STAGES) as stages:
+        written = export_graph(
+            folder,
+            name=name,
+            num_layers=num_layers,
+            output=output,
+            license_id=license_id,
+            force=force,
+            report=stages.begin,
+        )
+    print(written)
+    for line in _summary(written, time.perf_counter() - started, "the uncut graph's"):
         echo(line)
 
 
@@ -156,8 +216,8 @@ class Stages:
         print(f"  {time.perf_counter() - self._started:.1f} s", file=sys.stderr)
 
 
-def _summary(folder: Path, seconds: float) -> list[str]:
-    """Return lines that describe the bundle and its verification."""
+def _summary(folder: Path, seconds: float, reference: str) -> list[str]:
+    """Return lines that describe the bundle and its verification against a reference."""
     from bertscore_onnx.bundle.bundle import read_manifest
 
     manifest = read_manifest(folder)
@@ -171,7 +231,7 @@ def _summary(folder: Path, seconds: float) -> list[str]:
     )
     return [
         f"Model: {manifest.model_id}, {layer}, {manifest.precision}, {manifest.tokenizer_mode} tokenizer",
-        f"Verified: P, R and F of {pairs} pairs differ from PyTorch's by {difference:.1e} at most; "
+        f"Verified: P, R and F of {pairs} pairs differ from {reference} by {difference:.1e} at most; "
         f"the tokenizer {texts}",
         *_compared_with_slow(manifest),
         *_scoring_graph(manifest),
@@ -208,9 +268,11 @@ def _check_extra() -> None:
     for package in _EXTRA:
         if find_spec(package) is None:
             raise _missing(package)
-    if not (found := version("transformers")).startswith("4."):
+    found = version("transformers")
+    if not found.startswith(("4.57.", "5.")):
         raise ExportError(
-            f"Exporting needs transformers 4, and {found} is installed. Use {install_command('export')}, or {_APART}"
+            f"Exporting needs transformers 4.57 or 5, and {found} is installed. Use {install_command('export')}, or "
+            f"{_APART}"
         )
 
 

@@ -22,18 +22,18 @@ _ASCII_PUNCTUATION = frozenset(string.punctuation)
 
 
 def _is_punctuation(text: str) -> bool:
-    return bool(text) and all(
-        character in _ASCII_PUNCTUATION or unicodedata.category(character).startswith("P") for character in text
+    return bool(text.strip()) and all(
+        character in _ASCII_PUNCTUATION or unicodedata.category(character).startswith("P") for character in text.strip()
     )
 
 
 _KINDS: dict[Excluded, Callable[[str], bool]] = {
     "punctuation": _is_punctuation,
-    "ascii-punctuation": lambda text: len(text) == 1 and text in _ASCII_PUNCTUATION,
-    # white space is nothing but such punctuation too (code_bert_score, `utils.py:mark_all_punc_tokens`)
-    "code-punctuation": lambda text: all(character in _ASCII_PUNCTUATION - _OPERATORS for character in text),
+    "ascii-punctuation": lambda text: text.strip() in _ASCII_PUNCTUATION,
+    # such white space is punctuation too, and no other is (code_bert_score, `utils.py:mark_all_punc_tokens`)
+    "code-punctuation": lambda text: all(one in _ASCII_PUNCTUATION - _OPERATORS for one in text.strip(" \n\t")),
 }
-"""The kinds of tokens that their own text decides, without white space around it."""
+"""The kinds of tokens that their own text decides, white space around it included."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +93,7 @@ def _token_mask(matching: Matching, manifest: Manifest, vocabulary: Vocabulary, 
         is_kept[manifest.special_ids] = False
     if kinds := [_KINDS[kind] for kind in matching.exclude if kind in _KINDS]:
         for token in range(size):
-            text = vocabulary.bytes_of(token).decode(errors="replace").strip()
+            text = vocabulary.bytes_of(token).decode(errors="replace")
             if token not in vocabulary.special and any(is_kind(text) for is_kind in kinds):
                 is_kept[token] = False
     keeps_continuations = "subwords" not in matching.exclude
@@ -105,7 +105,7 @@ def _token_mask(matching: Matching, manifest: Manifest, vocabulary: Vocabulary, 
     if depends_on_words:
         continues, is_continued = vocabulary.continuations(size)
     if matching.words:
-        ids = _word_ids(matching.words, tokenise)
+        ids = [ids for ids in _word_ids(matching.words, tokenise) if vocabulary.special.keys().isdisjoint(ids.tolist())]
         is_left_out = np.isin(np.arange(size), [word[0] for word in ids if len(word) == 1])
         words = [word for word in ids if len(word) > 1]
     return TokenMask(
@@ -113,12 +113,19 @@ def _token_mask(matching: Matching, manifest: Manifest, vocabulary: Vocabulary, 
     )
 
 
+_BEFORE_WORDS = ("", "a ", "(", '"', "_")
+"""What may stand before a word, of which vocabularies may make other tokens then."""
+
+
 def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
-    """Return the ids that words may have, at the beginning of a text and within it."""
+    """Return the ids that words may have, at the beginning of a text, after a space, and after punctuation."""
     forms = sorted({form for word in words for form in (word, word.lower(), word.upper(), word.capitalize()) if word})
-    [before] = tokenise(["a"])
-    found = {tuple(ids.tolist()) for ids in tokenise(forms)}
-    found |= {tuple(ids[len(before) :].tolist()) for ids in tokenise([f"a {form}" for form in forms])}
+    found = set()
+    for before in _BEFORE_WORDS:
+        [start] = tokenise([before])
+        for ids in tokenise([before + form for form in forms]):
+            if np.array_equal(ids[: len(start)], start):
+                found.add(tuple(ids[len(start) :].tolist()))
     return [np.array(ids, dtype=np.int64) for ids in sorted(found) if ids]
 
 

@@ -88,14 +88,16 @@ class Matching:
         choices: dict[str, Any] = {"method": Method, "context": ContextRole, "pool": Pool, "cost": Cost}
         for name, choice in choices.items():
             _check_choice(name, getattr(self, name), choice)
-        for name in ("exclude", "words", "layers"):
-            object.__setattr__(self, name, tuple(sorted(set(_many(name, getattr(self, name))))))
-        for kind in self.exclude:
-            _check_choice("exclude", kind, Excluded)
+        for name, kind in (("exclude", str), ("words", str), ("layers", int)):
+            object.__setattr__(self, name, tuple(sorted(set(_many(name, getattr(self, name), kind)))))
+        for excluded in self.exclude:
+            _check_choice("exclude", excluded, Excluded)
         if isinstance(self.center, str):
             _check_choice("center", self.center, Literal["references"])
         elif self.center is not None:
-            object.__setattr__(self, "center", tuple(_many("center", self.center)))
+            object.__setattr__(self, "center", tuple(_many("center", self.center, str)))
+        if not isinstance(self.separator, str):
+            raise InputTypeError(f"separator is {self.separator!r}; expected a text, such as a space.")
         self._check_numbers()
 
     def _check_numbers(self) -> None:
@@ -105,8 +107,6 @@ class Matching:
             raise InputError(f"ngram is {self.ngram!r}; expected 1 to 4 tokens.")
         if self.center == ():
             raise InputError("center has no sentence; expected at least one.")
-        if not all(isinstance(layer, int) for layer in self.layers):
-            raise InputTypeError(f"layers is {self.layers!r}; expected integers.")
         if self.method != "transport" and (self.cost, self.inverse, self.ngram) != ("cosine", False, 1):
             raise InputError('cost, inverse and ngram belong to transport; give method="transport" too.')
 
@@ -148,10 +148,14 @@ class Matching:
         return ",".join(f"{name}={_short(name, value)}" for name, value in changed if value != _default_of(name))
 
 
-def _many(name: str, values: Any) -> list[Any]:
+def _many(name: str, values: Any, kind: type) -> list[Any]:
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise InputTypeError(f"{name} is {values!r}; expected a list or a tuple.")
-    return list(values)
+    listed = list(values)
+    for value in listed:
+        if not isinstance(value, kind):
+            raise InputTypeError(f"{name} has {value!r}; expected {'integers' if kind is int else 'strings'}.")
+    return listed
 
 
 def _check_choice(name: str, value: object, choice: Any) -> None:

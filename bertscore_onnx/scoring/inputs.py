@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass, field, replace
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +29,7 @@ class TextInContext:
 
     text: str
     before: str
+    """Empty for a context without text."""
 
     def __len__(self) -> int:
         """Return the number of characters."""
@@ -108,6 +110,16 @@ class Pairs:
         return sum(map(len, self.texts))
 
     @property
+    def num_empty_contexts(self) -> int:
+        """The number of candidates with an empty context, before them or before their references."""
+        candidates, references = self.candidates, self.references
+        if not (isinstance(candidates, Texts) and isinstance(references, Texts)):
+            return 0
+        first = (np.cumsum(references.counts) - references.counts).tolist()
+        pairs = zip(candidates.texts, (references.texts[position] for position in first), strict=True)
+        return sum(any(isinstance(text, TextInContext) and not text.before for text in pair) for pair in pairs)
+
+    @property
     def num_tokens(self) -> NDArray[np.int64]:
         """The tokens of each candidate and its references, (candidates,); 0 before they are tokenised."""
         sides = (self.candidates, self.references)
@@ -161,52 +173,58 @@ def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference]
     return Pairs(candidates, references)
 
 
-Context = str | Sequence[str]
-"""What stands before a text: a text, or several sentences."""
+Context = str | Sequence[str] | None
+"""What stands before a text: a text, or several sentences; None for nothing."""
+
+Pair = tuple[str, Reference] | tuple[str, Reference, Context] | tuple[str, Reference, Context, Context]
+"""A candidate, its reference or references, and perhaps their context, or one for each of the two sides."""
 
 
 def add_contexts(
     pairs: Pairs, contexts: Iterable[Context], ref_contexts: Iterable[Context] | None, separator: str
-) -> tuple[Pairs, int]:
-    """Put a context before each candidate, and before all its references; return the number of empty contexts too.
+) -> Pairs:
+    """Put a context before each candidate, and before all its references.
 
     Raises:
         InputTypeError: a context is not a text, nor a list of sentences.
         InputError: there are more or fewer contexts than candidates, or a side was encoded before.
     """
-    before = _collect_contexts(contexts, "contexts", len(pairs.candidates), separator)
-    before_references = before
+    number = len(pairs.candidates)
+    of_candidates = _collect_contexts(contexts, "contexts", number)
+    of_references = of_candidates
     if ref_contexts is not None:
-        before_references = _collect_contexts(ref_contexts, "ref_contexts", len(pairs.candidates), separator)
+        of_references = _collect_contexts(ref_contexts, "ref_contexts", number)
     if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
         raise InputError("Texts that were encoded before have no context. Give them as strings.")
-    with_context = replace(
+    return replace(
         pairs,
-        candidates=_in_context(pairs.candidates, before),
-        references=_in_context(pairs.references, before_references),
+        candidates=_in_contexts(pairs.candidates, of_candidates, "contexts", separator),
+        references=_in_contexts(pairs.references, of_references, "ref_contexts", separator),
     )
-    return with_context, before.count("") + (0 if ref_contexts is None else before_references.count(""))
 
 
-def _collect_contexts(contexts: Iterable[Context], name: str, number: int, separator: str) -> list[str]:
-    """Return what stands before each text, with the separator; "" for an empty context."""
-    found = []
-    for position, context in enumerate(_many(contexts, name)):
-        item = f"{name}[{position}]"
-        sentences = [context] if isinstance(context, str) else collect_texts(context, item)
-        kept = [stripped for text in sentences if (stripped := text.strip())]
-        found.append("".join(sentence + separator for sentence in kept))
+def _collect_contexts(contexts: Iterable[Context], name: str, number: int) -> list[Context]:
+    found = list(_many(contexts, name))
     if len(found) != number:
         raise InputError(f"There are {len(found)} {name} for {number} candidates; expected one for each.")
     return found
 
 
-def _in_context(side: Texts, before: Sequence[str]) -> Texts:
-    of_texts = np.repeat(np.array(before, dtype=object), side.counts)
-    return Texts(
-        [TextInContext(str(text), own) if own else text for text, own in zip(side.texts, of_texts, strict=True)],
-        side.counts,
-    )
+def _in_contexts(side: Texts, contexts: Sequence[Context], name: str, separator: str) -> Texts:
+    texts = iter(bare_texts(side.texts))
+    found: list[Text] = []
+    for position, (context, count) in enumerate(zip(contexts, side.counts.tolist(), strict=True)):
+        found += in_context(islice(texts, count), context, f"{name}[{position}]", separator)
+    return Texts(found, side.counts)
+
+
+def in_context(texts: Iterable[str], context: Context, name: str, separator: str) -> list[Text]:
+    """Put a context before texts, with the separator after each of its sentences; messages call it by the name."""
+    if context is None:
+        return [*texts]
+    sentences = [context] if isinstance(context, str) else collect_texts(context, name)
+    before = "".join(stripped + separator for text in sentences if (stripped := text.strip()))
+    return [TextInContext(text, before) for text in texts]
 
 
 def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
@@ -252,21 +270,22 @@ def _check_item(item: Reference, name: str) -> list[str]:
     return texts
 
 
-def _texts_of(items: Sequence[list[str]]) -> Texts:
+def _texts_of(items: Sequence[Sequence[Text]]) -> Texts:
     counts = np.array([len(texts) for texts in items], dtype=np.int64)
     return Texts([text for texts in items for text in texts], counts)
 
 
-def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
+def read_pairs(pairs: Iterable[Pair], separator: str | None = None) -> Iterator[Pairs]:
     """Check pairs of a candidate and one or several references, and yield up to `PAIRS_AT_ONCE` of them at a time.
 
-    If a pair is invalid, or `pairs` raises an error, the pairs before it come first.
+    With a separator, each pair has a context, or one for each side. If a pair is invalid, or `pairs` raises an error,
+    the pairs before it come first.
     """
-    waiting: list[tuple[str, list[str]]] = []
+    waiting: list[tuple[Text, list[Text]]] = []
     num_characters = 0
     try:
         for position, pair in enumerate(_many(pairs, "pairs")):
-            candidate, references = _check_pair(pair, f"pairs[{position}]")
+            candidate, references = _check_pair(pair, f"pairs[{position}]", separator)
             waiting.append((candidate, references))
             num_characters += len(candidate) + sum(map(len, references))
             if len(waiting) == PAIRS_AT_ONCE or num_characters >= MAX_CHARACTERS:
@@ -280,15 +299,22 @@ def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
         yield _joined(waiting)
 
 
-def _check_pair(pair: Any, name: str) -> tuple[str, list[str]]:
-    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise InputTypeError(f"{name} is {_describe(pair)}; expected a candidate and its reference or references.")
-    candidate, reference = pair
-    references = _check_item(reference, f"{name}[1]")
-    return _checked(candidate, f"{name}[0]"), references
+def _check_pair(pair: Any, name: str, separator: str | None) -> tuple[Text, list[Text]]:
+    lengths = (2,) if separator is None else (3, 4)
+    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) not in lengths:
+        more = "" if separator is None else ", and their context"
+        raise InputTypeError(
+            f"{name} is {_describe(pair)}; expected a candidate and its reference or references{more}."
+        )
+    references = _check_item(pair[1], f"{name}[1]")
+    candidate = _checked(pair[0], f"{name}[0]")
+    if separator is None:
+        return candidate, [*references]
+    [text] = in_context([candidate], pair[2], f"{name}[2]", separator)
+    return text, in_context(references, pair[-1], f"{name}[{len(pair) - 1}]", separator)
 
 
-def _joined(pairs: Sequence[tuple[str, list[str]]]) -> Pairs:
+def _joined(pairs: Sequence[tuple[Text, list[Text]]]) -> Pairs:
     return Pairs(
         _texts_of([[candidate] for candidate, _ in pairs]),
         _texts_of([references for _, references in pairs]),

@@ -28,7 +28,7 @@ from bertscore_onnx.matching.pairs import PairScores, match_pairs
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.tokens import TokenMatching, mean_vector, sum_of_words, token_matching
 from bertscore_onnx.matching.transport import MAX_TOKENS, check_installed
-from bertscore_onnx.matching.variants import Matching
+from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
 from bertscore_onnx.scoring.inputs import (
@@ -85,6 +85,7 @@ class Chunk:
         """The number of different texts that were longer than the model's maximum."""
         self.num_context: list[int] = []
         """The tokens of a context in each row, (rows,)."""
+        self.num_empty_contexts: int = 0
         self._row_of_text: dict[Text, int] = {}
         self._row_of_ids: dict[tuple[bytes, int], int] = {}
         self._pairs: list[Pairs] = []
@@ -104,6 +105,7 @@ class Chunk:
             self._row_of_text[text] = row
         self.num_truncated += tokenised.num_truncated
         self.num_candidates += len(pairs.candidates)
+        self.num_empty_contexts += pairs.num_empty_contexts
         self.num_characters += pairs.num_characters
         self._pairs.append(pairs)
 
@@ -226,7 +228,7 @@ class Pipeline(Closeable):
         self.max_length: int | None = settings.get("max_length")
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
         num_threads = self._num_threads = settings.get("nthreads")
-        matching = settings.get("matching") or Matching()
+        matching = checked_matching(settings.get("matching", "bertscore"))
         self.tokenizer: TextTokenizer = load_tokenizer(
             bundle,
             settings.get("long_text", "truncate"),
@@ -322,7 +324,13 @@ class Pipeline(Closeable):
                 vectors, result = result.vectors, chunk.match(result, weights, threads, matching)
                 memory.give_back(vectors)
             scores = best_of_references(result.precision, result.recall, result.f1, chunk.counts)
-            stats = TextStats(result.num_empty, result.num_zero_weight, chunk.num_truncated, result.num_excluded)
+            stats = TextStats(
+                result.num_empty,
+                result.num_zero_weight,
+                chunk.num_truncated,
+                result.num_excluded,
+                chunk.num_empty_contexts,
+            )
             return chunk, scores, stats
 
         chunks = self._tokenise(slices)
@@ -437,15 +445,15 @@ class Pipeline(Closeable):
 
     def ids_of(self, texts: Sequence[Text]) -> TokenisedTexts:
         """Tokenise texts, with their contexts or without."""
-        in_context = [text for text in texts if isinstance(text, TextInContext)]
-        bare = [text for text in texts if isinstance(text, str)]
+        in_context = [text for text in texts if isinstance(text, TextInContext) and text.before]
+        bare = bare_texts(text for text in texts if isinstance(text, str) or not text.before)
         sequences, num_truncated = self.tokenizer(bare)
         if not in_context:
             return TokenisedTexts(sequences, [0] * len(sequences), num_truncated)
         of_contexts, numbers, num_cut = self._context_tokenizer(in_context)
         without = ((ids, 0) for ids in sequences)
         within = zip(of_contexts, numbers, strict=True)
-        found = [next(without if isinstance(text, str) else within) for text in texts]
+        found = [next(without if isinstance(text, str) or not text.before else within) for text in texts]
         return TokenisedTexts([ids for ids, _ in found], [number for _, number in found], num_truncated + num_cut)
 
     @cached_property

@@ -15,6 +15,7 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.errors import InputError, UnknownLayerError
+from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
 from bertscore_onnx.scores import Score, Scores
 from bertscore_onnx.scoring.inputs import Pairs, Side, TextStats, collect_single
@@ -52,7 +53,10 @@ class TokenMatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenSimilarity:
-    """The tokens of a candidate and a reference, special tokens included, and how similar they are."""
+    """The tokens of a candidate and a reference, special tokens included, and how similar they are.
+
+    Tokens that the matching excludes are left out.
+    """
 
     candidate: list[str]
     """The text of each token of the candidate, as `TokenNames` returns it."""
@@ -81,6 +85,9 @@ class TokenSimilarity:
     baseline: float | None = None
     """The baseline of F that the score was rescaled with; None if scores are raw."""
 
+    is_excluded: tuple[bool, bool] = (False, False)
+    """Whether the matching excludes all tokens of the candidate, and of the reference, of which one is left here."""
+
     num_truncated: int = 0
     """The number of texts compared in one call that are longer than the model's maximum: their ends are missing."""
 
@@ -107,10 +114,12 @@ class TokenSimilarity:
     @property
     def reason_for_zero(self) -> str:
         """A sentence that says why P, R and F are 0 before rescaling; "" if they are not."""
-        for name, weights, is_special in (
-            ("candidate", self.candidate_weights, self.candidate_is_special),
-            ("reference", self.reference_weights, self.reference_is_special),
+        for name, weights, is_special, is_excluded in (
+            ("candidate", self.candidate_weights, self.candidate_is_special, self.is_excluded[0]),
+            ("reference", self.reference_weights, self.reference_is_special, self.is_excluded[1]),
         ):
+            if is_excluded:
+                return f"The matching excludes all tokens of the {name}, so the pair scores 0."
             if is_special.all():
                 return f"The {name} has no token, so the pair scores 0."
             if not weights.any():
@@ -243,6 +252,8 @@ class PairScorer(Protocol):
     @property
     def manifest(self) -> Manifest: ...  # noqa: D102
     @property
+    def matching(self) -> Matching: ...  # noqa: D102
+    @property
     def rescaling(self) -> Rescaling: ...  # noqa: D102
     def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]: ...  # noqa: D102
     def weights_for(self, references: Side) -> TokenWeights: ...  # noqa: D102
@@ -262,7 +273,8 @@ def token_similarity(
         layer: the layer to show if the scorer scores all layers; else None.
 
     Raises:
-        InputError: the scorer scores all layers and `layer` is None; or a text is not a string.
+        InputError: the scorer scores all layers and `layer` is None; it does not match greedily, or centres vectors by
+            the references; or a text is not a string.
         UnknownLayerError: the scorer has no such layer.
         IdfError: idf weights come from the references, and there is only this one.
         EncodingError: the model returned vectors that are not finite.
@@ -291,6 +303,11 @@ def pair_similarities(
     Idf weights from the references are those of all of them, and `num_truncated` of a result counts all texts.
     """
     position = _position(scorer, layer)
+    if scorer.matching.method != "greedy":
+        raise InputError(
+            f"Matches are shown of greedy matching, and this scorer's is {scorer.matching}. Show them with another "
+            "scorer; its `score` gives the scores of this one."
+        )
     encoded, stats = scorer.encode_items(collect_single([text for pair in pairs for text in pair], "texts"))
     one_each = np.ones(len(pairs), dtype=np.int64)
     candidates, references = (encoded.part(np.arange(side, 2 * len(pairs), 2), one_each) for side in (0, 1))
@@ -302,6 +319,9 @@ def pair_similarities(
     ids = [encoded.embeddings.sequences[row] for row in encoded.rows]
     texts = [names(of_text.tolist()) for of_text in ids]
     of_ids = [weights.of(of_text) for of_text in ids]
+    is_excluded = np.zeros(len(ids), dtype=np.bool_)
+    if encoded.embeddings.is_excluded is not None:
+        is_excluded = encoded.embeddings.is_excluded[encoded.rows]
     is_special = [np.isin(of_text, scorer.manifest.special_ids) for of_text in ids]
     return [
         TokenSimilarity(
@@ -314,6 +334,7 @@ def pair_similarities(
             is_special[row + 1],
             score,
             baselines[position].f1 if baselines else None,
+            (bool(is_excluded[row]), bool(is_excluded[row + 1])),
             stats.truncated,
         )
         for row, score in zip(range(0, len(ids), 2), scores.each(), strict=True)

@@ -5,6 +5,7 @@ of characters (`æĿ`, `<0xE6>`).
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ class Vocabulary:
         """Return which ids may continue a word, and which may be continued, (size,) each.
 
         A token continues a word if it may and the one before it may be continued. Where a vocabulary marks the
-        beginning of words, or nothing, such tokens are letters and digits without a space between them.
+        beginning of words, or nothing, such tokens are letters, digits and marks without a space between them.
         """
         continues, is_continued = np.zeros((2, size), dtype=np.bool_)
         for token in range(size):
@@ -78,8 +79,11 @@ class Vocabulary:
 
 
 def _is_of_word(character: str) -> bool:
-    """Return whether a character belongs to a word; so does a part of a character, which shows as U+FFFD."""
-    return character.isalnum() or character == "\ufffd"
+    """Return whether a character belongs to a word: a letter, a digit, a mark such as a vowel sign, or a part of one.
+
+    A part of a character shows as U+FFFD.
+    """
+    return unicodedata.category(character)[0] in "LNM" or character == "\ufffd"
 
 
 def _has_byte_level(node: Any) -> bool:

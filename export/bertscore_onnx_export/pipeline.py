@@ -16,20 +16,23 @@ from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest,
 from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder, file_digest
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError
+from bertscore_onnx_export.graph.output import OUTPUT
 from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
-from bertscore_onnx_export.graph.write import OUTPUT, write_graph
+from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
 from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, license_of
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer, compare_with_slow
-from bertscore_onnx_export.tokenizer.write import TokenizerFacts, load_tokenizer, write_tokenizer
-from bertscore_onnx_export.verify.bundle import score_golden_pairs, verify_bundle, verify_scoring_graph
+from bertscore_onnx_export.tokenizer.load import load_tokenizer
+from bertscore_onnx_export.tokenizer.write import TokenizerFacts, write_tokenizer
+from bertscore_onnx_export.verify.bundle import verify_bundle, verify_scoring_graph
+from bertscore_onnx_export.verify.golden import score_golden_pairs
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
 
 _log = logging.getLogger(__name__)
-_PACKAGES = ("bertscore-onnx", "onnx", "optimum-onnx", "sentencepiece", "tokenizers", "torch", "transformers")
+_PACKAGES = ("bertscore-onnx", "onnx", "sentencepiece", "tokenizers", "torch", "transformers")
 
 STAGES = 5
 """The number of stages that `export_model` reports."""
@@ -39,6 +42,7 @@ def export_model(
     name_or_path: str,
     *,
     name: str | None = None,
+    adapter: str | None = None,
     num_layers: int | None = None,
     all_layers: bool = False,
     inner_norm: bool = True,
@@ -56,7 +60,7 @@ def export_model(
     Raises an ExportError if the model or its tokenizer cannot be exported, or the bundle fails its verification.
     """
     load_onnxruntime()  # if it is missing, fail before the work
-    source = Source(name_or_path, revision, name)
+    source = Source(name_or_path, revision, name, adapter)
     model_id = source.model_id
     is_named_by_folder = output is None and source.is_named_by_folder
     if is_named_by_folder:

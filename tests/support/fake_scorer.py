@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from bertscore_onnx.errors import ClosedError
+from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import TextStats
 from bertscore_onnx.serving.worker import TIMED_TEXT
@@ -20,6 +21,7 @@ class FakeScorer:
 
     def __init__(self, model="fake", idf="no"):
         self.signature = Signature(model, 1, idf, "no", "slow", "truncate", None, "fp32", "fake")
+        self.matching = Matching()
         self.max_length = 512
         self.calls = []
         self.faults = {}
@@ -28,6 +30,10 @@ class FakeScorer:
         self.releases = 0
         self.entered = threading.Event()
         self.gate = threading.Event()
+
+    def with_contexts(self, pairs, contexts, ref_contexts):
+        """Leave pairs as they are; the tests give no contexts."""
+        return pairs
 
     def tokenise(self, pairs):
         """Give each text a token a character, and two special ones."""

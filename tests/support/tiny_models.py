@@ -18,7 +18,6 @@ from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizer, PreTrainedTokenizerFast
-from transformers.models.deprecated.xlm_prophetnet.tokenization_xlm_prophetnet import XLMProphetNetTokenizer
 
 from tests.support.scores import WORDS
 
@@ -97,6 +96,28 @@ def _without(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key != name}
 
 
+_MODERNBERT = _without(_BERT, "type_vocab_size") | {
+    "bos_token_id": 1,
+    "cls_token_id": 1,
+    "eos_token_id": 2,
+    "sep_token_id": 2,
+    "local_attention": 8,
+    "global_attn_every_n_layers": 3,
+}
+_QWEN3 = _without(_BERT, "type_vocab_size") | {"num_key_value_heads": 2, "head_dim": 16}
+_GEMMA = _QWEN3 | {
+    "sliding_window": 10,
+    "query_pre_attn_scalar": 16,
+    "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+}
+
+ONLY_IN_5: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "eurobert": ("eurobert", _QWEN3 | {"bos_token_id": 2, "eos_token_id": 3}),
+    "jina-embeddings-v3": ("jina_embeddings_v3", _ROBERTA),
+    "nomic-bert": ("nomic_bert", _BERT | {"head_dim": 8}),
+}
+"""As `SETTINGS`; models that transformers 4.57 lacks."""
+
 SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "albert": ("albert", _BERT | {"embedding_size": 16}),
     "bart": ("bart", _BART),
@@ -110,6 +131,7 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "camembert": ("camembert", _ROBERTA),
     "convbert": ("convbert", _BERT | {"embedding_size": 16, "head_ratio": 2, "num_groups": 1}),
     "convbert-groups": ("convbert", _BERT | {"embedding_size": 32, "head_ratio": 2, "num_groups": 2}),
+    "data2vec": ("data2vec-text", _ROBERTA),
     "deberta": ("deberta", _DEBERTA),
     "deberta-absolute": ("deberta", _DEBERTA | {"position_biased_input": True}),
     "deberta-v2": (
@@ -130,6 +152,8 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
     "electra": ("electra", _BERT | {"embedding_size": 16}),
     "electra-same-size": ("electra", _BERT | {"embedding_size": 32}),
+    "embeddinggemma": ("gemma3_text", _GEMMA | {"use_bidirectional_attention": True}),
+    "gemma3": ("gemma3_text", _GEMMA),
     "led": (
         "led",
         _without(_BART, "max_position_embeddings")
@@ -141,18 +165,8 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
     "longformer": ("longformer", _ROBERTA | {"attention_window": [8, 4, 16]}),
     "mbart": ("mbart", _BART | {"scale_embedding": True}),
-    "modernbert": (
-        "modernbert",
-        _without(_BERT, "type_vocab_size")
-        | {
-            "bos_token_id": 1,
-            "cls_token_id": 1,
-            "eos_token_id": 2,
-            "sep_token_id": 2,
-            "local_attention": 8,
-            "global_attn_every_n_layers": 3,
-        },
-    ),
+    "modernbert": ("modernbert", _MODERNBERT),
+    "mmbert": ("modernbert", _MODERNBERT | {"local_rope_theta": 160000.0, "global_attn_every_n_layers": 2}),
     "mpnet": ("mpnet", _without(_ROBERTA, "type_vocab_size")),
     "mt5": ("mt5", _T5 | {"feed_forward_proj": "gated-gelu"}),
     "pegasus": (
@@ -160,6 +174,9 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         _BART | {"pad_token_id": 0, "eos_token_id": 1, "scale_embedding": True},
     ),
     "prophetnet": ("prophetnet", _PROPHETNET | {"pad_token_id": 0}),
+    "qwen3": ("qwen3", _QWEN3),
+    "qwen3-embedding": ("qwen3", _QWEN3 | {"tie_word_embeddings": True}),
+    "rembert": ("rembert", _BERT | {"input_embedding_size": 16, "output_embedding_size": 24}),
     "roberta": ("roberta", _ROBERTA),
     "squeezebert": (
         "squeezebert",
@@ -180,9 +197,9 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """Name to architecture and configuration."""
 
 
-def save_tiny_model(model_type: str, settings: Mapping[str, Any], folder: Path) -> None:
+def save_tiny_model(model_type: str, settings: Mapping[str, Any], folder: Path, seed: int = 0) -> None:
     """Draw a model from its configuration and save it."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     model = AutoModel.from_config(AutoConfig.for_model(model_type, **settings))
     with torch.no_grad():
         for module in model.modules():
@@ -254,19 +271,61 @@ def _byte_bpe(kind: type[PreTrainedTokenizer], special_tokens: list[str], **opti
 
 def fast_byte_bpe(folder: Path) -> PreTrainedTokenizerFast:
     """Make a tokenizer as ModernBERT's, which has no slow one: byte-level BPE with BERT's special tokens."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=700, special_tokens=_BERT_TOKENS, initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator(TRAINING_TEXTS, trainer)
+    tokenizer = _trained_byte_bpe(_BERT_TOKENS)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     )
     names = {f"{name[1:-1].lower()}_token": name for name in _BERT_TOKENS[:5]}
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
+
+
+def _trained_byte_bpe(special_tokens: list[str]) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=700, special_tokens=special_tokens, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(TRAINING_TEXTS, trainer)
+    return tokenizer
+
+
+_END_OF_TEXT = "<|endoftext|>"
+
+
+def _fast_qwen(folder: Path) -> PreTrainedTokenizerFast:
+    """Make a tokenizer as Qwen's, with no special token around a text."""
+    tokenizer = _trained_byte_bpe([_END_OF_TEXT, "<|im_start|>", "<|im_end|>"])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token=_END_OF_TEXT, eos_token="<|im_end|>", padding_side="left"
+    )
+
+
+def _fast_qwen_embedding(folder: Path) -> PreTrainedTokenizerFast:
+    """Make a tokenizer as Qwen3-Embedding's, which ends each text."""
+    tokenizer = _fast_qwen(folder)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {_END_OF_TEXT}", special_tokens=[(_END_OF_TEXT, 0)]
+    )
+    return tokenizer
+
+
+def _fast_gemma(folder: Path) -> PreTrainedTokenizerFast:
+    """Make a tokenizer as Gemma's: BPE with a mark for spaces and bytes for unknown characters."""
+    special_tokens = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    trainer = trainers.BpeTrainer(vocab_size=900, special_tokens=[*special_tokens, *bytes_], show_progress=False)
+    tokenizer.train_from_iterator(TRAINING_TEXTS[:40], trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<bos> $A <eos>", special_tokens=[("<bos>", 2), ("<eos>", 1)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, **{f"{name[1:-1]}_token": name for name in special_tokens}, padding_side="left"
+    )
 
 
 def _trained_bpe(trainer: trainers.BpeTrainer, words: pre_tokenizers.PreTokenizer) -> tuple[dict[str, int], list[Any]]:
@@ -323,6 +382,17 @@ def _xlm(**options: Any) -> Make:
     return make
 
 
+def _xlm_prophetnet(folder: Path) -> PreTrainedTokenizer:
+    from transformers.models.deprecated.xlm_prophetnet import tokenization_xlm_prophetnet  # not in transformers 5
+
+    return _unigram(tokenization_xlm_prophetnet.XLMProphetNetTokenizer)(folder)
+
+
+def _mt5(folder: Path) -> PreTrainedTokenizer:
+    kind = transformers.MT5Tokenizer  # not in transformers 5
+    return _unigram(kind, **_T5_IDS, byte_fallback=True, options={"extra_ids": 0})(folder)
+
+
 _CONTROL = {"control_symbols": "[CLS],[SEP],[MASK]", "pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1}
 _ROBERTA_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
@@ -371,16 +441,19 @@ KINDS: dict[str, Make] = {
     "mbart": _unigram(transformers.MBartTokenizer),
     "mbart50": _unigram(transformers.MBart50Tokenizer),
     "mpnet": _wordpiece(transformers.MPNetTokenizer, _MPNET_TOKENS),
-    "mt5": _unigram(transformers.MT5Tokenizer, **_T5_IDS, byte_fallback=True, options={"extra_ids": 0}),
+    "mt5": _mt5,
     "pegasus": _unigram(transformers.PegasusTokenizer, **_T5_IDS),
     "prophetnet": _wordpiece(transformers.ProphetNetTokenizer, _BERT_TOKENS),
+    "rembert": _unigram(
+        transformers.RemBertTokenizer, **(_CONTROL | {"control_symbols": "[CLS],[SEP],[MASK],[PAD],[UNK]"})
+    ),
     "roberta": _byte_bpe(transformers.RobertaTokenizer, _ROBERTA_TOKENS),
     "squeezebert": _wordpiece(transformers.SqueezeBertTokenizer, _BERT_TOKENS),
     "t5": _unigram(transformers.T5Tokenizer, **_T5_IDS),
     "t5-short": _unigram(transformers.T5Tokenizer, **_T5_IDS, options={"model_max_length": 12}),
     "xlm": _xlm(),
     "xlm-cased": _xlm(do_lowercase_and_remove_accent=False),
-    "xlm-prophetnet": _unigram(XLMProphetNetTokenizer),
+    "xlm-prophetnet": _xlm_prophetnet,
     "xlm-roberta": _unigram(transformers.XLMRobertaTokenizer),
     "xlm-roberta-folded": _unigram(transformers.XLMRobertaTokenizer, rule="nmt_nfkc_cf"),
     "xlm-roberta-plain": _unigram(
@@ -404,6 +477,7 @@ _KIND_OF = {
     "bert-relative-key": "bert",
     "bert-relative-key-query": "bert-cased",
     "bort": "roberta",
+    "data2vec": "roberta",
     "convbert-groups": "convbert",
     "deberta-absolute": "deberta",
     "deberta-v3": "deberta-v2",
@@ -418,12 +492,19 @@ _WIDE = {
     **dict.fromkeys(("intermediate_size", "d_ff", "d_inner", "hidden_dim", "encoder_ffn_dim"), 768),
     **dict.fromkeys(("num_attention_heads", "num_heads", "n_heads", "n_head"), 6),
     **dict.fromkeys(("encoder_attention_heads", "num_encoder_attention_heads"), 6),
-    **dict.fromkeys(("d_kv", "attention_head_size"), 32),
+    **dict.fromkeys(("d_kv", "attention_head_size", "head_dim"), 32),
     **dict.fromkeys(("max_position_embeddings", "max_encoder_position_embeddings"), 160),
 }
 """Sizes at which ONNX Runtime sums products in several blocks, as in real models."""
 
-FAST = {"modernbert": fast_byte_bpe}
+FAST = {
+    "embeddinggemma": _fast_gemma,
+    "gemma3": _fast_gemma,
+    "mmbert": _fast_gemma,
+    "modernbert": fast_byte_bpe,
+    "qwen3": _fast_qwen,
+    "qwen3-embedding": _fast_qwen_embedding,
+}
 """Models without a slow tokenizer, to the function that makes the fast one."""
 
 _SETTINGS_OF = {"bertweet": "roberta", "bort": "bert", "mbart-50": "mbart"}

@@ -17,7 +17,7 @@ from onnxruntime.transformers.optimizer import optimize_model
 from bertscore_onnx.bundle.manifest import GRAPH_FILE
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx_export.graph.nodes import CONTRIB, load_graph, replace_graph
-from bertscore_onnx_export.graph.write import NORMS, OUTPUT
+from bertscore_onnx_export.graph.output import NORMS, OUTPUT
 
 _PATTERNS = "bert"
 """The set of patterns for ONNX Runtime's optimizer; the others match no more in the encoders of the known families."""
@@ -31,6 +31,7 @@ def fuse(folder: Path, config: Any) -> None:
     heads = getattr(config, "num_attention_heads", 0)  # 0: derived from the graph
     options = FusionOptions(_PATTERNS)
     options.enable_embed_layer_norm = False  # it would require int32 inputs
+    options.enable_rotary_embeddings = False  # it would require positions for each text of a batch
     with contextlib.redirect_stdout(io.StringIO()):  # it prints that it cannot infer some shapes
         fused = optimize_model(
             str(folder / GRAPH_FILE),

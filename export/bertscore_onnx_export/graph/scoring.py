@@ -22,7 +22,7 @@ from bertscore_onnx.bundle.manifest import (
     WEIGHTS_INPUT,
 )
 from bertscore_onnx_export.graph.nodes import Nodes, load_graph, write_apart
-from bertscore_onnx_export.graph.write import INPUTS, OUTPUT
+from bertscore_onnx_export.graph.output import INPUTS, OUTPUT
 
 _INPUT_IDS, _ATTENTION_MASK = INPUTS
 _SIDES = ("candidate", "reference")

@@ -1,40 +1,36 @@
 """Writes the ONNX graph: token ids and mask in, unit token vectors out."""
 
+import contextlib
 import math
 import re
 import shutil
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import onnx
 import torch
 from onnx import ModelProto, NodeProto, TensorProto
 from onnx.external_data_helper import set_external_data
-from optimum.exporters.onnx import export as optimum_export
-from optimum.exporters.onnx.config import TextEncoderOnnxConfig
-from optimum.utils import NormalizedTextConfig
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from bertscore_onnx_export.graph.nodes import Nodes
+from bertscore_onnx_export.graph.output import INPUTS, normalise_output
 from bertscore_onnx_export.model.load import count_layers
 from bertscore_onnx_export.model.source import first_line
 
-INPUTS = ["input_ids", "attention_mask"]
-OUTPUT = "token_embeddings"
-NORMS = ("norm", "positive_norm")
-"""The values between the model's own vectors and the output."""
+_VECTORS = "last_hidden_state"
 
 OPSET = 17
 
 LARGE = 250_000_000
-"""The bytes of weights from which they are streamed into a file of their own. For 1.3 GB optimum's export took 5.8 GB
-of memory and 63 s, the streamed one 2.0 GB and 23 s; a graph in one file cannot have more than 2 GB."""
+"""The bytes of weights from which they are streamed into a file of their own. For 1.3 GB an export into one file took
+5.8 GB of memory and 63 s, the streamed one 2.0 GB and 23 s; a graph in one file cannot have more than 2 GB."""
 
 SPARE = 100_000_000
 """The bytes of disk that an export needs beyond its weights."""
@@ -56,15 +52,14 @@ def write_graph(model: PreTrainedModel, folder: Path, *, all_layers: bool = Fals
     path = folder / GRAPH_FILE
     size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     _require_space(folder, size)
-    config = (_AllLayersConfig if all_layers else _TokenEncoderConfig)(model.config, task="feature-extraction")
+    layers = [count_layers(model.config) + 1] if all_layers else []
+    shape = [*layers, "batch", "tokens", model.config.hidden_size]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the tracer warns of constants, which do not depend on the input's shape
-            if size < LARGE:
-                optimum_export(model, config, path, opset=OPSET)
-                graph = onnx.load(path)
-            else:
-                graph = _export_streamed(model, config, OPSET, path, folder / DATA_FILE)
+        if size < LARGE:
+            _trace(model, shape, path)
+            graph = onnx.load(path)
+        else:
+            graph = _export_streamed(model, shape, path, folder / DATA_FILE)
     except OSError as error:
         raise ExportError(f"Cannot write the graph to {folder}: {error.strerror}.") from error
     except Exception as error:  # a model's code may raise anything when it is traced
@@ -72,9 +67,8 @@ def write_graph(model: PreTrainedModel, folder: Path, *, all_layers: bool = Fals
             f"Models of the type {model.config.model_type!r} cannot be exported at {count_layers(model.config)} "
             f"layers: {type(error).__name__}, {first_line(error)}"
         ) from error
-    layers = [count_layers(model.config) + 1] if all_layers else []
     _use_products(graph)
-    _normalise_output(graph, [*layers, "batch", "tokens", model.config.hidden_size])
+    normalise_output(graph, shape)
     onnx.save(graph, path)
     onnx.checker.check_model(path)  # by its path, since a model in memory may have at most 2 GB
     return [node.name for node in graph.graph.input]
@@ -86,23 +80,6 @@ def _require_space(folder: Path, size: int) -> None:
         raise ExportError(
             f"The disk of {folder.parent} has {free / 1e9:.1f} GB left; this export needs {needed / 1e9:.1f} GB."
         )
-
-
-def _normalise_output(model: Any, shape: list[int | str]) -> None:
-    """Append x / max(‖x‖, 1e-12) to the graph; the lower bound prevents NaN for a zero vector."""
-    helper, graph = onnx.helper, model.graph
-    vectors = graph.output[0].name
-    norm, positive_norm = NORMS
-    graph.initializer.append(helper.make_tensor("smallest_norm", onnx.TensorProto.FLOAT, [], [1e-12]))
-    graph.node.extend(
-        [
-            helper.make_node("ReduceL2", [vectors], [norm], axes=[-1], keepdims=1),
-            helper.make_node("Max", [norm, "smallest_norm"], [positive_norm]),
-            helper.make_node("Div", [vectors, positive_norm], [OUTPUT]),
-        ]
-    )
-    del graph.output[:]
-    graph.output.append(helper.make_tensor_value_info(OUTPUT, onnx.TensorProto.FLOAT, shape))
 
 
 def _use_products(model: ModelProto) -> None:
@@ -139,64 +116,62 @@ def _product(node: NodeProto, sizes: list[int]) -> Nodes | None:
     return op
 
 
-class _TokenEncoderConfig(TextEncoderOnnxConfig):  # type: ignore[misc] # optimum is untyped
-    """Sets the same inputs for all families; optimum's own vary, and some are wrong for an encoder alone."""
+@contextlib.contextmanager
+def _as_graph(model: PreTrainedModel) -> Iterator[None]:
+    """Give a model the inputs and the output of a graph; families differ in theirs."""
+    forward = model.forward
 
-    NORMALIZED_CONFIG_CLASS = NormalizedTextConfig.with_args(vocab_size="vocab_size", allow_new=True)
+    def encode(input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        vectors: Tensor = forward(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        return vectors  # (batch, tokens, hidden), with a first axis for all layers
 
-    @property
-    def inputs(self) -> dict[str, dict[int, str]]:
-        return {name: {0: "batch", 1: "tokens"} for name in INPUTS}
-
-    @property
-    def outputs(self) -> dict[str, dict[int, str]]:
-        return {"last_hidden_state": {0: "batch", 1: "tokens"}}
+    model.forward = encode
+    try:
+        yield
+    finally:
+        model.forward = forward
 
 
-class _AllLayersConfig(_TokenEncoderConfig):
-    """Sets the output of a model with a first axis for the layers."""
-
-    @property
-    def outputs(self) -> dict[str, dict[int, str]]:
-        return {"last_hidden_state": {1: "batch", 2: "tokens"}}
+def _trace(model: PreTrainedModel, shape: Sequence[int | str], path: Path, *, with_weights: bool = True) -> None:
+    """Write the graph; without weights these become inputs, named as in the model."""
+    ids, mask = torch.ones(2, 16, dtype=torch.int64), torch.ones(2, 16, dtype=torch.int64)
+    mask[1, -3:] = 0  # so that no part of a model skips the mask
+    axes = {axis: name for axis, name in enumerate(shape) if isinstance(name, str)}
+    with _as_graph(model), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the tracer warns of constants, which do not depend on the input's shape
+        torch.onnx.export(
+            model,
+            (ids, mask),
+            path,
+            input_names=INPUTS,
+            output_names=[_VECTORS],
+            dynamic_axes={**{name: {0: "batch", 1: "tokens"} for name in INPUTS}, _VECTORS: axes},
+            opset_version=OPSET,
+            export_params=with_weights,
+            do_constant_folding=with_weights,
+            dynamo=False,
+        )
 
 
 # The export of a large model in little more memory than its own: the graph is traced without weights, which are then
 # written one after the other. The usual export holds the weights several times, and fails at 2 GB in one file.
 
 
-def _export_streamed(model: PreTrainedModel, config: Any, opset: int, path: Path, data: Path) -> ModelProto:
+def _export_streamed(model: PreTrainedModel, shape: Sequence[int | str], path: Path, data: Path) -> ModelProto:
     """Export a model with its weights in a file of their own."""
-    _trace(model, config, opset, path)
+    _trace(model, shape, path, with_weights=False)
     proto = onnx.load(path)
     tensors = {
         **dict(model.named_parameters(remove_duplicate=False)),
         **dict(model.named_buffers(remove_duplicate=False)),
     }
-    weights = [node.name for node in proto.graph.input if node.name not in config.inputs]
+    inputs = [node for node in proto.graph.input if node.name in INPUTS]
+    weights = [node.name for node in proto.graph.input if node.name not in INPUTS]
     with data.open("wb") as file:
         _move_weights(proto, {name: tensors[name].detach() for name in weights}, file)
-    inputs = [node for node in proto.graph.input if node.name in config.inputs]
     del proto.graph.input[:]
     proto.graph.input.extend(inputs)
     return proto
-
-
-def _trace(model: PreTrainedModel, config: Any, opset: int, path: Path) -> None:
-    """Write the graph without weights, which become inputs, named as in the model."""
-    with torch.no_grad(), config.patch_model_for_export(model, model_kwargs={}):
-        torch.onnx.export(
-            model,
-            (config.generate_dummy_inputs(framework="pt"),),
-            path,
-            input_names=list(config.ordered_inputs(model)),
-            output_names=list(config.outputs),
-            dynamic_axes={**config.inputs, **config.outputs},
-            opset_version=opset,
-            export_params=False,
-            do_constant_folding=False,
-            dynamo=False,
-        )
 
 
 def _move_weights(proto: ModelProto, weights: Mapping[str, Tensor], file: BinaryIO) -> None:

@@ -11,6 +11,9 @@ from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
 from transformers.models.led.modeling_led import LEDEncoderSelfAttention
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
+from bertscore_onnx_export.model.decoders import use_own_masks
+from bertscore_onnx_export.model.versions import drop_absolute_positions
+
 
 def as_configured(config: Any) -> int | None:
     """Return the number of positions in the configuration; None if it has none, or -1 as in XLNet."""
@@ -77,6 +80,11 @@ class Family:
 def _drop_blocks(model: Any, num_layers: int) -> None:
     """Drop layers of T5, whose class reads a weight of the first one, and so cannot be built without any."""
     model.encoder.block = model.encoder.block[:num_layers]
+
+
+def _drop_layers(model: Any, num_layers: int) -> None:
+    """Drop layers of ModernBERT, which transformers 5 cannot build without any."""
+    model.layers = model.layers[:num_layers]
 
 
 class _ConvolutionByProducts(nn.Module):
@@ -157,6 +165,7 @@ def _pad_nothing(*, pad_token_id: int, **inputs: Tensor | None) -> tuple[int | T
 
 
 _NO_POOLER = {"add_pooling_layer": False}
+_SDPA = {"attn_implementation": "sdpa"}  # otherwise a model may use flash attention, if that is installed
 _T5 = Family(
     "t5",
     _unbounded,
@@ -170,30 +179,39 @@ _T5 = Family(
 FAMILIES: Mapping[str, Family] = {
     "albert": Family("albert", model_arguments=_NO_POOLER),
     "bart": Family("bart"),
-    "bert": Family("bert", model_arguments=_NO_POOLER, also=("bort",)),
+    "bert": Family("bert", model_arguments=_NO_POOLER, adapt=drop_absolute_positions, also=("bort",)),
     # Past 704 tokens bert-score starts block-sparse, then goes full with the first short batch, for good.
     "big_bird": Family("bigbird", model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}),
     "blenderbot": Family("blenderbot", final_norm="layer_norm"),
     "blenderbot-small": Family("blenderbot-small"),
     "camembert": Family("camembert", after_padding, _NO_POOLER),
     "convbert": Family("convbert", adapt=use_products, padding=False),  # its convolutions reach into the padding
+    "data2vec-text": Family("data2vec", after_padding, _NO_POOLER),
     "deberta": Family("deberta", _absolute_only),
     "deberta-v2": Family("deberta-v2", _absolute_only, adapt=use_products),
     "distilbert": Family("distilbert"),
     "electra": Family("electra"),
+    "eurobert": Family("eurobert", model_arguments=_SDPA, final_norm="norm"),
+    "gemma3_text": Family("gemma3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
+    "jina_embeddings_v3": Family("jina-embeddings-v3", model_arguments=_NO_POOLER),
     "led": Family("led", _of_encoder, adapt=use_band_attention),
     "longformer": Family("longformer", after_padding, _NO_POOLER, adapt=use_band_attention),
     "mbart": Family("mbart", final_norm="layer_norm", also=("mbart50",)),
     "modernbert": Family(
         "modernbert",
-        model_arguments={"attn_implementation": "sdpa"},  # otherwise it uses flash attention, if that is installed
+        model_arguments=_SDPA,
         settings={"reference_compile": False},
+        least_layers=1,
+        adapt=_drop_layers,
         final_norm="final_norm",
     ),
     "mpnet": Family("mpnet", after_padding, _NO_POOLER),
     "mt5": replace(_T5, name="mt5", also=()),
+    "nomic_bert": Family("nomic-bert"),
     "pegasus": Family("pegasus", final_norm="layer_norm"),
     "prophetnet": Family("prophetnet", _unbounded),  # tokens past its positions share the last one
+    "qwen3": Family("qwen3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
+    "rembert": Family("rembert", model_arguments=_NO_POOLER),
     "roberta": Family("roberta", after_padding, _NO_POOLER, also=("bertweet",)),
     "squeezebert": Family("squeezebert", adapt=use_products),
     "t5": _T5,

@@ -3,16 +3,20 @@
 import contextlib
 import copy
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from transformers import AutoConfig, PretrainedConfig, PreTrainedModel
+import transformers
+from transformers import CONFIG_MAPPING, AutoConfig, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging
 
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
-from bertscore_onnx_export.model.families import Family
+from bertscore_onnx_export.model.adapter import merge_adapter
+from bertscore_onnx_export.model.families import FAMILIES, Family
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
+from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5, relative_keys_loaded
 
 _LAYER_COUNTS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers")
 """The names of the number of encoder layers in configurations. If one has several, the later ones may include the
@@ -30,6 +34,9 @@ _LARGEST = {"hidden_size": 100_000, "vocab_size": 10_000_000}
 _SAFE_ATTENTION = (None, "eager", "sdpa")
 """The implementations of attention in PyTorch itself; other names may refer to code on the Hub."""
 
+_ADOPTED = ("eurobert", "nomic_bert")
+"""Types of models that were published with code of their own, which transformers has adopted since."""
+
 _NOT_ENCODING = ("decoder.", "pooler.")
 """The prefixes of weights that no token vector depends on."""
 
@@ -38,13 +45,36 @@ def load_config(source: Source) -> Any:
     """Load the configuration; raise an ExportError if it is damaged or comes with code of its own."""
     with loading("configuration", source):
         settings, _ = PretrainedConfig.get_config_dict(source.name_or_path, revision=source.revision)
-        refuse_own_code(source, settings, "config.json")
+        if not _is_adopted(settings):
+            refuse_own_code(source, settings, "config.json")
+        _check_version(source, settings)
         config = AutoConfig.from_pretrained(source.name_or_path, revision=source.revision, trust_remote_code=False)
     for name, largest in _LARGEST.items():
         _check_size(config, name, 1, largest)
     if config._attn_implementation not in _SAFE_ATTENTION:
         config._attn_implementation = None
     return config
+
+
+def _is_adopted(settings: Mapping[str, Any]) -> bool:
+    """Return whether transformers computes what the code that a configuration names does, from the same settings."""
+    name = settings.get("model_type")
+    is_complete = {"hidden_size", "num_hidden_layers", "num_attention_heads"} <= settings.keys()
+    return name in _ADOPTED and name in CONFIG_MAPPING and is_complete
+
+
+def _check_version(source: Source, settings: Mapping[str, Any]) -> None:
+    """Raise an error for a configuration that this version of transformers does not know, or would read in part."""
+    name, installed = settings.get("model_type"), transformers.__version__
+    if isinstance(name, str) and name not in CONFIG_MAPPING:
+        other = "4.57" if IS_TRANSFORMERS_5 else "5"
+        known = f"Export it with transformers {other}." if name in FAMILIES else "Export another model."
+        raise UnsupportedFamilyError(f"transformers {installed} has no models of the type {name!r}. {known}")
+    if settings.get("rope_parameters") and not IS_TRANSFORMERS_5:
+        raise ExportError(
+            f"{source.name_or_path} was saved by transformers 5: transformers {installed} ignores `rope_parameters` in "
+            "config.json, and would compute other positions. Export it with transformers 5."
+        )
 
 
 def count_layers(config: Any) -> int:
@@ -72,10 +102,12 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
     cut = _cut(config, max(num_layers, family.least_layers))
     for name, value in family.settings.items():
         setattr(cut, name, value)
-    with loading("weights", source):
+    with loading("weights", source), relative_keys_loaded(cut):
         model = _load(source, cut, family)
     if hasattr(model, "encoder") and hasattr(model, "decoder"):
         model = model.encoder
+    if source.adapter is not None:
+        merge_adapter(model, source, num_layers)
     family.adapt(model, num_layers)
     return model.eval()
 

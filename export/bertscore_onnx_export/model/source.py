@@ -33,6 +33,9 @@ class Source:
     name: str | None = None
     """A name for the model; None for its own."""
 
+    adapter: str | None = None
+    """The folder of an adapter, inside that of the model; None for the model alone."""
+
     @property
     def is_named_by_folder(self) -> bool:
         """Whether the model has no name but that of its folder."""
@@ -43,6 +46,7 @@ class Source:
         """The name of the model: the given one, the Hub's, or that of the folder."""
         own = name_of_folder(Path(self.name_or_path)) if self.is_named_by_folder else self.name_or_path
         name = own if self.name is None else self.name
+        name += "" if self.adapter is None else f"+{self.adapter}"
         if not name.isprintable() or "|" in name or name in {"", ".", ".."}:
             raise ExportError(
                 f"{name!r} cannot be a model's name, which must be printable and have no '|'. Choose another with "
@@ -97,7 +101,7 @@ def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> N
     if settings.get("auto_map"):
         raise ExportError(
             f"{source.name_or_path} comes with code of its own (`auto_map` in {file}), and the export runs none. "
-            "Export a model whose architecture transformers itself has."
+            "Export a model whose architecture transformers itself has, or a graph of it with --from-onnx."
         )
 
 

@@ -9,13 +9,8 @@ from bertscore_onnx.bundle.manifest import SlowDifferences
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.model.source import Source, loading
-from bertscore_onnx_export.tokenizer.write import (
-    UNSTATED_LENGTH,
-    TokenizerFacts,
-    different_texts,
-    load_tokenizer,
-    original_ids,
-)
+from bertscore_onnx_export.tokenizer.load import load_tokenizer
+from bertscore_onnx_export.tokenizer.write import UNSTATED_LENGTH, TokenizerFacts, different_texts, original_ids
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, GOLDEN_PAIRS, PLAIN_TEXTS
 
 EXAMPLES = 5

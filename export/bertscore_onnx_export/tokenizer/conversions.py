@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sentencepiece import SentencePieceProcessor
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import GPT2Tokenizer, PreTrainedTokenizer, RobertaTokenizer
+from transformers import PreTrainedTokenizer, PreTrainedTokenizerBase
 
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx.text.normalizers import (
@@ -80,9 +80,10 @@ def byte_bpe(slow: PreTrainedTokenizer) -> Converted:
     return Converted(tokenizer, normalizers=[PrefixSpace()] if prefix else [])
 
 
-def takes_prefix_space(tokenizer: PreTrainedTokenizer) -> bool:
+def takes_prefix_space(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Return whether bert-score requests a space before the first word from this tokenizer."""
-    return isinstance(tokenizer, GPT2Tokenizer | RobertaTokenizer)
+    names = {ancestor.__name__ for ancestor in type(tokenizer).__mro__}
+    return not (tokenizer.is_fast or names.isdisjoint({"GPT2Tokenizer", "RobertaTokenizer"}))
 
 
 # SentencePiece: XLM-RoBERTa, ALBERT, T5 and many others.
@@ -103,7 +104,8 @@ def cleaned_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
 
 def deberta_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
     """Convert DeBERTa v2 and v3, which may split off punctuation first."""
-    return _from_library(slow, slow._tokenizer.spm, split_punctuation=slow.split_by_punct)
+    processor = slow.sp_model if hasattr(slow, "sp_model") else slow._tokenizer.spm
+    return _from_library(slow, processor, split_punctuation=slow.split_by_punct)
 
 
 def t5_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
@@ -251,6 +253,7 @@ CONVERSIONS: Mapping[str, SlowConversion] = {
     "MPNetTokenizer": wordpiece,
     "PegasusTokenizer": sentencepiece,
     "ProphetNetTokenizer": wordpiece,
+    "RemBertTokenizer": sentencepiece,
     "RobertaTokenizer": byte_bpe,
     "SqueezeBertTokenizer": wordpiece,
     "T5Tokenizer": t5_sentencepiece,

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tokenizers import Tokenizer
-from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerBase
-from transformers.models.auto.tokenization_auto import get_tokenizer_config
+from transformers import PreTrainedTokenizer, PreTrainedTokenizerBase
 
-from bertscore_onnx.bundle.store import TokenizerMode
-from bertscore_onnx.errors import ExportError, VerificationError
+from bertscore_onnx.errors import VerificationError
 from bertscore_onnx.text.normalizers import Lowercase
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, SpecialToken, TokenizerSpec
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
 from bertscore_onnx_export.tokenizer.conversions import Converted, convert, takes_prefix_space
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 
@@ -82,25 +79,6 @@ def _as_in_memory(tokenizer: Tokenizer) -> str:
     for token in parts["added_tokens"]:
         token["normalized"] ^= token["content"] in wrong
     return json.dumps(parts, ensure_ascii=False, indent=2) if wrong else content
-
-
-def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:
-    """Load the slow or fast tokenizer of a model; raise an ExportError if it has none or is damaged."""
-    with loading("tokenizer", source):
-        settings = get_tokenizer_config(source.name_or_path, revision=source.revision)
-        refuse_own_code(source, settings, "tokenizer_config.json")
-        tokenizer = AutoTokenizer.from_pretrained(
-            source.name_or_path, revision=source.revision, use_fast=mode == "fast", trust_remote_code=False
-        )
-        if not isinstance(tokenizer, PreTrainedTokenizerBase):  # transformers returns False then
-            raise ValueError("the SentencePiece model is damaged")
-    if tokenizer.is_fast != (mode == "fast"):
-        other = "slow" if mode == "fast" else "fast"
-        raise ExportError(
-            f"{source.name_or_path} has no {mode} tokenizer (or lacks its vocabulary files). Export it with "
-            f"`--tokenizer-mode {other}`."
-        )
-    return tokenizer
 
 
 def original_ids(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int | None) -> list[int]:

@@ -11,7 +11,7 @@ from bertscore_onnx.cli import app
 from tests.support.processes import run_python
 
 COMMANDS = ("score", "export", "models", "inspect", "doctor")
-EXTRAS = ("torch", "transformers", "optimum", "onnx", "onnxruntime")
+EXTRAS = ("torch", "transformers", "onnx", "onnxruntime")
 ALL_HELP = "import bertscore_onnx.cli as c; [c.app([*name, '--help'], standalone_mode=False) for name in {!r}]"
 
 

@@ -77,7 +77,8 @@ CASES = [
 @pytest.fixture
 def tokenizer_of(tmp_path):
     from bertscore_onnx_export.model.source import Source  # imports PyTorch
-    from bertscore_onnx_export.tokenizer.write import load_tokenizer, write_tokenizer
+    from bertscore_onnx_export.tokenizer.load import load_tokenizer
+    from bertscore_onnx_export.tokenizer.write import write_tokenizer
 
     from tests.support.tiny_models import KINDS
 

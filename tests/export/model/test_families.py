@@ -39,7 +39,18 @@ CUTS = [
     for num_layers in (0, 1, LAYERS - 1)
     if num_layers or name not in NEEDS_LAYERS
 ]
-UNBOUNDED = {"mt5", "t5", "xlnet", "prophetnet", "xlm-prophetnet", "deberta", "deberta-v2", "modernbert"}
+UNBOUNDED = {
+    "gemma3_text",
+    "qwen3",
+    "mt5",
+    "t5",
+    "xlnet",
+    "prophetnet",
+    "xlm-prophetnet",
+    "deberta",
+    "deberta-v2",
+    "modernbert",
+}
 BOUNDED = [name for name, (model_type, _) in SETTINGS.items() if model_type not in UNBOUNDED]
 
 

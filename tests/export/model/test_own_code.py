@@ -49,7 +49,7 @@ def test_a_model_with_code_of_its_own_is_refused(model, tmp_path, file, settings
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1] == (
         f"Error: {model} comes with code of its own (`auto_map` in {file}), and the export runs none. Export a model "
-        "whose architecture transformers itself has."
+        "whose architecture transformers itself has, or a graph of it with --from-onnx."
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 

@@ -9,7 +9,8 @@ import pytest
 import transformers
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.conversions import CONVERSIONS, convert
-from bertscore_onnx_export.tokenizer.write import load_tokenizer, original_ids, write_tokenizer
+from bertscore_onnx_export.tokenizer.load import load_tokenizer
+from bertscore_onnx_export.tokenizer.write import original_ids, write_tokenizer
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from transformers import AddedToken
 

@@ -1,0 +1,90 @@
+"""Merges a LoRA adapter (Hu et al., 2022), in the files that PEFT writes, into the weights of a model."""
+
+import json
+import math
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from bertscore_onnx.errors import ExportError
+from bertscore_onnx_export.model.source import Source, loading
+
+_CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_KEY = re.compile(
+    r"base_model\.model\.(?P<module>.+?)\.lora_(?P<kind>embedding_)?(?P<side>[AB])(\.default)?(\.weight)?"
+)
+_PLAIN: dict[str, tuple[Any, ...]] = {
+    "bias": ("none",),
+    "rank_pattern": ({}, None),
+    "alpha_pattern": ({}, None),
+    "use_dora": (False, None),
+}
+"""Settings with the values of an adapter that is products alone."""
+
+
+def merge_adapter(model: PreTrainedModel, source: Source, num_layers: int) -> None:
+    """Add the products of an adapter, scaled, to the weights that it names; layers that were cut off have none."""
+    settings, tensors = _load(source)
+    rank, alpha = settings["r"], settings["lora_alpha"]
+    scale = alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank)
+    pairs: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for key, tensor in tensors.items():
+        found = _KEY.fullmatch(key)
+        if found is None:
+            raise _unusable(source, f"has the weight {key!r}; expected those of LoRA")
+        pairs[found["module"]][found["side"]] = tensor.float()
+    modules = dict(model.named_modules())
+    for name, sides in pairs.items():
+        if name in modules:
+            _add(modules[name].weight, sides, scale, source, name)
+        elif not any(int(layer) >= num_layers for layer in re.findall(r"\.(\d+)\.", name)):
+            raise _unusable(source, f"is for {name!r}, which the model does not have")
+
+
+def _load(source: Source) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return the settings and the tensors of an adapter; raise an ExportError if it is none, or of another kind."""
+    with loading("adapter", source):
+        settings = json.loads(_file(source, _CONFIG).read_text(encoding="utf-8"))
+        tensors = load_file(_file(source, _WEIGHTS))
+    if settings.get("peft_type") != "LORA" or any(
+        settings.get(key) not in (*plain, None) for key, plain in _PLAIN.items()
+    ):
+        raise _unusable(source, "is of a kind that cannot be merged; expected plain LoRA")
+    return settings, tensors
+
+
+def _file(source: Source, name: str) -> Path:
+    if Path(source.name_or_path).is_dir():
+        file = Path(source.name_or_path) / str(source.adapter) / name
+        if not file.is_file():
+            available = sorted(one.parent.name for one in Path(source.name_or_path).glob(f"*/{_CONFIG}"))
+            raise ExportError(
+                f"{source.name_or_path} has no adapter {source.adapter!r}. It has: {', '.join(available) or 'none'}."
+            )
+        return file
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(source.name_or_path, f"{source.adapter}/{name}", revision=source.revision))
+
+
+def _add(weight: Tensor, sides: dict[str, Tensor], scale: float, source: Source, name: str) -> None:
+    if {*sides} != {"A", "B"} or sides["B"].shape[1] != sides["A"].shape[0]:
+        raise _unusable(source, f"has no matching matrices for {name!r}")
+    product = sides["B"] @ sides["A"]
+    product = product if product.shape == weight.shape else product.T  # an embedding has a row for each token
+    if product.shape != weight.shape:
+        raise _unusable(source, f"changes {name!r} by {[*product.shape]}; expected {[*weight.shape]}")
+    with torch.no_grad():
+        weight += scale * product
+
+
+def _unusable(source: Source, problem: str) -> ExportError:
+    return ExportError(
+        f"The adapter {source.adapter!r} of {source.name_or_path} {problem}. Merge it yourself, with PEFT."
+    )

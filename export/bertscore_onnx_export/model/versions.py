@@ -1,0 +1,77 @@
+"""What transformers 5 computes otherwise than 4: BERT's relative positions (Huang et al., 2020), which it ignores."""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import transformers
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.models.bert import modeling_bert
+
+from bertscore_onnx.errors import UnsupportedFamilyError
+
+IS_TRANSFORMERS_5 = not transformers.__version__.startswith("4.")
+
+
+class _RelativeAttention(nn.Module):
+    """BERT's attention with a vector for each distance, which is added to the keys, or to keys and queries.
+
+    It has the parameters that a model saved with transformers 4 has.
+    """
+
+    def __init__(self, config: Any, *unused: Any, **also_unused: Any) -> None:
+        super().__init__()
+        size = config.hidden_size // config.num_attention_heads
+        self.num_heads, self.last = config.num_attention_heads, config.max_position_embeddings - 1
+        self.query, self.key, self.value = (nn.Linear(config.hidden_size, config.hidden_size) for _ in range(3))
+        self.distance_embedding = nn.Embedding(2 * config.max_position_embeddings - 1, size)
+        self.is_for_queries_too = config.position_embedding_type == "relative_key_query"
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None, **unused: Any) -> tuple[Tensor, None]:
+        """Compute the attention. In `attention_mask`, (batch, 1, tokens or 1, tokens), real tokens are true."""
+        query, key, value = (self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value))
+        place = torch.arange(hidden_states.shape[1], device=hidden_states.device)
+        by_distance = self.distance_embedding(place[:, None] - place[None, :] + self.last)  # (tokens, tokens, size)
+        scores = query @ key.transpose(-1, -2)  # (batch, heads, tokens, tokens)
+        scores = scores + torch.einsum("bhld,lrd->bhlr", query, by_distance)
+        if self.is_for_queries_too:
+            scores = scores + torch.einsum("bhrd,lrd->bhlr", key, by_distance)
+        scores = scores / math.sqrt(query.shape[-1])
+        if attention_mask is not None:
+            scores = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)
+        return (scores.softmax(dim=-1) @ value).transpose(1, 2).flatten(2), None  # (batch, tokens, hidden)
+
+    def _heads(self, vectors: Tensor) -> Tensor:
+        """Split vectors, (batch, tokens, hidden), into heads, (batch, heads, tokens, hidden / heads)."""
+        return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
+
+
+def _has_relative_keys(config: Any) -> bool:
+    return str(getattr(config, "position_embedding_type", "")).startswith("relative_key")
+
+
+@contextlib.contextmanager
+def relative_keys_loaded(config: Any) -> Iterator[None]:
+    """Let a BERT with relative keys be built with them in transformers 5; refuse such models of other families."""
+    if not (IS_TRANSFORMERS_5 and _has_relative_keys(config)):
+        yield
+        return
+    if config.model_type != "bert":
+        raise UnsupportedFamilyError(
+            f"transformers {transformers.__version__} ignores the relative positions of models of the type "
+            f"{config.model_type!r} (`position_embedding_type` is {config.position_embedding_type!r}). Export this one "
+            "with transformers 4.57."
+        )
+    config._attn_implementation = "sdpa"  # whose masks are true and false
+    with patch.object(modeling_bert, "BertSelfAttention", _RelativeAttention):
+        yield
+
+
+def drop_absolute_positions(model: PreTrainedModel, num_layers: int) -> None:
+    """Leave the absolute positions out of a BERT with relative ones, which transformers 5 adds."""
+    if IS_TRANSFORMERS_5 and _has_relative_keys(model.config):
+        nn.init.zeros_(model.embeddings.position_embeddings.weight)

@@ -1,0 +1,1 @@
+"""Makes a bundle of a graph that somebody has published, without PyTorch."""

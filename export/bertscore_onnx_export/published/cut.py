@@ -1,0 +1,265 @@
+"""Cuts a published graph at a layer. Its hidden states are found by the names of nodes, and checked by their shape."""
+
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto
+from onnx.helper import make_tensor_value_info
+
+from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
+from bertscore_onnx.encoding.providers import load_onnxruntime
+from bertscore_onnx.errors import ExportError, UnknownLayerError
+from bertscore_onnx_export.graph.nodes import Nodes
+from bertscore_onnx_export.graph.output import INPUTS, normalise_output
+
+_LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)[./](\d+)(?!\d)")
+"""The place of a layer in the name of a node, or in the scopes that PyTorch's newer exporter writes beside it."""
+
+_VECTOR_OUTPUTS = ("last_hidden_state", "token_embeddings")
+"""The names of vectors in the graphs of transformers' and of sentence-transformers' exporters."""
+
+_PROBE = np.array([[5, 6, 7, 8, 9, 10, 11]] * 2)
+"""Token ids of a shape that no other value is likely to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedGraph:
+    """A graph of token ids and a mask, with the names of its hidden states."""
+
+    model: ModelProto
+    vectors: str
+    """The value that the graph returns as the vectors of the last layer."""
+
+    hidden_states: list[str]
+    """The values before each layer and after the last; empty if they cannot be found."""
+
+
+def read_graph(file: str, hidden_size: int, num_layers: int) -> PublishedGraph:
+    """Read a graph and find its hidden states; raise an ExportError if it is not one of an encoder."""
+    model = onnx.load(file)
+    vectors = _rename_output(model, _find_vectors(model, file))
+    _set_other_inputs(model, file)
+    found = list(_candidates(model.graph, num_layers))
+    names = {name for names in found for name in names}
+    shapes = _shapes(model, sorted(names | {vectors}), file)
+    expected = (*_PROBE.shape, hidden_size)
+    if shapes[vectors] != expected:
+        raise ExportError(
+            f"{file} returns {vectors} of the shape {shapes[vectors]} for ids of {_PROBE.shape}; expected {expected}."
+        )
+    states = [[name for name in names if shapes[name] == expected] for names in found]
+    clear = len(states) == num_layers + 1 and all(len(names) == 1 for names in states)
+    return PublishedGraph(model, vectors, [names[0] for names in states] if clear else [])
+
+
+def cut(graph: PublishedGraph, num_layers: int, hidden_size: int) -> ModelProto:
+    """Return the graph of a layer's unit vectors; a norm after the last layer is applied to it."""
+    model = ModelProto()
+    model.CopyFrom(graph.model)
+    if graph.hidden_states and num_layers < len(graph.hidden_states) - 1:
+        vectors = _lead_to_end(model, graph, num_layers)
+    else:
+        vectors = graph.vectors
+    del model.graph.output[:]
+    model.graph.output.append(make_tensor_value_info(vectors, TensorProto.FLOAT, ["batch", "tokens", hidden_size]))
+    normalise_output(model, ["batch", "tokens", hidden_size])
+    _prune(model.graph)
+    return model
+
+
+def uncut_vectors(graph: PublishedGraph, num_layers: int) -> Any:
+    """Return a session of the whole graph for a layer's vectors: those that `cut` must give, not normalised."""
+    model = ModelProto()
+    model.CopyFrom(graph.model)
+    vectors = graph.vectors
+    if graph.hidden_states and num_layers < len(graph.hidden_states) - 1:
+        vectors = graph.hidden_states[num_layers]
+        if graph.vectors != graph.hidden_states[-1]:
+            vectors = _repeat_end(model, graph, num_layers)
+    return _session(model, [vectors])
+
+
+def check_layer(graph: PublishedGraph, num_layers: int, available: int, file: str) -> None:
+    """Raise an error unless a graph can be cut at a layer."""
+    if not 0 <= num_layers <= available:
+        raise UnknownLayerError(f"{file} has {available} layers; num_layers must be from 0 to that, not {num_layers}.")
+    if num_layers < available and not graph.hidden_states:
+        raise ExportError(
+            f"{file} cannot be cut at layer {num_layers}: its nodes do not tell its layers apart, as in graphs whose "
+            f"operators were fused. Use layer {available}, or export the model itself."
+        )
+
+
+def _find_vectors(model: ModelProto, file: str) -> str:
+    outputs = {value.name: value.type.tensor_type for value in model.graph.output}
+    for name in _VECTOR_OUTPUTS:
+        if name in outputs:
+            if outputs[name].elem_type != TensorProto.FLOAT:
+                raise ExportError(f"{file} is not in fp32. Use the graph that is.")
+            return name
+    raise ExportError(
+        f"{file} returns no vectors of tokens, but {', '.join(outputs)}. Expected an output "
+        f"{' or '.join(_VECTOR_OUTPUTS)}: a graph for feature extraction, not of a head, or of a writing decoder."
+    )
+
+
+def _rename_output(model: ModelProto, vectors: str) -> str:
+    """Give the vectors a name that no output of a bundle has, and return it."""
+    renamed = f"published_{vectors}"
+    for node in model.graph.node:
+        node.input[:] = [renamed if name == vectors else name for name in node.input]
+        node.output[:] = [renamed if name == vectors else name for name in node.output]
+    for value in model.graph.output:
+        value.name = renamed if value.name == vectors else value.name
+    return renamed
+
+
+def _set_other_inputs(model: ModelProto, file: str) -> None:
+    """Compute the inputs beside ids and mask: types of tokens, which are 0, and positions."""
+    graph, op = model.graph, Nodes("published_")
+    for value in [value for value in graph.input if value.name not in INPUTS]:
+        if value.name == "token_type_ids":
+            op.Mul("input_ids", 0, name=value.name)
+        elif value.name == "position_ids":
+            ones = op.Add(op.Mul("input_ids", 0), 1)
+            op.Sub(op.CumSum(ones, 1), 1, name=value.name)
+        elif value.name not in {tensor.name for tensor in graph.initializer}:
+            raise ExportError(
+                f"{file} wants {value.name!r}; expected only ids and masks. A graph with a cache of past tokens "
+                "cannot be used."
+            )
+        graph.input.remove(value)
+    nodes = [*op.nodes, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    graph.initializer.extend(op.constants)
+
+
+def _candidates(graph: Any, num_layers: int) -> Iterator[set[str]]:
+    """Yield, for each layer and the end, the values that may be what enters it: of what precedes, used there."""
+    layer_of = {output: _layer(node) for node in graph.node for output in node.output}
+    used: dict[int | None, set[str]] = defaultdict(set)
+    for node in graph.node:
+        used[_layer(node)].update(_inputs(node))
+    if {layer for layer in layer_of.values() if layer is not None} != {*range(num_layers)}:
+        return
+    for layer in range(num_layers):
+        before = None if layer == 0 else layer - 1
+        yield {name for name in used[layer] if name in layer_of and layer_of[name] == before}
+    after = used[None] | {value.name for value in graph.output}
+    yield {name for name in after if layer_of.get(name) == num_layers - 1}
+
+
+def _layer(node: NodeProto) -> int | None:
+    """Return the number of the layer that a node is in, if it is in any."""
+    scopes = [prop.value for prop in node.metadata_props if prop.key.endswith("name_scopes")]
+    found = [*_LAYER.finditer(" ".join([node.name, *scopes]))]
+    return int(found[0][1]) if found else None
+
+
+def _inputs(node: NodeProto) -> set[str]:
+    """Return what a node reads, also in its branches."""
+    inner = (each for attribute in node.attribute for each in attribute.g.node)
+    return {*node.input} | {name for each in inner for name in _inputs(each)}
+
+
+def _shapes(model: ModelProto, names: list[str], file: str) -> dict[str, tuple[int, ...] | None]:
+    try:
+        values = _run(_session(model, names), _PROBE, np.ones_like(_PROBE))
+    except Exception as error:  # ONNX Runtime's errors are untyped
+        raise ExportError(f"{file} does not run: {str(error).splitlines()[0][:300]}") from error
+    return {name: value.shape if value.dtype == np.float32 else None for name, value in zip(names, values, strict=True)}
+
+
+def _session(model: ModelProto, outputs: list[str]) -> Any:
+    """Return a session without optimisation, which could fuse what is asked for away."""
+    asked = ModelProto()
+    asked.CopyFrom(model)
+    known = {value.name for value in asked.graph.output}
+    asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs if name not in known)
+    runtime = load_onnxruntime()
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    with tempfile.TemporaryDirectory() as folder:  # a model in memory may have at most 2 GB
+        onnx.save(asked, Path(folder) / GRAPH_FILE, save_as_external_data=True, location=DATA_FILE)
+        session = runtime.InferenceSession(Path(folder) / GRAPH_FILE, options, providers=["CPUExecutionProvider"])
+    return session, outputs
+
+
+def _run(session: Any, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> list[NDArray[Any]]:
+    values = {"input_ids": ids.astype(np.int64), "attention_mask": mask.astype(np.int64)}
+    running, outputs = session
+    return list(running.run(outputs, {node.name: values[node.name] for node in running.get_inputs()}))
+
+
+def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
+    """Return the first output of a session for one text, (tokens, hidden)."""
+    row = np.array([ids])
+    vectors: NDArray[np.float32] = _run(session, row, np.ones_like(row))[0][0]
+    return vectors
+
+
+def padding_changes(session: Any, ids: list[int], pad_id: int) -> bool:
+    """Return whether padding changes the vectors of the real tokens."""
+    padded = np.array([[*ids, *[pad_id] * 7]])
+    mask = (np.arange(padded.shape[1]) < len(ids)).astype(np.int64)[None]
+    alone, beside = run_vectors(session, ids), _run(session, padded, mask)[0][0, : len(ids)]
+    return bool(np.abs(alone - beside).max() > 1e-4 * np.abs(alone).max())
+
+
+def _end(graph: Any, start: str) -> list[NodeProto]:
+    """Return the nodes after the last layer that depend on its hidden state."""
+    reached, nodes = {start}, []
+    for node in graph.node:
+        if _layer(node) is None and reached & _inputs(node):
+            reached.update(node.output)
+            nodes.append(node)
+    return nodes
+
+
+def _lead_to_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> str:
+    """Let the nodes after the last layer follow another one, and return the value of its vectors."""
+    chosen, last = graph.hidden_states[num_layers], graph.hidden_states[-1]
+    if graph.vectors == last:
+        return chosen
+    for node in _end(model.graph, last):
+        node.input[:] = [chosen if name == last else name for name in node.input]
+    return graph.vectors
+
+
+def _repeat_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> str:
+    """Repeat the nodes after the last layer for another one, and return the value of its vectors."""
+    last = graph.hidden_states[-1]
+    nodes = _end(model.graph, last)
+    copies = {output: f"{output}_again" for node in nodes for output in node.output} | {
+        last: graph.hidden_states[num_layers]
+    }
+    for node in nodes:
+        copy = model.graph.node.add()
+        copy.CopyFrom(node)
+        copy.name = f"{node.name}_again"
+        copy.input[:] = [copies.get(name, name) for name in node.input]
+        copy.output[:] = [copies[name] for name in node.output]
+    return copies[graph.vectors]
+
+
+def _prune(graph: Any) -> None:
+    """Leave out all that the output does not depend on."""
+    needed, nodes = {value.name for value in graph.output}, []
+    for node in reversed(graph.node):
+        if needed & {*node.output}:
+            needed |= _inputs(node)
+            nodes.append(node)
+    tensors = [tensor for tensor in graph.initializer if tensor.name in needed]
+    del graph.node[:], graph.initializer[:], graph.value_info[:]
+    graph.node.extend(reversed(nodes))
+    graph.initializer.extend(tensors)

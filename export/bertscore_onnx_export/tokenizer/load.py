@@ -1,0 +1,80 @@
+"""Loads the slow or the fast tokenizer of a model, in transformers 4 and 5."""
+
+from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
+
+from bertscore_onnx.bundle.store import TokenizerMode
+from bertscore_onnx.errors import ExportError
+from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
+from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5
+
+
+def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:
+    """Load the slow or fast tokenizer of a model; raise an ExportError if it has none or is damaged."""
+    with loading("tokenizer", source):
+        settings = get_tokenizer_config(source.name_or_path, revision=source.revision)
+        refuse_own_code(source, settings, "tokenizer_config.json")
+        if IS_TRANSFORMERS_5:
+            tokenizer = (_load_slow if mode == "slow" else _load_fast)(source, settings.get("tokenizer_class"))
+        else:
+            tokenizer = AutoTokenizer.from_pretrained(
+                source.name_or_path, revision=source.revision, use_fast=mode == "fast", trust_remote_code=False
+            )
+        if tokenizer is not None and not isinstance(tokenizer, PreTrainedTokenizerBase):  # False in transformers 4
+            raise ValueError("the SentencePiece model is damaged")
+    if tokenizer is None or tokenizer.is_fast != (mode == "fast"):
+        other = "slow" if mode == "fast" else "fast"
+        raise ExportError(
+            f"{source.name_or_path} has no {mode} tokenizer (or lacks its vocabulary files). Export it with "
+            f"`--tokenizer-mode {other}`."
+        )
+    return tokenizer
+
+
+class _AsInFile(PreTrainedTokenizerFast):  # type: ignore[misc] # transformers is untyped here
+    """What `tokenizer.json` holds. The classes of transformers 5 build another tokenizer from its vocabulary."""
+
+    frames_empty_texts = True
+    """Whether an empty text gets special tokens. In transformers 4 the class without a model of its own adds none."""
+
+    def build_inputs_with_special_tokens(self, ids: list[int]) -> list[int]:
+        return [*self.encode("")] if self.frames_empty_texts else ids
+
+
+def _load_fast(source: Source, named: str | None) -> PreTrainedTokenizerBase | None:
+    """Load a fast tokenizer with transformers 5, with the special tokens of its class in transformers 4.
+
+    Returns None without `tokenizer.json`: transformers 4 and 5 make different ones of the other files.
+    """
+    kind = _class_of(source, named)
+    try:
+        tokenizer = _AsInFile.from_pretrained(source.name_or_path, revision=source.revision)
+    except ValueError as error:
+        if "instantiate the backend" in str(error):
+            return None
+        raise
+    for role, token in getattr(kind, "special_tokens", {}).items():
+        if getattr(tokenizer, role) is None:
+            setattr(tokenizer, role, str(token))
+    tokenizer.frames_empty_texts = kind is not None
+    return tokenizer
+
+
+def _load_slow(source: Source, named: str | None) -> PreTrainedTokenizerBase | None:
+    """Load a slow tokenizer with transformers 5; None if there is no such class, or not its files."""
+    kind = _class_of(source, named)
+    try:
+        return kind and kind.from_pretrained(source.name_or_path, revision=source.revision)
+    except TypeError as error:  # a file of the vocabulary is missing, or is None
+        if "vocab_file" in str(error) or "NoneType" in str(error):
+            return None
+        raise
+
+
+def _class_of(source: Source, named: str | None) -> type[PreTrainedTokenizerBase] | None:
+    from bertscore_onnx_export.tokenizer.slow import class_of  # transformers 4 has its own
+
+    settings = {}
+    if named is None:
+        settings, _ = PretrainedConfig.get_config_dict(source.name_or_path, revision=source.revision)
+    return class_of(named or settings.get("tokenizer_class"), settings.get("model_type", ""))
