@@ -59,8 +59,8 @@ class MicroBatcher(Closeable):
                 tokenise as the first does. Without it a new worker uses the same scorer.
 
         Raises:
-            InputError: a limit is out of range, or the scorer takes idf weights from the references of each call, so
-                that scores would depend on the other requests of the batch.
+            InputError: a limit is out of range, or the scorer takes idf weights or the mean vector from the references
+                of each call, so that scores would depend on the other requests of the batch.
             BertScoreOnnxError: the scorer cannot score; other errors of its runtime are raised unchanged.
         """
         check_positive("max_batch_tokens", max_batch_tokens)
@@ -72,6 +72,11 @@ class MicroBatcher(Closeable):
             raise InputError(
                 "This scorer takes its idf weights from the references of each call, so that scores would depend on "
                 "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
+            )
+        if scorer.matching.center == "references":
+            raise InputError(
+                "This scorer centres vectors by the references of each call, so that scores would depend on the other "
+                "requests of a batch. Give BERTScorer a Matching with sentences as its center."
             )
         probe(scorer)
         batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE, *time_batch(scorer))

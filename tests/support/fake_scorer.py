@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from bertscore_onnx.errors import ClosedError
+from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import TextStats
 from bertscore_onnx.serving.worker import TIMED_TEXT
@@ -19,6 +20,7 @@ class FakeScorer:
     """Score each candidate with its length as precision, and a longer reference higher; some texts are orders."""
 
     def __init__(self, model="fake", idf="no"):
+        self.matching = Matching()
         self.signature = Signature(model, 1, idf, "no", "slow", "truncate", None, "fp32", "fake")
         self.max_length = 512
         self.calls = []
