@@ -20,6 +20,7 @@ class FakeScorer:
     """Score each candidate with its length as precision, and a longer reference higher; some texts are orders."""
 
     def __init__(self, model="fake", idf="no"):
+        self.matching = Matching()
         self.signature = Signature(model, 1, idf, "no", "slow", "truncate", None, "fp32", "fake")
         self.matching = Matching()
         self.max_length = 512

@@ -6,6 +6,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, InputTypeError, UnknownLayerError
 from bertscore_onnx.matching.variants import PRESETS, Matching
+from bertscore_onnx.serving import MicroBatcher
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, WORDS
 
 CONTEXTS = ["it was a tree.", ["the house is blue.", "a dog sat!"], "red"]
@@ -255,6 +256,8 @@ def test_centring_by_references_of_an_iterator_or_of_encoded_texts(tiny_bundle):
             scorer.stream(iter([("a cat", "the cat")]))
         with pytest.raises(InputError, match="cannot be encoded before"):
             scorer.encode(["a cat"])
+        with pytest.raises(InputError, match="centres vectors by the references of each call"):
+            MicroBatcher(scorer)
         with pytest.raises(InputError, match="have no token"):
             scorer.score(["a cat"], [""])
 
