@@ -117,6 +117,8 @@ class Pairs:
     @property
     def num_empty_contexts(self) -> int:
         """The number of candidates with an empty context, before them or before their references."""
+        if TextInContext not in set(map(type, self.texts)):
+            return 0
         return len(
             {
                 item
