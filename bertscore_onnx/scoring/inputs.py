@@ -58,6 +58,11 @@ class Texts:
         """Return the number of items."""
         return len(self.counts)
 
+    @property
+    def first_texts(self) -> Iterator[Text]:
+        """The first text of each item."""
+        return (self.texts[start] for start in (np.cumsum(self.counts) - self.counts).tolist())
+
     def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
         """Return some of the texts, with their number in each item."""
         return Texts(self.texts[texts], counts)
@@ -112,12 +117,17 @@ class Pairs:
     @property
     def num_empty_contexts(self) -> int:
         """The number of candidates with an empty context, before them or before their references."""
-        candidates, references = self.candidates, self.references
-        if not (isinstance(candidates, Texts) and isinstance(references, Texts)):
+        if TextInContext not in set(map(type, self.texts)):
             return 0
-        first = (np.cumsum(references.counts) - references.counts).tolist()
-        pairs = zip(candidates.texts, (references.texts[position] for position in first), strict=True)
-        return sum(any(isinstance(text, TextInContext) and not text.before for text in pair) for pair in pairs)
+        return len(
+            {
+                item
+                for side in (self.candidates, self.references)
+                if isinstance(side, Texts)
+                for item, text in enumerate(side.first_texts)
+                if isinstance(text, TextInContext) and not text.before
+            }
+        )
 
     @property
     def num_tokens(self) -> NDArray[np.int64]:

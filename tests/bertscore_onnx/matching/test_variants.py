@@ -268,7 +268,7 @@ def test_centring_by_references_of_an_iterator_or_of_encoded_texts(tiny_bundle):
         (["red"], InputError, "There are 1 contexts for 3 candidates"),
         (["red"] * 4, InputError, "There are 4 contexts for 3 candidates"),
         ("red", InputTypeError, "contexts is str"),
-        ([None, "red", "red"], InputTypeError, r"contexts\[0\] is"),
+        ([3, "red", "red"], InputTypeError, r"contexts\[0\] is"),
         ([["red", 3], "red", "red"], InputTypeError, r"contexts\[0\]\[1\] is int 3"),
     ],
 )
