@@ -182,7 +182,8 @@ def _cut(config: Any, num_layers: int) -> Any:
             setattr(cut, name, 0)
     for name in _PER_LAYER:
         if isinstance(getattr(cut, name, None), list):
-            setattr(cut, name, getattr(cut, name)[:num_layers])
+            with contextlib.suppress(AttributeError):  # a property that follows the number of layers
+                setattr(cut, name, getattr(cut, name)[:num_layers])
     if count_layers(cut) != num_layers:
         raise UnsupportedFamilyError(f"Models of the type {config.model_type!r} cannot be cut at a layer.")
     return cut
