@@ -98,6 +98,10 @@ bench: $(INSTALLED)
 bench-gpu:
 	$(GPU_PYTHON) -m benchmarks.gpu $(BENCH)
 
+# All of that with a tiny model on the CPU, so that it works when there is a GPU; takes a minute.
+bench-gpu-rehearsal: $(INSTALLED)
+	$(RUN) -m benchmarks.gpu --rehearse --output build/rehearsal
+
 # Measure every family against bert-score again, and write the support matrix.
 docs: $(INSTALLED)
 	$(RUN) -m pytest --junitxml=build/parity.xml -m "" tests/parity/test_tiny_families.py \
@@ -145,7 +149,7 @@ $(EXPORTER): pyproject.toml constraints.txt | $(VENV)
 
 $(INSTALLED): $(EXPORTER)
 	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server,evaluation]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server,evaluation,transport]" --group dev
 	touch $@
 
 $(ENGINES): $(INSTALLED)

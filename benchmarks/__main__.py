@@ -23,6 +23,7 @@ CASES: dict[str, Callable[[Settings], Case]] = {
     "j": cases.compared_systems,
     "k": many_rows,
     "l": cases.host_ceiling,
+    "m": cases.host_alone,
 }
 PRODUCT_SIZES = [512, 1024, 2048]
 

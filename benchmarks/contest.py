@@ -138,8 +138,8 @@ class Contest:
     def _finish(self, name: str, workers: dict[str, Child], results: Results) -> None:
         results.peak_memory = workers[name].do(peak_memory)
         if name == self.profiled:
-            seconds, results.stages = workers[name].do(profile)
-            results.encode_seconds = seconds * results.stages["encode"]
+            on_cpu = self.contestants[name].options.get("device", "cpu") == "cpu"
+            results.encode_seconds, results.stages = workers[name].do(profile, on_cpu)
         if self.is_watched:
             results.running_threads, results.process_memory = workers[name].do(watch)
 
@@ -162,11 +162,11 @@ def run() -> tuple[list[float], list[float]]:
     return outcome
 
 
-def profile() -> tuple[float, dict[str, float]]:
-    """Do the work once; return the seconds, and the share of each stage."""
+def profile(on_cpu: bool) -> tuple[float, dict[str, float]]:
+    """Do the work once; return the seconds of the model, and the share of each stage."""
     from benchmarks import stages
 
-    return stages.profile(_contestant.work)
+    return stages.profile(_contestant.work, on_cpu=on_cpu)
 
 
 def watch() -> tuple[list[int], float]:

@@ -101,6 +101,57 @@ def _recording(by_thread: dict[int, Runs], function: Callable[..., Any]) -> Call
     return record
 
 
+class ByPairs:
+    """Scores with the scoring graph of a bundle, which matches where the model runs and returns no vectors."""
+
+    def __init__(self, path: str, **settings: Any) -> None:
+        from bertscore_onnx.bundle.bundle import open_bundle
+        from bertscore_onnx.scoring.pipeline import Pipeline
+
+        self._pipeline = Pipeline(open_bundle(path), by_pairs=True, **settings)
+
+    def score(self, candidates: list[str], references: list[str]) -> Any:
+        """Return P, R and F of each pair, with uniform weights."""
+        return score_by(self._pipeline, candidates, references)
+
+
+def score_by(pipeline: Any, candidates: list[str], references: list[str]) -> Any:
+    """Return P, R and F of each pair by a pipeline, with uniform weights."""
+    from bertscore_onnx.matching.weights import uniform
+    from bertscore_onnx.scores import join_scores
+    from bertscore_onnx.scoring.inputs import collect_pairs
+
+    pairs = collect_pairs(candidates, references)
+    chunks = [scores for scores, _ in pipeline.score(pairs.slices(), uniform(pipeline.manifest))]
+    return [values[0] for values in join_scores(chunks, pipeline.num_layers)]
+
+
+class HostAlone:
+    """Does what precedes the runs of a model, and none of these: tokenises, plans and pads."""
+
+    def __init__(self, path: str, **settings: Any) -> None:
+        from bertscore_onnx.bundle.bundle import open_bundle
+        from bertscore_onnx.encoding.session import OnnxSession
+        from bertscore_onnx.scoring.pipeline import Pipeline
+
+        self._pipeline = Pipeline(open_bundle(path), **settings)
+        OnnxSession.run = lambda session, *arguments: None  # type: ignore[method-assign]  # of this process alone
+
+    def prepare(self, candidates: list[str], references: list[str]) -> None:
+        """Prepare all pairs for the model, chunk by chunk."""
+        from bertscore_onnx.scoring.inputs import collect_pairs
+
+        for chunk in self._pipeline._tokenise(collect_pairs(candidates, references).slices()):
+            self._pipeline._encode(chunk.sequences)
+
+
+def load_torch(path: str, **settings: Any) -> Any:
+    """Load a model folder into BERTScore in plain PyTorch."""
+    from benchmarks.rivals import TorchScorer
+
+    return TorchScorer(path, **settings)
+
+
 class InOneProcess:
     """Scores Parquet files with all threads of one process."""
 
@@ -166,6 +217,9 @@ class OnSpark:
 ENGINES: dict[str, Callable[..., Any]] = {
     "ours": load_ours,
     "bert-score": load_peer,
+    "torch": load_torch,
+    "by-pairs": ByPairs,
+    "host-alone": HostAlone,
     "model-alone": ModelAlone,
     "one-process": InOneProcess,
     "ray": OnRay,
@@ -178,6 +232,13 @@ def score_together(scorer: Any, candidates: list[str], references: list[Any]) ->
     begin = time.perf_counter()
     _, _, f = scorer.score(candidates, references)
     return [time.perf_counter() - begin], [float(value) for value in f]
+
+
+def prepare(host: Any, candidates: list[str], references: list[str]) -> Outcome:
+    """Prepare all pairs for the model in one call."""
+    begin = time.perf_counter()
+    host.prepare(candidates, references)
+    return [time.perf_counter() - begin], []
 
 
 def score_singly(scorer: Any, candidates: list[str], references: list[str]) -> Outcome:
@@ -237,6 +298,7 @@ def score_files(scorer: Any, files: list[str], few: int, output: str) -> Outcome
 WORKLOADS: dict[str, Callable[..., Outcome]] = {
     "together": score_together,
     "singly": score_singly,
+    "prepared": prepare,
     "systems": score_systems,
     "compared": compare_systems,
     "stream": stream,

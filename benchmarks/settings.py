@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from harness.models import Models
+from harness.models import Model, Models
 from harness.processes import ROOT
 from harness.texts import read_pairs, synthetic_pairs
 
-OPTIONAL = ("bert-score-bf16", "bert-score-fp16", "ours-int8", "ours-openvino")  # contestants that can be left out
+OPTIONAL = (  # contestants that can be left out
+    *("bert-score-bf16", "bert-score-fp16", "ours-by-pairs", "ours-int8", "ours-openvino"),
+    *("torch-sdpa", "torch-unpadded"),
+)
 SYNTHETIC_PAIRS = 3004  # without files
 
 
@@ -28,6 +31,7 @@ class Settings:
     openvino_python: Path | None = None
     left_out: Sequence[str] = ()  # names of contestants
     device: str = "cpu"
+    is_rehearsal: bool = False  # of what needs a GPU, on the CPU
 
     @cached_property
     def all_pairs(self) -> tuple[list[str], list[str]]:
@@ -49,6 +53,11 @@ class Settings:
         """The models, each made on first use."""
         texts = [text for side in self.all_pairs for text in side]
         return Models(self.output / "models", texts, dict(self.bundles), self.roberta_folder)
+
+    @property
+    def gpu_model(self) -> Model:
+        """The model that is measured on a GPU; in a rehearsal a tiny one."""
+        return self.models.tiny if self.is_rehearsal else self.models.roberta_large
 
     def described(self) -> dict[str, str]:
         """Return the settings that a reader needs to repeat the run."""

@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pkgutil import resolve_name
@@ -16,7 +16,7 @@ STAGES = {  # the functions of each stage, by the names under which their caller
     "tokenise": ["bertscore_onnx.text.tokenizer.TextTokenizer.__call__"],
     "plan": ["bertscore_onnx.encoding.encoder.plan_runs"],
     "encode": ["onnxruntime.InferenceSession.run", "onnxruntime.InferenceSession.run_with_iobinding"],
-    "match": ["bertscore_onnx.matching.pairs.Matching.match"],
+    "match": ["bertscore_onnx.matching.pairs.PairMatching.match"],
 }
 OTHER = "other"  # the stage of the time in which none of these functions runs
 
@@ -77,8 +77,12 @@ def replaced(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
     return mock.patch(name, wrap(function))
 
 
-def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
-    """Time a call; return its seconds, and the share of each stage. Raise `RuntimeError` if it ran no model."""
+def profile(call: Callable[[], object], *, on_cpu: bool = True) -> tuple[float, dict[str, float]]:
+    """Time a call; return the seconds of the model, and the share of each stage. Raise `RuntimeError` without any.
+
+    On a CPU, other stages take their share of the moments in which the model runs. A GPU computes at full speed
+    meanwhile, so that the whole of these moments counts.
+    """
     clock = StageClock()
     with contextlib.ExitStack() as patches:
         for stage, names in STAGES.items():
@@ -90,7 +94,18 @@ def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
     shares = stage_shares(clock.spans, begin, end)
     if not shares["encode"]:
         raise RuntimeError(f"The call never ran {' or '.join(STAGES['encode'])}. Adjust STAGES in {__file__}.")
-    return end - begin, shares
+    if on_cpu:
+        return (end - begin) * shares["encode"], shares
+    return busy_seconds([(since, until) for since, until, stage in clock.spans if stage == "encode"]), shares
+
+
+def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
+    """Return the length of the union of spans, each with its begin and end."""
+    seconds, reached = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        seconds += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return seconds
 
 
 def stage_shares(spans: list[Span], begin: float, end: float) -> dict[str, float]:

@@ -8,6 +8,7 @@ __all__ = [
     "BertScoreOnnxError",
     "DocumentCounts",
     "EncodedTexts",
+    "Matching",
     "Score",
     "Scores",
     "Signature",
@@ -23,6 +24,7 @@ _MODULES = {
     "BertScoreOnnxError": "errors",
     "DocumentCounts": "matching.document_counts",
     "EncodedTexts": "encoding.embeddings",
+    "Matching": "matching.variants",
     "Score": "scores",
     "Scores": "scores",
     "Signature": "signature",
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.errors import BertScoreOnnxError
     from bertscore_onnx.functional import score
     from bertscore_onnx.matching.document_counts import DocumentCounts
+    from bertscore_onnx.matching.variants import Matching
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.scores import Score, Scores
     from bertscore_onnx.scoring.tokenization import count_documents

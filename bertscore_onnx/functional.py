@@ -11,10 +11,11 @@ from typing import Literal, overload
 from bertscore_onnx.bundle.store import MANIFEST, Precision
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import BaselineError, ClosedError, DigestError
+from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Reference, collect_pairs
+from bertscore_onnx.scoring.inputs import Context, Reference, collect_pairs
 from bertscore_onnx.settings import ScorerSettings, key_of
 from bertscore_onnx.text.tokenizer import LongText
 
@@ -136,6 +137,9 @@ class ScoreFunction:
         allow_fp32_baseline: bool = ...,
         long_text: LongText = ...,
         max_length: int | None = ...,
+        matching: Matching | str = ...,
+        contexts: Iterable[Context] | None = ...,
+        ref_contexts: Iterable[Context] | None = ...,
     ) -> Scores: ...
 
     @overload
@@ -162,6 +166,9 @@ class ScoreFunction:
         allow_fp32_baseline: bool = ...,
         long_text: LongText = ...,
         max_length: int | None = ...,
+        matching: Matching | str = ...,
+        contexts: Iterable[Context] | None = ...,
+        ref_contexts: Iterable[Context] | None = ...,
     ) -> tuple[Scores, str]: ...
 
     def __call__(
@@ -187,6 +194,9 @@ class ScoreFunction:
         allow_fp32_baseline: bool = False,
         long_text: LongText = "truncate",
         max_length: int | None = None,
+        matching: Matching | str = "bertscore",
+        contexts: Iterable[Context] | None = None,
+        ref_contexts: Iterable[Context] | None = None,
     ) -> Scores | tuple[Scores, str]:
         """Score candidates against their references; results, errors and warnings are those of `BERTScorer.score`."""
         if rescale_with_baseline and lang is None and baseline_path is None:
@@ -203,6 +213,7 @@ class ScoreFunction:
             "precision": precision,
             "long_text": long_text,
             "max_length": max_length,
+            "matching": checked_matching(matching),
         }
         with ExitStack() as stack:
             scorer = stack.enter_context(self._scorers.get(settings))
@@ -212,9 +223,12 @@ class ScoreFunction:
                 )
             if idf is not False or idf_sents is not None:
                 scorer = stack.enter_context(scorer.with_idf(idf, idf_sents))
+            pairs = scorer.with_contexts(pairs, contexts, ref_contexts)
             scores, stats = scorer.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
             stats.warn(scorer.max_length, stacklevel=2)
-            return (scores, scorer.hash) if return_hash else scores
+            signature = scorer.signature_of(has_contexts=contexts is not None)
+            scores.signature = signature
+            return (scores, str(signature)) if return_hash else scores
 
     def clear(self) -> None:
         """Release the kept models; one that is scoring is released when it is done."""

@@ -17,8 +17,9 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.encoding.session import OptimizeFor
-from bertscore_onnx.errors import ClosedError, IdfError, InputError, InputTypeError
+from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
 from bertscore_onnx.matching.pairs import match_matrix
+from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import (
     Idf,
     Rescaling,
@@ -33,10 +34,13 @@ from bertscore_onnx.matching.weights import (
 from bertscore_onnx.scores import Score, Scores, join_scores
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import (
+    Context,
+    Pair,
     Pairs,
     Reference,
     Side,
     TextStats,
+    add_contexts,
     check_positive,
     collect_items,
     collect_pairs,
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
 
 Cands = Iterable[str] | EncodedTexts
 Refs = Iterable[Reference] | EncodedTexts
+Contexts = Iterable[Context] | None
 Size = int | None
 MaybeEncoded = TypeVar("MaybeEncoded")
 Frame = TypeVar("Frame")
@@ -90,6 +95,7 @@ class BERTScorer(Closeable):
         long_text: LongText = "truncate",
         max_length: int | None = None,
         optimize_for: OptimizeFor = "throughput",
+        matching: Matching | str = "bertscore",
     ) -> None:
         """Load a bundle.
 
@@ -128,6 +134,7 @@ class BERTScorer(Closeable):
             optimize_for: "throughput" runs a batch of texts on each CPU thread. "latency" runs one batch on all of
                 them, which then spin for a moment: one pair is faster, but many pairs are slower, and so are other
                 programs on the machine.
+            matching: which tokens are matched, and how: a `Matching`, or the name of a preset.
 
         Raises:
             InputError: an argument is out of range.
@@ -149,6 +156,7 @@ class BERTScorer(Closeable):
             "nthreads": nthreads,
             "device": None if device is None else str(device),
             "optimize_for": optimize_for,
+            "matching": checked_matching(matching),
         }
         bundle = find_bundle(settings, all_layers=all_layers, verify=verify)
         self._batch_size = batch_size
@@ -159,22 +167,46 @@ class BERTScorer(Closeable):
         self._rescaling = Rescaling()
         if rescale_with_baseline:
             self._rescaling = self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)
-        if verify:
+        if verify and not bundle.pooled_layers:
             check_golden(bundle, self._pipeline.encoder)
         self._set_weights(idf, idf_sents)
 
     @overload
     def score(
-        self, cands: Cands, refs: Refs, verbose: bool = ..., batch_size: Size = ..., return_hash: Literal[False] = ...
+        self,
+        cands: Cands,
+        refs: Refs,
+        verbose: bool = ...,
+        batch_size: Size = ...,
+        return_hash: Literal[False] = ...,
+        *,
+        contexts: Contexts = ...,
+        ref_contexts: Contexts = ...,
     ) -> Scores: ...
 
     @overload
     def score(
-        self, cands: Cands, refs: Refs, verbose: bool = ..., batch_size: Size = ..., *, return_hash: Literal[True]
+        self,
+        cands: Cands,
+        refs: Refs,
+        verbose: bool = ...,
+        batch_size: Size = ...,
+        *,
+        return_hash: Literal[True],
+        contexts: Contexts = ...,
+        ref_contexts: Contexts = ...,
     ) -> tuple[Scores, str]: ...
 
     def score(
-        self, cands: Cands, refs: Refs, verbose: bool = False, batch_size: Size = None, return_hash: bool = False
+        self,
+        cands: Cands,
+        refs: Refs,
+        verbose: bool = False,
+        batch_size: Size = None,
+        return_hash: bool = False,
+        *,
+        contexts: Contexts = None,
+        ref_contexts: Contexts = None,
     ) -> Scores | tuple[Scores, str]:
         """Score candidates against their references.
 
@@ -184,28 +216,39 @@ class BERTScorer(Closeable):
             verbose: show a progress bar on standard error.
             batch_size: the most texts in one run of the model, for this call.
             return_hash: also return the line of the signature.
+            contexts: for each candidate what stands before it and before its references, such as the source of code or
+                the sentences before; a text, a list of sentences, or None. It is encoded with the text and, by default,
+                not matched; see `Matching.context`. Where both are too long for the model, it is cut at its far end.
+            ref_contexts: what stands before the references instead, if that differs.
 
         Returns:
             `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`, or (layers, candidates) with
             `all_layers`; with `return_hash` a tuple of these and the line of the signature.
 
         Raises:
-            InputError: candidates and references do not pair up, are not strings, or were encoded by another model.
+            InputError: candidates, references and contexts do not pair up, are not strings, or were encoded by another
+                model.
             IdfError: idf weights come from the references, and these do not differ.
             EncodingError: the model returned vectors that are not finite.
             ClosedError: the scorer was closed.
 
         Warns:
-            UserWarning: pairs score 0 because a side is empty, or all its tokens have weight 0; or texts were
-                truncated because they are longer than the model's maximum.
+            UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
+                context is empty; or texts were truncated because they are longer than the model's maximum.
         """
-        scores, stats = self.score_pairs(collect_pairs(cands, refs), verbose=verbose, batch_size=batch_size)
+        pairs = self.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
+        scores, stats = self.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
         stats.warn(self.max_length, stacklevel=2)
-        scores.signature = self.signature
+        scores.signature = self.signature_of(has_contexts=contexts is not None)
         return (scores, str(scores.signature)) if return_hash else scores
 
     def stream(
-        self, pairs: Iterable[tuple[str, Reference]], *, verbose: bool | None = False, batch_size: int | None = None
+        self,
+        pairs: Iterable[Pair],
+        *,
+        has_contexts: bool = False,
+        verbose: bool | None = False,
+        batch_size: int | None = None,
     ) -> Generator[Score, None, None]:
         """Score pairs one after the other, in memory that does not depend on their number.
 
@@ -213,6 +256,8 @@ class BERTScorer(Closeable):
             pairs: a candidate and its reference, or a list of references, each. They are read in the calling thread,
                 about a thousand ahead. If idf weights come from the references, they are read twice, and so must be a
                 list or another iterable that can be read again, not an iterator.
+            has_contexts: whether each pair has a third item, the context of its texts as `score` takes it, and perhaps
+                a fourth, another one for the references.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
             batch_size: the most texts in one run of the model.
 
@@ -227,8 +272,7 @@ class BERTScorer(Closeable):
             ClosedError: the scorer was closed.
 
         Warns:
-            UserWarning: at the end, if pairs score 0 because a side is empty or has weight 0, or if texts were
-                truncated.
+            UserWarning: at the end, as for `score`.
         """
         if self._weights is None and isinstance(pairs, Iterator):
             raise IdfError(
@@ -236,7 +280,14 @@ class BERTScorer(Closeable):
                 "Give an iterable that can be read again, such as a list; or call compute_idf first, or give "
                 "idf_sents, or a table."
             )
-        return self._stream(pairs, self._weights, verbose, self._max_items(batch_size))
+        if self._centers_by_references and isinstance(pairs, Iterator):
+            raise InputError(
+                "A stream cannot centre vectors by the references of an iterator, which can be read only once. Give a "
+                "list, or a Matching with sentences as its center."
+            )
+        return self._stream(
+            pairs, self.separator if has_contexts else None, self._weights, verbose, self._max_items(batch_size)
+        )
 
     def score_frame(
         self,
@@ -244,6 +295,7 @@ class BERTScorer(Closeable):
         candidate: str = "candidate",
         reference: str | Sequence[str] = "reference",
         *,
+        context: str | None = None,
         names: Sequence[str] = SCORE_NAMES,
         errors: Errors = "raise",
         verbose: bool | None = False,
@@ -254,6 +306,7 @@ class BERTScorer(Closeable):
             frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a dict of columns.
             candidate: the name of the column of candidates.
             reference: the name of the column of references, a text or a list of texts per row; or several names.
+            context: the name of a column of contexts, a text or a list of sentences per row, as for `score`.
             names: the names of the columns of precision, recall and F1.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
@@ -276,16 +329,20 @@ class BERTScorer(Closeable):
         from bertscore_onnx.tables.batches import ScoreColumns, adapt
 
         score_names, adapter = check_score_names(names), adapt(frame)
-        reader = RowReader(candidate, [reference] if isinstance(reference, str) else reference, errors)
+        references = [reference] if isinstance(reference, str) else reference
+        reader = RowReader(candidate, references, errors, context=context)
         rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
-        has_several = any(len(references) > 1 for _, references in rows.pairs)
+        has_several = any(len(pair[1]) > 1 for pair in rows.pairs)
         all_layers = self.signature.layer == "all"
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
         columns.check_free(adapter.names, "The frame")
-        pairs = collect_pairs([text for text, _ in rows.pairs], [references for _, references in rows.pairs])
+        pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
+        if context is not None:
+            pairs = self.with_contexts(pairs, [pair[-1] for pair in rows.pairs], None)
         scores, stats = self.score_pairs(pairs, verbose=verbose)
         stats.warn(self.max_length, stacklevel=2)
-        scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), self.signature)
+        signature = self.signature_of(has_contexts=context is not None)
+        scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
         return scored
 
     def encode(self, texts: Iterable[Reference]) -> EncodedTexts:
@@ -332,8 +389,9 @@ class BERTScorer(Closeable):
         candidates = collect_single(self._check_model(cands), "cands")
         references = collect_single(self._check_model(refs), "refs")
         weights = self.weights_for(references)
-        encoded, stats = self._pipeline.encode([candidates, references])
-        precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights)
+        center = self._center_for(slices_of(references))
+        encoded, stats = self._pipeline.encode([candidates, references], center)
+        precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching)
         stats.warn(self.max_length, stacklevel=2)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
         return self._finish(Scores(precision, recall, f1, best))
@@ -400,7 +458,7 @@ class BERTScorer(Closeable):
         """Return the F of random pairs of texts: evenly spaced quantiles, lowest first, on the scale of this scorer.
 
         They are (quantiles,), or (layers, quantiles) with `all_layers`; None if `bertscore-onnx baseline` has not
-        measured 100 or more with this bundle in this precision, or if tokens are weighted by idf. `lang` chooses among
+        measured 100 or more with this bundle in this precision, or with idf or another matching. `lang` chooses among
         several languages; the default is the language of the rescaling, or the only one.
         """
         return random_pairs_f1(self.manifest, self.signature, self._rescaling, lang)
@@ -478,10 +536,16 @@ class BERTScorer(Closeable):
     @property
     def signature(self) -> Signature:
         """Everything that can change a digit of a score; `str()` of it is the line to print."""
+        return self.signature_of()
+
+    def signature_of(self, *, has_contexts: bool = False) -> Signature:
+        """Return the signature of scores of texts in contexts, or without."""
         manifest, pipeline = self.manifest, self._shared_pipeline
+        name = None if self.matching.is_default and not has_contexts else str(self.matching)
+        layer: int | str = "all" if manifest.all_layers else manifest.num_layers
         return Signature(
             model=manifest.model_id,
-            layer="all" if manifest.all_layers else manifest.num_layers,
+            layer="+".join(map(str, self.bundle.pooled_layers)) or layer,
             idf="references" if self._weights is None else self._weights.name,
             rescale=self._rescaling.name,
             tokenizer=pipeline.tokenizer.description,
@@ -489,6 +553,7 @@ class BERTScorer(Closeable):
             max_length=pipeline.max_length,
             precision=pipeline.encoder.precision,
             bundle=manifest.digest[:12],
+            matching=f"{name}+context" if has_contexts else name,
         )
 
     @property
@@ -517,6 +582,11 @@ class BERTScorer(Closeable):
         return self._shared_pipeline.tokenizer.max_length
 
     @property
+    def matching(self) -> Matching:
+        """Which tokens are matched, and how."""
+        return self._shared_pipeline.matching.matching
+
+    @property
     def rescaling(self) -> Rescaling:
         """The rescaling of raw scores."""
         return self._rescaling
@@ -532,12 +602,26 @@ class BERTScorer(Closeable):
         max_items = self._max_items(batch_size)
         with progress_bar(len(pairs.candidates), shown=verbose) as advance:
             weights = self.weights_for(pairs.references)
-            chunks = self._pipeline.score(pairs.slices(), weights, max_items=max_items, advance=advance)
+            center = self._center_for(slices_of(pairs.references))
+            chunks = self._pipeline.score(pairs.slices(), weights, center=center, max_items=max_items, advance=advance)
             of_chunks, stats = [], TextStats()
             for scores, of_chunk in chunks:
                 of_chunks.append(scores)
                 stats += of_chunk
         return self._finish(join_scores(of_chunks, self._shared_pipeline.num_layers)), stats
+
+    def with_contexts(self, pairs: Pairs, contexts: Contexts, ref_contexts: Contexts) -> Pairs:
+        """Put contexts before the texts of pairs from `collect_pairs`."""
+        if contexts is None:
+            if ref_contexts is not None:
+                raise InputError("ref_contexts are given without contexts. Give the contexts of the candidates too.")
+            return pairs
+        return add_contexts(pairs, contexts, ref_contexts, self.separator)
+
+    @property
+    def separator(self) -> str:
+        """What stands between a context and its text."""
+        return self._shared_pipeline.matching.separator
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise pairs before they are scored; return them with their token ids, and statistics of their texts."""
@@ -545,6 +629,11 @@ class BERTScorer(Closeable):
 
     def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]:
         """Encode texts that `collect_items` has checked, and return statistics of them; `encode` warns of these."""
+        if self._centers_by_references:
+            raise InputError(
+                "Texts cannot be encoded before the references are known that vectors are centred by. Give strings to "
+                "`score`, or a Matching with sentences as its center."
+            )
         [encoded], stats = self._pipeline.encode([items])
         return encoded, stats
 
@@ -552,13 +641,20 @@ class BERTScorer(Closeable):
         """Return the token weights for a call with these references: the scorer's own, or the idf in the references."""
         if self._weights is not None:
             return self._weights
-        return self._idf_of(slices_of(references), "references") if len(references) else uniform(self.manifest)
+        return self._idf_of(slices_of(references), "references") if len(references) else self._uniform()
 
     def with_fixed_weights(self, references: Iterable[Reference]) -> Self:
         """Return a scorer that shares the model and keeps the token weights of a call with these references."""
         if self._weights is not None:
             return self.shared()
         return self.with_idf(self._pipeline.count_documents(read_items(references, "references")))
+
+    def warm_up(self) -> None:
+        """Prepare the device for every shape of a run, so that no later call waits for that; a CPU needs none.
+
+        On CUDA this takes seconds: cuDNN plans its kernels for each shape, in each thread that runs the model.
+        """
+        self._pipeline.warm_up()
 
     def release_memory(self) -> None:
         """Return memory that only large texts need to the system, such as when a process becomes idle."""
@@ -594,21 +690,38 @@ class BERTScorer(Closeable):
 
     def _set_weights(self, idf: Idf, idf_sents: Iterable[str] | None) -> None:
         self._uses_idf = not isinstance(idf, bool) or idf
-        self._weights = None if self._uses_idf else uniform(self.manifest)
+        self._weights = None if self._uses_idf else self._uniform()
         if not isinstance(idf, bool):
-            self._weights = idf_given(idf, self.manifest, self._pipeline.tokenization)
+            self._weights = idf_given(idf, self.manifest, self._pipeline.tokenization) or self._uniform()
         if idf_sents is not None:
             self.compute_idf(idf_sents)
+
+    def _uniform(self) -> TokenWeights:
+        return uniform(self.manifest, weigh_special=self.matching.weigh_special)
+
+    @property
+    def _centers_by_references(self) -> bool:
+        return self.matching.center == "references"
+
+    def _center_for(self, references: Iterable[Side]) -> NDArray[np.float32] | None:
+        """Return the mean vector of a call's references if vectors are centred by it."""
+        return self._pipeline.mean_vector(references) if self._centers_by_references else None
 
     def _chosen_rescaling(
         self, lang: str | None, path: str | PathLike[str] | None, allow_fp32_baseline: bool
     ) -> Rescaling:
+        if path is None and not self.matching.is_default:
+            raise BaselineError(
+                f"The baselines of bundles are those of the default matching, and the scores are those of "
+                f"{self.matching}. Give a file of your own with `baseline_path`, or leave rescaling off."
+            )
         precision = self._pipeline.encoder.precision
         return choose_rescaling(self.manifest, precision, lang, path, allow_fp32_baseline=allow_fp32_baseline)
 
     def _stream(
         self,
-        pairs: Iterable[tuple[str, Reference]],
+        pairs: Iterable[Pair],
+        separator: str | None,
         weights: TokenWeights | None,
         verbose: bool | None,
         max_items: int | None,
@@ -616,9 +729,12 @@ class BERTScorer(Closeable):
         total = len(pairs) if isinstance(pairs, Sized) else None
         stats = TextStats()
         if weights is None:
-            weights = self._idf_of((some.references for some in read_pairs(pairs)), "references")
+            weights = self._idf_of((some.references for some in read_pairs(pairs, separator)), "references")
+        center = self._center_for(some.references for some in read_pairs(pairs, separator))
         with progress_bar(total, shown=verbose) as advance:
-            chunks = self._pipeline.score(read_pairs(pairs), weights, max_items=max_items, advance=advance)
+            chunks = self._pipeline.score(
+                read_pairs(pairs, separator), weights, center=center, max_items=max_items, advance=advance
+            )
             for scores, of_chunk in chunks:
                 stats += of_chunk
                 yield from self._finish(scores).each()

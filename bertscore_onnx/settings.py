@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from os import PathLike, fspath
-from typing import Any, TypedDict, get_type_hints
+from typing import Any, TypedDict, cast, get_type_hints
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.resolver import resolve_bundle
@@ -10,6 +10,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.hub import local_path
+from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.text.tokenizer import LongText
 
@@ -40,20 +41,31 @@ class ScorerSettings(TokenizerSettings, total=False):
     verify: bool
     allow_fp32_baseline: bool
     optimize_for: OptimizeFor
+    matching: Matching | str
 
 
-def find_bundle(settings: TokenizerSettings, *, all_layers: bool | None, verify: bool = False) -> Bundle:
+def find_bundle(
+    settings: TokenizerSettings | ScorerSettings, *, all_layers: bool | None, verify: bool = False
+) -> Bundle:
     """Open the bundle that the settings name; one on the hub is pulled unless it is here."""
     model_type, use_fast = settings.get("model_type"), settings.get("use_fast_tokenizer")
-    return resolve_bundle(
+    matching = checked_matching(cast(ScorerSettings, settings).get("matching", "bertscore"))
+    num_layers = settings.get("num_layers")
+    if matching.layers and (num_layers is not None or all_layers):
+        raise InputError(
+            "The matching pools layers, and num_layers (--num-layers) or all_layers (--all-layers) names others. Leave "
+            "one of them out."
+        )
+    bundle = resolve_bundle(
         None if model_type is None else local_path(model_type),
         lang=settings.get("lang"),
-        num_layers=settings.get("num_layers"),
-        all_layers=all_layers,
+        num_layers=num_layers,
+        all_layers=True if matching.layers and all_layers is not None else all_layers,
         tokenizer_mode=None if use_fast is None else "fast" if use_fast else "slow",
         precision=settings.get("precision"),
         verify=verify,
     )
+    return bundle.pooled(matching.layers, matching.pool) if matching.layers else bundle
 
 
 # Settings that travel to other processes, where the bundle is an argument of its own.
@@ -64,7 +76,7 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
 
     Raises:
         InputTypeError: `kind` has no such setting, or the bundle is among them.
-        InputError: idf weights would come from the references of each batch.
+        InputError: idf weights, or a mean vector, would come from the references of each batch.
     """
     known = [name for name in get_type_hints(kind) if name != "model_type"]
     for name in settings:
@@ -79,6 +91,13 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
             "the data is cut. First count the documents of all the data with count_documents, and pass the counts as "
             "idf."
         )
+    if "matching" in checked:
+        checked["matching"] = checked_matching(checked["matching"])
+        if checked["matching"].center == "references":
+            raise InputError(
+                'center="references" would centre vectors by the references of each batch, so that scores '
+                "would depend on how the data is cut. Give sentences instead, such as some of the references."
+            )
     if isinstance(checked.get("baseline_path"), PathLike):
         checked["baseline_path"] = fspath(checked["baseline_path"])
     return checked

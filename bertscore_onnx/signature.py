@@ -43,6 +43,10 @@ class Signature:
     bundle: str
     """The first digits of the bundle's digest."""
 
+    matching: str | None = None
+    """The name of a matching other than the default, or the fields in which it differs; "…+context" for scores of texts
+    in contexts."""
+
     version: str = __version__
     """The version of this package."""
 

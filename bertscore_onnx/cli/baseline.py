@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import complete_model, shared_options
+from bertscore_onnx.cli.options import MATCHING, check_effects, complete_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 
-@shared_options("device", "nthreads", "batch_size")
+@shared_options("device", "nthreads", "batch_size", *MATCHING)
 def baseline(
     model_type: Annotated[
         str,
@@ -71,15 +71,25 @@ def baseline(
     """
     from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline
     from bertscore_onnx.files import write_whole
+    from bertscore_onnx.matching.variants import checked_matching
     from bertscore_onnx.scorer import BERTScorer
 
+    matching = checked_matching(settings.get("matching", "bertscore"))
+    check_effects(
+        (
+            "--into-bundle",
+            into_bundle is not None and not matching.is_default,
+            f"on scores of {matching}; write a file, which --baseline-path reads",
+        )
+    )
     file = None if output == "-" else output
     bundle = _resolved(model_type)
     check_destination(file, [corpus])
     if into_bundle is not None:
         check_bundle(bundle.path, into_bundle)
     texts = _texts(corpus, max_words)
-    settings["model_type"], settings["all_layers"] = bundle.path, bundle.manifest.all_layers
+    settings["model_type"] = bundle.path
+    settings["all_layers"] = bundle.manifest.all_layers and not matching.layers
     with BERTScorer(**settings) as scorer:
         measured = compute_baseline(
             scorer, texts, num_pairs=pairs, max_words=max_words, seed=seed, tolerance=tolerance, verbose=verbose

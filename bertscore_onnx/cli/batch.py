@@ -55,6 +55,14 @@ def batch(
     ] = "local",
     candidate: CandidateColumn = None,
     reference: ReferenceColumns = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            "--context-column",
+            metavar="NAME",
+            help="Column of what stands before a row's texts and is not matched; it may hold lists of sentences.",
+        ),
+    ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
@@ -104,6 +112,7 @@ def batch(
             engine=engine,
             candidate=candidate,
             reference=_one_or_several(reference),
+            context=context,
             columns=columns,
             errors=errors,
             part_rows=part_rows or PART_ROWS,

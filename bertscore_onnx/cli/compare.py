@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from bertscore_onnx.cli.inputs import choose_systems, read_side_by_side
-from bertscore_onnx.cli.options import check_effects, check_model, given_settings, shared_options
+from bertscore_onnx.cli.options import (
+    ContextSentences,
+    check_effects,
+    check_model,
+    given_settings,
+    sentences_before,
+    shared_options,
+)
 from bertscore_onnx.cli.outputs import check_destination, chosen_format
 from bertscore_onnx.cli.terminal import print_table, terminal_width, write_utf8
 
@@ -39,6 +46,7 @@ def compare(
     ] = None,
     *,
     settings: "ScorerSettings",
+    preset: str | None,
     scores: Annotated[
         list[str] | None,
         typer.Option(
@@ -83,6 +91,7 @@ def compare(
             help="The document of each segment: lines, or the column document of a table. Tests take whole documents.",
         ),
     ] = None,
+    context_sentences: ContextSentences = None,
     margin: Annotated[
         float | None,
         typer.Option(metavar="D", help="Also test whether a system is at most D worse than the baseline."),
@@ -126,6 +135,7 @@ def compare(
         check_model(settings["model_type"], settings["lang"])
     check_effects(
         *((option, not has_bertscore, "without --metric bertscore; add it") for option in given_settings(settings)),
+        ("--context-sentences", bool(context_sentences) and not has_bertscore, "without --metric bertscore; add it"),
         ("--bleu-tokenize", bleu_tokenize is not None and "bleu" not in metrics, "without --metric bleu; add it"),
         ("--lower-better", bool(lower_better) and not scores, "without --scores; add it"),
         ("--ref", bool(ref) and not cand, "without --cand; add it"),
@@ -135,6 +145,9 @@ def compare(
         metrics["bleu"]["tokenize"] = bleu_tokenize
     if chrf_word_order is not None:
         metrics["chrf"]["word_order"] = chrf_word_order
+    num_context = sentences_before(preset, context_sentences)
+    if num_context and documents is None:
+        raise typer.BadParameter("the sentences before a segment are those of its document.", param_hint="--documents")
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
     systems, references, of_documents = choose_systems(cand or (), ref or (), documents)
 
@@ -168,6 +181,7 @@ def compare(
             seed=seed,
             all_pairs=all_pairs,
             documents=names,
+            context_sentences=num_context,
             margin=margin,
             power=power or (),
             num_examples=examples,

@@ -34,7 +34,8 @@ def doctor(
 ) -> None:
     """Check this machine and run a self-test.
 
-    Exits with 1 if ONNX Runtime is missing, or if an execution provider or an installed bundle does not work.
+    Exits with 1 if ONNX Runtime is missing, or if an execution provider or an installed bundle does not work; on CUDA
+    also without cuDNN, or if attention runs in kernels that are not fused.
     """
     diagnosis = _examine(bundle)
     if as_json:
@@ -42,7 +43,8 @@ def doctor(
     else:
         print_table(_describe(diagnosis))
     trial, providers, bundles = diagnosis["trial"], diagnosis["providers"], diagnosis["bundles"]
-    errors = [diagnosis["onnxruntime_error"], trial and trial["error"], *(bundle["error"] for bundle in bundles)]
+    errors = [diagnosis["onnxruntime_error"], diagnosis["cudnn_error"], trial and trial["error"]]
+    errors += [bundle["error"] for bundle in bundles]
     if any([*errors, *providers.values()]):
         raise typer.Exit(1)
 
@@ -76,6 +78,7 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
         "onnxruntime_wheels": installed_wheels(),
         "providers": providers,
         "onnxruntime_error": onnxruntime_error,
+        "cudnn_error": _cudnn_error(providers),
         "cpu_features": cpu_features(),
         "usable_cpus": cpus.number,
         "usable_cpus_source": cpus.source,
@@ -91,6 +94,14 @@ def try_providers() -> dict[str, str | None]:
 
     available = load_onnxruntime().get_available_providers()
     return {provider.name: _provider_error(provider) for provider in PROVIDERS if provider.name in available}
+
+
+def _cudnn_error(providers: dict[str, str | None]) -> str | None:
+    """Return why cuDNN cannot be loaded; None if it can, or CUDA does not work anyway."""
+    from bertscore_onnx.encoding.providers import CUDA
+    from bertscore_onnx.encoding.session import cudnn_error
+
+    return (cudnn_error() or None) if providers.get(CUDA.name, "not offered") is None else None
 
 
 def _provider_error(provider: "Provider") -> str | None:
@@ -124,7 +135,9 @@ def _bundle_error(folder: Path) -> str | None:
 
 
 def _try(path: str) -> dict[str, Any]:
-    """Score the golden pairs of a bundle, and time single pairs."""
+    """Score the golden pairs of a bundle, and time single pairs; on CUDA find out how attention is computed."""
+    from bertscore_onnx.encoding.attention import UNFUSED, attention_kernels, describe_kernels
+    from bertscore_onnx.encoding.providers import CUDA
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
     trial: dict[str, Any] = {
@@ -135,24 +148,33 @@ def _try(path: str) -> dict[str, Any]:
         "largest_difference": None,
         "error": None,
         "pair_ms": None,
+        "attention": None,
     }
+    kernels = None
     try:
         with golden_pipeline(path) as pipeline:
             started = time.perf_counter()
             difference = golden_difference(pipeline)
             seconds = time.perf_counter() - started
         pair_ms = _time_one_pair(path, all_layers=pipeline.manifest.all_layers)
+        if pipeline.encoder.provider == CUDA.name:
+            kernels = attention_kernels(Path(path), CUDA.device)
     except BertScoreOnnxError as error:
         return {**trial, "error": one_line(error)}
-    is_equal = difference <= golden_tolerance(pipeline)
+    failure = None
+    if difference > golden_tolerance(pipeline):
+        failure = f"the golden scores differ by {difference:.1e}"
+    elif kernels and UNFUSED in kernels:
+        failure = describe_kernels(kernels)
     return {
         **trial,
         "pairs": len(pipeline.manifest.golden),
         "provider": pipeline.encoder.provider,
         "seconds": seconds,
         "largest_difference": difference,
-        "error": None if is_equal else f"the golden scores differ by {difference:.1e}",
+        "error": failure,
         "pair_ms": pair_ms,
+        "attention": None if kernels is None else describe_kernels(kernels),
     }
 
 
@@ -179,15 +201,18 @@ def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
     features = "unknown" if diagnosis["cpu_features"] is None else " ".join(diagnosis["cpu_features"]) or "none of note"
     wheels = [f"{name} {wheel}" for name, wheel in diagnosis["onnxruntime_wheels"].items()]
     pair_ms = diagnosis["trial"] and diagnosis["trial"]["pair_ms"]
+    attention = diagnosis["trial"] and diagnosis["trial"]["attention"]
     return [
         *diagnosis["versions"].items(),
         ("onnxruntime", diagnosis["onnxruntime_error"] or " and ".join(wheels) or "not installed by pip"),
         *(("provider", f"{name}: {error or 'works'}") for name, error in diagnosis["providers"].items()),
+        *([("cuDNN", diagnosis["cudnn_error"])] if diagnosis["cudnn_error"] else []),
         ("CPU features", features),
         ("usable CPUs", f"{diagnosis['usable_cpus']}, {_CPU_SOURCES[diagnosis['usable_cpus_source']]}"),
         ("home", diagnosis["home"] or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
         *(("bundle", f"{bundle['path']}: {bundle['error'] or 'valid'}") for bundle in diagnosis["bundles"]),
         ("inference", _describe_trial(diagnosis)),
+        *([("attention", attention)] if attention else []),
         *([("one pair", _describe_one_pair(pair_ms))] if pair_ms else []),
     ]
 

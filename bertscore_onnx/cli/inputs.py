@@ -4,10 +4,10 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -49,6 +49,9 @@ class InputFile:
 
     added: tuple[str, ...] = ()
     """The columns that will be added, so the file must not have them."""
+
+    is_context: bool = False
+    """Whether the texts of a row are the sentences before a pair."""
 
     def rows(self, source: Source, kept: "KeptRows | None" = None) -> Iterator[list[str]]:
         """Yield the texts of each row of the file, which was opened, and keep the rows of a table.
@@ -125,6 +128,9 @@ def _open(file: InputFile, *, to_read_again: bool = False) -> Iterator[Source]:
 TextPair = tuple[str, list[str]]
 """A candidate and its references, in the order of the files."""
 
+TextsOfPair = TextPair | tuple[str, list[str], list[str]] | tuple[str, list[str], list[str], list[str]]
+"""A pair, perhaps with the sentences before it, or before each side."""
+
 
 class KeptRows:
     """The rows of the file of candidates, kept until they are scored: some thousand are read ahead."""
@@ -178,7 +184,7 @@ class TextPairs:
         """Return the number of pairs."""
         return self._number
 
-    def __iter__(self) -> Iterator[TextPair]:
+    def __iter__(self) -> Iterator[TextsOfPair]:
         """Yield the pairs."""
         return _pairs(self.files, self._kept)
 
@@ -186,10 +192,11 @@ class TextPairs:
 @contextmanager
 def open_pairs(
     files: Sequence[InputFile], kept: KeptRows | None = None, *, to_read_again: bool = False
-) -> Iterator[Iterable[TextPair]]:
+) -> Iterator[Iterable[TextsOfPair]]:
     """Open files that have a row for each pair, and check that their numbers of rows are equal.
 
-    The first text in a row of the first file is the candidate, all others are its references. Seekable files are read
+    The first text in a row of the first file is the candidate, all others are its references; files of contexts come
+    last. Seekable files are read
     once here, so that their faults are found before anything is scored; the fault of a pipe is found when it is read.
     One of the files may be `-`, standard input; pipes are spooled to temporary files if they are `to_read_again`. The
     rows of the first file are `kept` as they are read.
@@ -220,19 +227,20 @@ def read_side_by_side(files: Sequence[InputFile]) -> list[list[list[str]]]:
     return rows
 
 
-def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextPair]:
+def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextsOfPair]:
     watching = kept.begin()
     (first, source), *others = files
+    num_texts = len([file for file, _ in files if not file.is_context])
     iterators = [first.rows(source, watching), *(file.rows(source) for file, source in others)]
     for number, rows in enumerate(zip_longest(*iterators)):
         if None in rows:
             longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
             raise _unequal(files[rows.index(None)], number, longer, None)
-        candidate, *references = [text for row in rows for text in row]
+        candidate, *references = [text for row in rows[:num_texts] for text in row]
         kept.has_several_references |= len(references) > 1
         if watching is not None:
             watching.add((candidate, references))
-        yield candidate, references
+        yield cast(TextsOfPair, (candidate, references, *rows[num_texts:]))
 
 
 def _unequal(
@@ -271,10 +279,12 @@ def choose_inputs(
     reference_names: Sequence[str] = (),
     input_format: InputFormat | None = None,
     reference_format: InputFormat | None = None,
+    contexts: Sequence[str] = (),
+    context_name: str | None = None,
     dialect: Dialect = DEFAULT_DIALECT,
     added: Sequence[str] = (),
 ) -> list[InputFile]:
-    """Return the files to read, the candidates first; raise typer.BadParameter if the options do not fit together.
+    """Return the files to read: of the candidates, references and contexts; raise typer.BadParameter if options clash.
 
     There must be one file of candidates; without files of references these are in it, too. A format of None is the one
     that the suffix of each name stands for. The file of candidates may not have columns that are to be `added`.
@@ -285,11 +295,15 @@ def choose_inputs(
             "`bertscore-onnx compare` compares several.",
             param_hint="--cand",
         )
-    _check_standard_input([*candidates, *references])
+    _check_standard_input([*candidates, *references, *contexts])
     of_candidates, of_references = (candidate_column(candidate_name),), reference_columns(reference_names)
     columns = of_candidates if references else (*of_candidates, *of_references)
     first = _input_file(candidates[0], input_format, columns, dialect, tuple(added))
     others = [_input_file(name, reference_format or input_format, of_references, dialect) for name in references]
+    column = Column(
+        (context_name,) if context_name else ("context",), "--context-column", may_hold_lists=True, may_be_empty=True
+    )
+    of_contexts = [replace(_input_file(name, None, (column,), dialect), is_context=True) for name in contexts]
     if first.format == "text" and not others:
         raise typer.BadParameter(
             f"give the references, -r FILE. {first.name} is read as text, one candidate per line; a table with both, "
@@ -299,8 +313,9 @@ def choose_inputs(
     if reference_format and not others:
         raise typer.BadParameter("it has no effect without -r.", param_hint="--reference-format")
     _check_effect("--candidate-column", candidate_name, first.format != "text")
-    _check_effects(reference_names, others or [first], [first, *others], dialect)
-    return [first, *others]
+    _check_effect("--context-column", context_name, any(file.format != "text" for file in of_contexts))
+    _check_effects(reference_names, others or [first], [first, *others, *of_contexts], dialect)
+    return [first, *others, *of_contexts]
 
 
 def choose_documents(

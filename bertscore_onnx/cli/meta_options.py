@@ -1,12 +1,20 @@
 """The options of `bertscore-onnx meta`: one record, which every task reads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, TableFormat
+from bertscore_onnx.cli.options import (
+    MATCHING,
+    CandidateColumn,
+    ContextSentences,
+    ReferenceColumns,
+    TableFormat,
+    option_name,
+    sentences_before,
+)
 from bertscore_onnx.cli.outputs import chosen_format
 
 if TYPE_CHECKING:
@@ -16,6 +24,9 @@ Task = Literal["correlation", "darr", "hybrid", "auc", "phenomena"]
 
 Metric = Literal["bertscore", "bleu", "chrf", "ter"]
 """The metrics that can be computed from texts."""
+
+
+_MATCHING = ", ".join(option_name(name) for name in MATCHING if name != "preset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +77,15 @@ class MetaOptions:
             help="Also score the texts with bleu, chrf or ter; with --model they are scored with bertscore.",
         ),
     ] = None
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME...",
+            help="Match texts as bertscore, code-bert-score, doc-bert-score, moverscore-1 or moverscore-2; with "
+            "several, each is a metric.  [default: bertscore]",
+        ),
+    ] = None
+    context_sentences: ContextSentences = None
     bleu_smooth: Annotated[
         Literal["exp", "floor", "add-k", "none"], typer.Option(help="BLEU's smoothing, by sacreBLEU's names.")
     ] = "exp"
@@ -150,8 +170,8 @@ class MetaOptions:
     quiet: bool = False
 
     @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The metrics to compute, bertscore first if a model is given; raises typer.BadParameter for an unknown one."""
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics to compute, those of the model first; raises typer.BadParameter for an unknown one."""
         known: tuple[Metric, ...] = get_args(Metric)
         named, model = self.metric or (), self.settings["model_type"]
         for name in named:
@@ -159,7 +179,39 @@ class MetaOptions:
                 raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}.", param_hint="--metric")
         if "bertscore" in named and not model:
             raise typer.BadParameter("bertscore needs a model; add --model MODEL.", param_hint="--metric")
-        return tuple(name for name in known if name in named or (name == "bertscore" and model))
+        return (*self.scorers, *(name for name in known if name in named and name != "bertscore"))
+
+    @property
+    def scorers(self) -> "Mapping[str, ScorerSettings]":
+        """The settings of the scorer of each metric of the model: of each preset, or else of bertscore."""
+        if not self.settings["model_type"]:
+            return {}
+        from bertscore_onnx.matching.variants import Matching
+
+        scorers: dict[str, ScorerSettings] = {
+            name: {**self.settings, "matching": Matching.named(name)} for name in self.preset or ()
+        }
+        return scorers or {"bertscore": self.settings}
+
+    @property
+    def idle_presets(self) -> Sequence[tuple[str, bool, str]]:
+        """What `check_effects` takes: whether the options of matching have no effect."""
+        given, has_model = self.preset or (), bool(self.settings["model_type"])
+        has_context, is_plain = bool(self.context_sentences), bool(given) and "doc-bert-score" not in given
+        return (
+            ("--preset", bool(given) and not has_model, "without --model; add it"),
+            ("--preset", bool(given) and "matching" in self.settings, "with other options of the matching"),
+            ("--preset", len(given) > 1 and self.task == "phenomena", "more than once on --task phenomena"),
+            (_MATCHING, "matching" in self.settings and not has_model, "without --model; add it"),
+            ("--context-sentences", has_context and not has_model, "without --model; add it"),
+            ("--context-sentences", has_context and is_plain, "without doc-bert-score among the presets"),
+        )
+
+    def num_context(self, metric: str) -> int:
+        """Return how many preceding sentences are the context of a metric's texts: of presets, doc-bert-score alone."""
+        if self.preset and metric != "doc-bert-score":
+            return 0
+        return sentences_before(metric, self.context_sentences)
 
     @property
     def result_format(self) -> str:

@@ -2,11 +2,11 @@
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import typer
@@ -25,7 +25,14 @@ from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_s
 from bertscore_onnx.evaluation.hybrid import NUM_CANDIDATES, NUM_HYBRIDS, NUM_TRIALS, hybrid_by_language_pair
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta import meta_evaluate
-from bertscore_onnx.evaluation.metrics import SACREBLEU, MetricScores, score_systems
+from bertscore_onnx.evaluation.metrics import (
+    BERTSCORE,
+    SACREBLEU,
+    MetricScores,
+    References,
+    preceding_sentences,
+    score_systems,
+)
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
 from bertscore_onnx.files import unwritable, write_whole
 from bertscore_onnx.scorer import BERTScorer
@@ -40,23 +47,57 @@ def _print(options: MetaOptions, result: Any) -> None:
 # How metrics are computed from texts.
 
 
-@contextmanager
-def _scorer(options: MetaOptions) -> Iterator[BERTScorer | None]:
-    """Open the scorer for as long as the block lasts; None without a model."""
-    if not options.settings["model_type"]:
-        yield None
-        return
-    with BERTScorer(**options.settings) as scorer:
-        yield scorer
-
-
-def _metrics(options: MetaOptions) -> Mapping[str, Mapping[str, Any]]:
-    """Return the metrics with the arguments of sacreBLEU's classes."""
+def _corpus_metrics(options: MetaOptions) -> dict[str, Mapping[str, Any]]:
+    """Return the metrics of sacreBLEU with the arguments of its classes."""
     arguments: Mapping[str, Mapping[str, Any]] = {
         "bleu": {"smooth_method": options.bleu_smooth},
         "chrf": {"word_order": options.chrf_word_order},
     }
-    return {metric: arguments.get(metric, {}) for metric in options.metrics}
+    return {metric: arguments.get(metric, {}) for metric in options.metrics if metric in SACREBLEU}
+
+
+class _Texts(NamedTuple):
+    """Outputs and their references, by system and segment."""
+
+    candidates: Sequence[Sequence[str | None]]
+    references: Sequence[References]
+    documents: Sequence[str] = ()
+    """The document of each segment; none if that is not known."""
+
+    def contexts(self, number: int) -> list[list[str]] | None:
+        """Return up to this many sentences before each segment in its document; None for 0."""
+        if not number:
+            return None
+        if not self.documents:
+            raise InputError(
+                "The sentences before a segment are those of its document, and there are no documents. Name their "
+                "column with --document-column, or give --context-sentences 0."
+            )
+        of_segments = ([*filter(None, of_segment), ()][0] for of_segment in zip(*self.references, strict=True))
+        return preceding_sentences(of_segments, self.documents, number)
+
+
+def _scores_of_texts(
+    options: MetaOptions, texts: Sequence[_Texts], corpus_metrics: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, MetricScores]]:
+    """Score texts by metrics of sacreBLEU, and then by those of the model, which is loaded for each in turn."""
+    found = [
+        score_systems(corpus_metrics, some.candidates, some.references) if corpus_metrics else {} for some in texts
+    ]
+    of_model: list[dict[str, MetricScores]] = [{} for _ in texts]
+    for name, settings in options.scorers.items():
+        contexts = [some.contexts(options.num_context(name)) for some in texts]
+        with BERTScorer(**settings) as scorer:
+            for scores, some, before in zip(of_model, texts, contexts, strict=True):
+                [scores[name]] = score_systems(
+                    [BERTSCORE],
+                    some.candidates,
+                    some.references,
+                    scorer=scorer,
+                    contexts=before,
+                    verbose=_verbose(options),
+                ).values()
+    return [first | then for first, then in zip(of_model, found, strict=True)]
 
 
 def _verbose(options: MetaOptions) -> bool | None:
@@ -96,18 +137,13 @@ def read_systems(
     if options.output is not None:  # before the costly scores
         for judged in language_pairs:
             check_names(judged.language_pair, judged.systems, judged.metrics)
-    metrics = {name: arguments for name, arguments in _metrics(options).items() if name not in unscored}
-    if not metrics:
+    corpus_metrics = {name: each for name, each in _corpus_metrics(options).items() if name not in unscored}
+    if not (corpus_metrics or options.scorers):
         return language_pairs
-    with _scorer(options) as scorer:
-        return [
-            _with_scores(
-                judged,
-                score_systems(metrics, judged.candidates, judged.references, scorer=scorer, verbose=_verbose(options)),
-            )
-            for judged in language_pairs
-            if judged.candidates is not None
-        ]
+    with_texts = [judged for judged in language_pairs if judged.candidates is not None]
+    texts = [_Texts(judged.candidates or (), judged.references, judged.documents) for judged in with_texts]
+    scores = _scores_of_texts(options, texts, corpus_metrics)
+    return [_with_scores(judged, of_pair) for judged, of_pair in zip(with_texts, scores, strict=True)]
 
 
 def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
@@ -268,7 +304,7 @@ def run_darr(options: MetaOptions) -> None:
 
 def run_hybrid(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements over hybrid systems, and select among them."""
-    corpus_metrics = {name: arguments for name, arguments in _metrics(options).items() if name in SACREBLEU}
+    corpus_metrics = _corpus_metrics(options)
     num_hybrids = options.num_hybrids or NUM_HYBRIDS
     result = hybrid_by_language_pair(
         read_systems(options, unscored=corpus_metrics, several_judgements=True),
@@ -321,10 +357,7 @@ def _scores_of_rows(options: MetaOptions, table: Table) -> dict[str, Floats]:
         return given
     candidates = texts_of_rows(options, table, CANDIDATE_COLUMNS)
     references = references_of_rows(options, table, REFERENCE_COLUMNS)
-    with _scorer(options) as scorer:
-        computed = score_systems(
-            _metrics(options), [candidates], [references], scorer=scorer, verbose=_verbose(options)
-        )
+    [computed] = _scores_of_texts(options, [_Texts([candidates], [references])], _corpus_metrics(options))
     return given | {name: np.asarray(scores.negated.segment)[0] for name, scores in computed.items()}
 
 
@@ -339,10 +372,11 @@ def run_phenomena(options: MetaOptions) -> None:
     categories = table.keys(table.find("category", ""))
     references = references_of_rows(options, table)
     good, bad = (table.lists(table.find(name, ""), may_be_empty=True) for name in ("good", "bad"))
-    with _scorer(options) as scorer:
+    [settings] = options.scorers.values() or [None]
+    with nullcontext() if settings is None else BERTScorer(**settings) as scorer:
         result = evaluate_challenge_set(
             [ChallengeExample(*fields) for fields in zip(categories, references, good, bad, strict=True)],
-            metrics=_metrics(options),
+            metrics=({} if settings is None else {BERTSCORE: {}}) | _corpus_metrics(options),
             scorer=scorer,
             min_examples=options.min_examples or MIN_EXAMPLES,
             verbose=_verbose(options),
@@ -363,6 +397,7 @@ _OF_SYSTEMS = frozenset(
         "document_column",
         "human_column",
         "candidate_column",
+        "context_sentences",
     }
 )
 

@@ -42,6 +42,47 @@ def _option(name: str, kind: Any, text: str, default: object = None, *, short: s
 _MODEL: dict[str, Any] = {"metavar": "MODEL", "autocompletion": complete_model}
 _NUMBER: dict[str, Any] = {"metavar": "N", "min": 1}
 
+_MATCHING = (
+    _option(
+        "preset",
+        str | None,
+        "Match texts as bertscore, code-bert-score, doc-bert-score, moverscore-1 or moverscore-2; the options below "
+        "change single settings of it.  [default: bertscore]",
+        metavar="NAME",
+    ),
+    _option(
+        "matching",
+        Literal["greedy", "assignment", "transport"] | None,
+        "Match each token with the most similar one, or all one to one, or by optimal transport.  [default: greedy]",
+    ),
+    _option(
+        "exclude",
+        list[str] | None,
+        "Match no tokens of these kinds: special, punctuation, ascii-punctuation, code-punctuation, subwords; or the "
+        "words in a file, one per line.",
+        metavar="KIND|FILE...",
+    ),
+    _option("beta", float | None, "The weight of recall in F.  [default: 1]", metavar="B"),
+    _option(
+        "layers",
+        str | None,
+        "Pool these layers of a bundle of all layers, such as 2-4, 8,9,12 or -5--1.",
+        metavar="LAYERS",
+    ),
+    _option(
+        "pool",
+        Literal["mean", "p-means"] | None,
+        "Pool layers by their mean, or by minimum, mean and maximum.  [default: mean]",
+    ),
+    _option(
+        "center",
+        str | None,
+        "Subtract the mean vector of the sentences in a file, one per line, or of the references.",
+        metavar="FILE|references",
+    ),
+)
+MATCHING = tuple(option.name for option in _MATCHING)
+
 _SETTINGS = (
     _option("model_type", str | None, "A model's name, or the path of a bundle.", short="-m", **_MODEL),
     _option("lang", str | None, "Language, such as en: selects its default model and baseline.", metavar="CODE"),
@@ -78,6 +119,7 @@ _SETTINGS = (
         "Maximum number of tokens in a text, or in a window.  [default: the model's limit]",
         **_NUMBER,
     ),
+    *_MATCHING,
 )
 _FLAGS = (
     _option("verbose", bool, "Show a progress bar immediately.  [default: on a terminal, after 2 s]", short="-v"),
@@ -147,14 +189,19 @@ def _fields(record: Parameter) -> Sequence[Parameter]:
 
 
 def _settings(values: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of `BERTScorer`, with the document counts loaded."""
-    settings = {name: values[name] for name in chosen if name != "idf_counts"}
+    """Return the settings of `BERTScorer`, with the document counts and the matching."""
+    settings = {name: values[name] for name in chosen if name not in ("idf_counts", *MATCHING)}
     if "use_fast_tokenizer" in settings:
         settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None
     if values.get("idf_counts") is not None:
         from bertscore_onnx.matching.document_counts import DocumentCounts
 
         settings["idf"] = DocumentCounts.load(values["idf_counts"])
+    if "matching" in chosen:
+        from bertscore_onnx.cli.matching import chosen_matching
+
+        if (matching := chosen_matching(values)) is not None:
+            settings["matching"] = matching
     return settings
 
 
@@ -179,7 +226,8 @@ def given_settings(settings: Mapping[str, Any]) -> list[str]:
     names = [name for name, value in settings.items() if (value or None) != (_SHARED[name].default or None)]
     if "idf" in names and settings["idf"] is not True:
         names[names.index("idf")] = "idf_counts"
-    return [option_name(name) for name in names]
+    options = [option_name(name) for name in names if name != "matching"]
+    return [*options, *[", ".join(map(option_name, MATCHING))] * ("matching" in names)]
 
 
 def check_model(model_type: object, lang: str | None) -> None:
@@ -223,6 +271,31 @@ ReferenceColumns = Annotated[
         "[default: reference or references]",
     ),
 ]
+ContextColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--context-column",
+        metavar="NAME",
+        help="Column of the contexts; JSON lines and Parquet may hold lists of sentences.  [default: context]",
+    ),
+]
+ContextSentences = Annotated[
+    int | None,
+    typer.Option(
+        "--context-sentences",
+        metavar="N",
+        min=0,
+        help="The context of a segment: N preceding sentences of the reference, in its document.  "
+        "[default: 2 with doc-bert-score, else 0]",
+    ),
+]
+
+
+def sentences_before(preset: str | None, given: int | None) -> int:
+    """Return how many preceding sentences are the context of a segment."""
+    return given if given is not None else 2 * (preset == "doc-bert-score")
+
+
 FilesFormat = Annotated[
     InputFormat | None,
     typer.Option("--input-format", help="Format of all files.  [default: by file name, such as .tsv.gz; else text]"),

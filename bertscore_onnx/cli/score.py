@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import typer
 
-from bertscore_onnx.cli.inputs import KeptRows, TextPair, choose_inputs, open_pairs
-from bertscore_onnx.cli.options import CandidateColumn, DialectOptions, FilesFormat, ReferenceColumns, shared_options
+from bertscore_onnx.cli.inputs import KeptRows, TextsOfPair, choose_inputs, open_pairs
+from bertscore_onnx.cli.options import (
+    CandidateColumn,
+    ContextColumn,
+    DialectOptions,
+    FilesFormat,
+    ReferenceColumns,
+    check_effects,
+    shared_options,
+)
 from bertscore_onnx.cli.outputs import check_destination, full, opened, opened_lines
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError
@@ -53,8 +61,20 @@ def score(
     *,
     settings: "ScorerSettings",
     idf_counts: str | None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="What stands before each pair and is not matched: a line, or the column context of a table.",
+        ),
+    ] = None,
+    ref_context: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What stands before the references instead.  [default: as --context]"),
+    ] = None,
     candidate_column: CandidateColumn = None,
     reference_column: ReferenceColumns = None,
+    context_column: ContextColumn = None,
     input_format: FilesFormat = None,
     reference_format: Annotated[
         InputFormat | None,
@@ -107,6 +127,7 @@ def score(
     """
     if as_json and output_format not in (None, "json"):
         raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
+    check_effects(("--ref-context", ref_context is not None and context is None, "without --context; add it"))
     result = choose_output(
         seg_level=seg_level,
         file=output,
@@ -121,6 +142,8 @@ def score(
         reference_names=reference_column or (),
         input_format=input_format,
         reference_format=reference_format,
+        contexts=[name for name in (context, ref_context) if name is not None],
+        context_name=context_column,
         dialect=dialect.dialect,
         added=result.names if result.with_texts else (),
     )
@@ -132,7 +155,17 @@ def score(
         from bertscore_onnx.scorer import BERTScorer
 
         with BERTScorer(**settings) as scorer:
-            write_scores(scorer, pairs, result, kept, columns, lang=settings["lang"], verbose=verbose, quiet=quiet)
+            write_scores(
+                scorer,
+                pairs,
+                result,
+                kept,
+                columns,
+                has_contexts=context is not None,
+                lang=settings["lang"],
+                verbose=verbose,
+                quiet=quiet,
+            )
 
 
 def _names_of(names: str) -> Sequence[str]:
@@ -230,11 +263,12 @@ def _format_of(file: str) -> OutputFormat:
 
 def write_scores(
     scorer: "BERTScorer",
-    pairs: Iterable[TextPair],
+    pairs: Iterable[TextsOfPair],
     output: Output,
     kept: KeptRows,
     columns: "Sequence[str] | pyarrow.Schema" = (),
     *,
+    has_contexts: bool = False,
     lang: str | None,
     verbose: bool | None,
     quiet: bool,
@@ -243,6 +277,7 @@ def write_scores(
     if verbose is None and output.has_pairs and output.file is None and sys.stdout.isatty():
         verbose = False  # no progress bar between scores on a terminal
     all_layers, unrelated = scorer.manifest.all_layers, scorer.unrelated_scores(lang)
+    signature = str(scorer.signature_of(has_contexts=has_contexts))
     means = Means(unrelated)
     if output.with_texts and output.file is None:
         write_utf8()
@@ -258,21 +293,22 @@ def write_scores(
             check_free(kept.table.names or of_json, names, kept.table.place)
         return RowsToWrite(kept.table, names, columns, output.with_texts)
 
-    scored = ((score, kept.take()) for score in means.counted(scorer.stream(pairs, verbose=verbose)))
+    scores = scorer.stream(pairs, has_contexts=has_contexts, verbose=verbose)
+    scored = ((score, kept.take()) for score in means.counted(scores))
     try:
         if output.format == "parquet" and output.file is not None:
-            _write_parquet(output.file, scored, rows, scorer.hash)
+            _write_parquet(output.file, scored, rows, signature)
         else:
             with opened_lines(output.file) as write:
-                for text in lines(output, scored, rows, means, scorer.hash, all_layers=all_layers):
+                for text in lines(output, scored, rows, means, signature, all_layers=all_layers):
                     write(text)
     except KeyboardInterrupt:
         echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
         raise
     if output.summary_stream == "stdout":
-        _print_means(scorer.hash, means, all_layers=all_layers, file=sys.stdout)
+        _print_means(signature, means, all_layers=all_layers, file=sys.stdout)
     elif output.summary_stream == "stderr" and not quiet:
-        _print_means(scorer.hash, means, all_layers=all_layers, file=sys.stderr)
+        _print_means(signature, means, all_layers=all_layers, file=sys.stderr)
     if output.summary_stream and output.format != "jsonl" and not (all_layers or quiet) and sys.stderr.isatty():
         for line in interpretation(scorer, means, unrelated, lang):
             echo(line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import shared_options
+from bertscore_onnx.cli.options import MATCHING, shared_options
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.server.limits import Limits
 
@@ -25,7 +25,16 @@ class _LogFormat(StrEnum):
     JSON = "json"
 
 
-@shared_options("device", "nthreads", "precision", "long_text", "max_length", "allow_fp32_baseline", needs_model=False)
+@shared_options(
+    "device",
+    "nthreads",
+    "precision",
+    "long_text",
+    "max_length",
+    "allow_fp32_baseline",
+    *MATCHING,
+    needs_model=False,
+)
 def serve(
     model: Annotated[
         list[str],

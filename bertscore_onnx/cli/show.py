@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
+from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, TextsOfPair, choose_inputs, lines_of, open_pairs
 from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
@@ -125,15 +125,17 @@ def _given_pair(candidates: list[str], references: list[str] | None) -> TextPair
     return candidate, references
 
 
-def _pair_at(pairs: Iterable[TextPair], line: int, file: InputFile) -> tuple[int, TextPair]:
+def _pair_at(pairs: Iterable[TextsOfPair], line: int, file: InputFile) -> tuple[int, TextPair]:
     number = 0
     for number, pair in enumerate(islice(pairs, line), 1):
         if number == line:
-            return line, pair
+            return line, pair[:2]
     raise InputError(f"{file.name} has {file.counted(number)}, and {file.unit} {line} was asked for.")
 
 
-def _worst(scorer: "BERTScorer", pairs: Iterable[TextPair], kept: KeptRows, number: int) -> list[tuple[int, TextPair]]:
+def _worst(
+    scorer: "BERTScorer", pairs: Iterable[TextsOfPair], kept: KeptRows, number: int
+) -> list[tuple[int, TextPair]]:
     """Return the pairs with the lowest F, the lowest first, and of equal ones the first."""
     scored = ((score.F, line, kept.take()) for line, score in enumerate(scorer.stream(pairs, verbose=None), 1))
     return [(line, pair) for _, line, pair in nsmallest(number, scored)]
@@ -193,7 +195,8 @@ def _print(matches: "TokenMatches", scorer: "BERTScorer") -> None:
     encoding, colour = sys.stdout.encoding or "utf-8", has_colour(sys.stdout)
     print_coloured(match_text(matches.best, width=width, encoding=encoding, colour=colour))
     signature = scorer.signature
-    print(f"\n{signature.model}, layer {signature.layer}; idf: {signature.idf}; rescale: {signature.rescale}")
+    matching = "" if signature.matching is None else f"; matching: {signature.matching}"
+    print(f"\n{signature.model}, layer {signature.layer}; idf: {signature.idf}; rescale: {signature.rescale}{matching}")
 
 
 def _score_rows(matches: "TokenMatches") -> list[list[str]]:

@@ -1,11 +1,12 @@
 """`bertscore-onnx tune-layers`: finds the layer of a model that correlates best with human judgements."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bertscore_onnx.cli.options import (
+    MATCHING,
     CandidateColumn,
     NoQuotes,
     ReferenceColumn,
@@ -18,6 +19,7 @@ from bertscore_onnx.cli.terminal import echo, print_table
 
 if TYPE_CHECKING:
     from bertscore_onnx.evaluation.layers import LayerCorrelation, LayerTuning
+    from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.settings import ScorerSettings
 
 
@@ -26,7 +28,7 @@ _CURVE = 40
 """Width of the curve's axis."""
 
 
-@shared_options("device", "nthreads", "batch_size")
+@shared_options("device", "nthreads", "batch_size", *MATCHING, without=("preset", "layers", "pool"))
 def tune_layers(
     model_type: Annotated[
         str,
@@ -78,6 +80,14 @@ def tune_layers(
     ] = None,
     input_format: TableFormat = None,
     no_quotes: NoQuotes = False,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME...",
+            help="Try the layers with these variants of matching too: bertscore, code-bert-score, doc-bert-score, "
+            "moverscore-1 or moverscore-2; and with the one of the options below.  [default: bertscore]",
+        ),
+    ] = None,
     subtract_optimism: Annotated[
         bool, typer.Option(help="Subtract from the best layer's r what it gains from being chosen for it.")
     ] = False,
@@ -123,8 +133,9 @@ def tune_layers(
     found = (name for name in SEGMENT_COLUMNS if name in table.names and not table.is_blank(name))
     unit_column = segment_column or next(found, None)
     units = table.keys(table.find(unit_column, "--segment-column")) if unit_column else None
-    settings["model_type"], settings["all_layers"] = model_type, True
-    with BERTScorer(**settings) as scorer:
+    settings["model_type"] = model_type
+    first, *others = _matchings(preset or (), settings)
+    with BERTScorer(**first) as scorer:
         tuning = tune(
             scorer,
             [candidates[row] for row in rows],
@@ -132,6 +143,7 @@ def tune_layers(
             human[rows],
             [pairs[row] for row in rows],
             units=[units[row] for row in rows] if units else None,
+            others=_opened(others),
             subtract_optimism=subtract_optimism,
             num_resamples=resamples,
             seed=seed,
@@ -145,6 +157,30 @@ def tune_layers(
         print(tuning.table("tsv"))
     else:
         _print_report(tuning)
+
+
+def _matchings(presets: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":
+    """Return the settings of the scorer of each matching, those of all layers first."""
+    from bertscore_onnx.matching.variants import Matching, checked_matching
+
+    matchings = [Matching.named(name) for name in dict.fromkeys(presets)]
+    if "matching" in settings or not matchings:
+        matchings.append(checked_matching(settings.get("matching", "bertscore")))
+    matchings.sort(key=lambda matching: bool(matching.layers))
+    if matchings[0].layers:
+        raise typer.BadParameter(
+            f"{matchings[0]} pools layers, so there is none to choose; name another too.", param_hint="--preset"
+        )
+    return [{**settings, "matching": matching, "all_layers": not matching.layers} for matching in matchings]
+
+
+def _opened(scorers: "Sequence[ScorerSettings]") -> "Iterator[BERTScorer]":
+    """Yield scorers, each open until the next one is taken."""
+    from bertscore_onnx.scorer import BERTScorer
+
+    for settings in scorers:
+        with BERTScorer(**settings) as scorer:
+            yield scorer
 
 
 def _chosen_pairs(named: Sequence[str], available: Sequence[str]) -> list[str]:
@@ -198,7 +234,7 @@ def _print_report(tuning: "LayerTuning") -> None:
     print_table(rows)
     print(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_others(tuning)}")
     if tuning.optimism is not None:
-        is_subtracted = tuning.best_pearson < (tuning.layers[tuning.best_layer].f1.pearson or 0.0)
+        is_subtracted = tuning.best_pearson < (tuning.best.f1.pearson or 0.0)
         luck = "after subtracting the gain" if is_subtracted else "including the gain"
         print(
             f"Its r is {tuning.best_pearson:.4f}, {luck} from being chosen on these judgements, about "
@@ -213,7 +249,7 @@ def _others(tuning: "LayerTuning") -> str:
         return "There are too few judgements to test the others."
     if not tuning.not_worse:
         return "All others are significantly worse (p below 0.05)."
-    layers = (tuning.layers[number] for number in tuning.not_worse)
+    layers = (layer for layer in tuning.layers if layer.layer in tuning.not_worse)
     losses = (f"layer {one.layer} has r lower by {one.loss:.4f}, at most {one.loss_high:.4f}" for one in layers)
     return f"Perhaps as good (p of 0.05 or more): {'; '.join(losses)}."
 

@@ -15,7 +15,15 @@ from bertscore_onnx.scoring.tokenization import count_documents
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, key_of
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.batches import Batch, BatchAdapter, ScoreColumns, adapt
-from bertscore_onnx.tables.columns import Column, Errors, RowReader, Rows, check_errors, read_references
+from bertscore_onnx.tables.columns import (
+    Column,
+    Errors,
+    RowReader,
+    Rows,
+    TextsOfRow,
+    check_errors,
+    read_references,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,6 +53,7 @@ class ScoreBatch:
         candidate: str = "candidate",
         reference: str | Sequence[str] = "reference",
         *,
+        context: str | None = None,
         errors: Errors = "raise",
         **settings: Unpack[ScorerSettings],
     ) -> None:
@@ -55,17 +64,19 @@ class ScoreBatch:
                 default model of `lang`.
             candidate: the name of the column of candidates, a text per row.
             reference: the name of the column of references, a text or a list of texts per row; or several names.
+            context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score`
+                takes them.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
-                the references: give it the `DocumentCounts` of all.
+                the references: give it the `DocumentCounts` of all. Nor may a matching centre vectors by these.
 
         Raises:
             InputError: there is no such setting, or no such value of `errors`.
         """
         check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
-        self._candidate, self._errors = candidate, errors
+        self._candidate, self._context, self._errors = candidate, context, errors
         self._reference = reference if isinstance(reference, str) else tuple(reference)
         self._settings = checked_settings(settings)
 
@@ -78,7 +89,11 @@ class ScoreBatch:
     def signature(self) -> Signature:
         """The signature of its scores; loads the scorer in this process."""
         with self._scorer() as scorer:
-            return scorer.signature
+            return self.signature_of(scorer)
+
+    def signature_of(self, scorer: BERTScorer) -> Signature:
+        """Return the signature of the scores that a scorer gives."""
+        return scorer.signature_of(has_contexts=self._context is not None)
 
     def __call__(self, batch: Batch) -> Batch:
         """Score the rows of a batch.
@@ -114,7 +129,7 @@ class ScoreBatch:
             InputError, BertScoreOnnxError: as for a call; rows are numbered from the first batch on.
         """
         references = [self._reference] if isinstance(self._reference, str) else self._reference
-        reader = RowReader(self._candidate, references, self._errors, title)
+        reader = RowReader(self._candidate, references, self._errors, title, context=self._context)
 
         def read() -> Iterator[tuple[BatchAdapter, Rows]]:
             for batch in batches:
@@ -141,7 +156,7 @@ class ScoreBatch:
         waiting: deque[tuple[BatchAdapter, Rows]] = deque()
         is_ended = False
 
-        def pairs() -> Iterator[tuple[str, list[str]]]:
+        def pairs() -> Iterator[TextsOfRow]:
             nonlocal is_ended
             num_idle = 0  # rows without a pair, for which no score comes
             for adapter, rows in unread:
@@ -153,7 +168,7 @@ class ScoreBatch:
             is_ended = True
 
         with self._scorer() as scorer:
-            columns, signature, scores = self.columns, scorer.signature, list[Score]()
+            columns, signature, scores = self.columns, self.signature_of(scorer), list[Score]()
 
             def finished() -> Iterator[Batch]:
                 while waiting and len(waiting[0][1].pairs) == len(scores):
@@ -164,7 +179,7 @@ class ScoreBatch:
 
             while not is_ended:
                 try:
-                    for score in scorer.stream(pairs()):
+                    for score in scorer.stream(pairs(), has_contexts=self._context is not None):
                         yield from finished()  # batches without a pair
                         scores.append(score)
                         yield from finished()
@@ -184,11 +199,12 @@ class ScoreBatch:
     def __repr__(self) -> str:
         """Name the bundle and the settings."""
         given: dict[str, Any] = {"candidate": self._candidate, "reference": self._reference, "errors": self._errors}
+        given |= {"context": self._context} if self._context is not None else {}
         named = ", ".join(f"{name}={value!r}" for name, value in (given | self._settings).items())
         return f"ScoreBatch({self._bundle!r}, {named})"
 
     def _key(self) -> Hashable:
-        return self._bundle, self._candidate, self._reference, self._errors, key_of(self._settings)
+        return self._bundle, self._candidate, self._reference, self._context, self._errors, key_of(self._settings)
 
     def _scorer(self) -> BERTScorer:
         """Return a scorer of the model that this process keeps, which all idf weights share; the caller closes it."""
@@ -205,7 +221,7 @@ class ScoreBatch:
 def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
     """Return the signature and the execution provider of the scorer in this process."""
     with score_batch._scorer() as scorer:
-        return str(scorer.signature), scorer.provider
+        return str(score_batch.signature_of(scorer)), scorer.provider
 
 
 class CountBatch:

@@ -90,6 +90,7 @@ def score_files(
     engine: EngineName = "local",
     candidate: str | None = None,
     reference: str | Sequence[str] | None = None,
+    context: str | None = None,
     columns: Sequence[str] | None = None,
     errors: Errors = "raise",
     part_rows: int = PART_ROWS,
@@ -116,6 +117,7 @@ def score_files(
         candidate: the column of candidates, a text per row; None for `candidate`.
         reference: the column of references, a text or a list of texts per row, or several; None for `reference` or
             `references`.
+        context: a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes them.
         columns: the columns of the inputs to keep beside the scores; None for all.
         errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"
             for nulls as its scores and a further column `error` with the reason.
@@ -150,6 +152,7 @@ def score_files(
             part_rows=part_rows,
             idf="inputs" if counts_first(settings) else "given" if settings.get("idf") else "no",
             delimiter=delimiter,
+            context=context,
         ),
         _engine(engine, settings.get("nthreads"), settings.get("device")),
         verbose,
@@ -255,7 +258,9 @@ class _Job:
         self._bundle, self._settings, self._engine, self._verbose = bundle, settings, engine, verbose
         self._counts_inputs = settings.idf == "inputs"
         self._scorer_settings = {**scorer_settings, "idf": False} if self._counts_inputs else scorer_settings
-        self._score_batch = ScoreBatch(bundle, errors=settings.errors, **self._scorer_settings)
+        self._score_batch = ScoreBatch(
+            bundle, context=settings.context, errors=settings.errors, **self._scorer_settings
+        )
 
     def run(self, names: Sequence[str], folder: Path) -> JobResult:
         """Score the missing parts of the inputs into a folder, an absolute path."""
@@ -279,7 +284,9 @@ class _Job:
                     manifest.write(folder)
                 counts, digest = self._counts(parts, folder, None if earlier is None else earlier.document_counts)
                 weighted = {**self._scorer_settings, "idf": counts}
-                self._score_batch = ScoreBatch(self._bundle, errors=self._settings.errors, **weighted)
+                self._score_batch = ScoreBatch(
+                    self._bundle, context=self._settings.context, errors=self._settings.errors, **weighted
+                )
                 signature, _ = self._describe(parts)
                 manifest = msgspec.structs.replace(manifest, signature=signature, document_counts=digest)
                 if earlier is not None:

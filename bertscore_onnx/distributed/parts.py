@@ -124,7 +124,7 @@ def count(
 
     def references() -> Iterator[list[str]]:
         for part, first, batch in _read(parts, settings):
-            for name in part.table.references:
+            for name in part.table.references(settings):
                 yield from read_references(values_of(batch, name), name, settings.errors, part.table.name, first)
             advance(len(batch))
 
@@ -172,9 +172,10 @@ def score(
             if writers[part].restore(kept):
                 advance(kept.num_rows)
                 continue
-            reader = RowReader(table.candidate, table.references, settings.errors, table.name, first)
+            context = table.texts[-1] if settings.context is not None else None
+            reader = RowReader(table.texts[0], table.references(settings), settings.errors, table.name, first, context)
             owners.append(part)
-            yield adapt(kept), reader.read(*(values_of(batch, name) for name in (table.candidate, *table.references)))
+            yield adapt(kept), reader.read(*(values_of(batch, name) for name in table.texts))
 
     try:
         with _saving_regularly(writers):

@@ -12,7 +12,7 @@ from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
-from bertscore_onnx.tables.columns import Column, Errors
+from bertscore_onnx.tables.columns import Column, Errors, context_column
 
 __all__ = ["count_documents", "score_dataset"]
 
@@ -43,6 +43,7 @@ def score_dataset(
     candidate: str = "candidate",
     reference: str = "reference",
     *,
+    context: str | None = None,
     errors: Errors = "raise",
     num_actors: int | None = None,
     cpus_per_actor: int | None = None,
@@ -63,6 +64,8 @@ def score_dataset(
             model of `lang`.
         candidate: the name of the column of candidates, a text per row.
         reference: the name of the column of references, a text or a list of texts per row.
+        context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
+            them.
         errors: how to handle a row with a null, or with something other than texts: "raise" for an error with its
             number in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with
             the reason.
@@ -97,11 +100,13 @@ def score_dataset(
     counts = counts_first(settings)
     defaults = {"nthreads": cpus, "device": "cuda" if gpus_per_actor else "cpu"}
     given = checked_settings({**defaults, **settings, **({"idf": False} if counts else {})})
-    score_batch = ScoreBatch(bundle, candidate, reference, errors=errors, **given)
+    score_batch = ScoreBatch(bundle, candidate, reference, context=context, errors=errors, **given)
     schema = ds.schema(fetch_if_missing=False)  # None where rows would have to be computed to know it
     if schema is not None:
         Column((candidate,), "candidate").find(schema.names, "The dataset")
         Column((reference,), "reference").find(schema.names, "The dataset")
+        if context is not None:
+            context_column(context).find(schema.names, "The dataset")
         score_batch.columns.check_free(schema.names, "The dataset")
     most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
     _try_out(score_batch, gpus_per_actor)
@@ -114,7 +119,7 @@ def score_dataset(
     return ds.repartition(target_num_rows_per_block=rows_per_batch, strict=True).map_batches(
         ScoreBatch,
         fn_constructor_args=(bundle, candidate, reference),
-        fn_constructor_kwargs={"errors": errors, **given},
+        fn_constructor_kwargs={"context": context, "errors": errors, **given},
         batch_size=rows_per_batch,
         batch_format="pyarrow",
         zero_copy_batch=True,

@@ -16,7 +16,7 @@ import msgspec
 from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.arrow import JsonTypes, array_of
-from bertscore_onnx.tables.columns import Column, Errors
+from bertscore_onnx.tables.columns import Column, Errors, context_column
 from bertscore_onnx.tables.readers import (
     MAX_BATCH_SIZE,
     MAX_ROWS,
@@ -66,18 +66,22 @@ class Settings(
 
     delimiter: str | None = None
 
+    context: str | None = None
+    """The column of contexts, if there is one."""
+
     @property
     def dialect(self) -> Dialect:
         """The dialect of CSV and TSV."""
         return Dialect(self.has_header, self.has_quotes, self.delimiter)
 
     def text_columns(self) -> list[Column]:
-        """Return the columns of candidates and of references."""
+        """Return the columns of candidates, of references, and of contexts if there are any."""
         names = (self.reference,) if isinstance(self.reference, str) else self.reference
         references = [(name,) for name in names] if names else [("reference", "references")]
         return [
             Column((self.candidate or "candidate",), "`candidate`"),
             *(Column(names, "`reference`", may_hold_lists=True) for names in references),
+            *([] if self.context is None else [context_column(self.context, "`context`")]),
         ]
 
     def kept_columns(self, names: Sequence[str], added: Sequence[str], title: str) -> list[str]:
@@ -111,12 +115,15 @@ class InputTable:
     format: InputFormat
     content: "FileContent"
     rows: int
-    candidate: str
-    references: tuple[str, ...]
-    """The columns of the texts."""
+    texts: tuple[str, ...]
+    """The columns of the texts: of candidates, of references, and of contexts if there are any."""
 
     schema: "pyarrow.Schema"
     """The schema of the columns to keep."""
+
+    def references(self, settings: Settings) -> tuple[str, ...]:
+        """Return the columns of references."""
+        return self.texts[1:] if settings.context is None else self.texts[1:-1]
 
 
 def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputTable:
@@ -137,15 +144,13 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
 
         with open_input(name, path, content) as opened, parquet_errors(lambda: name), open_parquet(opened) as file:
             rows, schema = file.metadata.num_rows, file.schema_arrow
-        candidate, *references = find_texts(schema, settings.text_columns(), name)
+        texts = find_texts(schema, settings.text_columns(), name)
         kept = settings.kept_columns(schema.names, added, name)
         schema = pyarrow.schema([schema.field(column) for column in kept])
     else:
         with open_input(name, path, content) as file:
-            rows, (candidate, *references), schema = _inspect_rows(
-                _text_table(name, file, kind, settings), settings, added, name
-            )
-    return InputTable(name, path, kind, content, rows, candidate, tuple(references), schema)
+            rows, texts, schema = _inspect_rows(_text_table(name, file, kind, settings), settings, added, name)
+    return InputTable(name, path, kind, content, rows, tuple(texts), schema)
 
 
 def _text_table(name: str, file: io.BufferedReader, kind: InputFormat, settings: Settings) -> TableReader:
@@ -312,7 +317,7 @@ def _read_parquet(
     opened: io.BufferedReader, table: InputTable, start: int, stop: int
 ) -> Iterator[tuple[int, RawBatch]]:
     """Yield the batches of the row groups with the rows; each group begins a batch."""
-    names = list(dict.fromkeys([*table.schema.names, table.candidate, *table.references]))
+    names = list(dict.fromkeys([*table.schema.names, *table.texts]))
     first = 0
     with parquet_errors(lambda: table.name), open_parquet(opened) as file:
         for number in range(file.metadata.num_row_groups):
@@ -353,7 +358,7 @@ def _array(records: Sequence[Record], field: "pyarrow.Field", table: InputTable)
     import pyarrow
 
     values = [record.get(field.name) for record in records]
-    if field.name in (table.candidate, *table.references):
+    if field.name in table.texts:
         is_list = pyarrow.types.is_list(field.type)
         values = [_texts_as(value, is_list=is_list) for value in values]
     return array_of(values, field, table.name)

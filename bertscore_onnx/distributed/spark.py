@@ -18,7 +18,7 @@ from bertscore_onnx.errors import InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
-from bertscore_onnx.tables.columns import Column, Errors
+from bertscore_onnx.tables.columns import Column, Errors, context_column
 
 __all__ = ["count_documents", "score_dataframe"]
 
@@ -37,6 +37,7 @@ def score_dataframe(
     candidate: str = "candidate",
     reference: str = "reference",
     *,
+    context: str | None = None,
     errors: Errors = "raise",
     **settings: Unpack[ScorerSettings],
 ) -> "DataFrame":
@@ -53,6 +54,8 @@ def score_dataframe(
             is one. None for the default model of `lang`.
         candidate: the name of the column of candidates, of the type string.
         reference: the name of the column of references, string or array<string>.
+        context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
+            them.
         errors: how to handle a row with a null or an empty array: "raise" for an error with its partition and its
             number in there, which fails the job; "null" for nulls as its scores and a further column `error` with the
             reason.
@@ -71,15 +74,17 @@ def score_dataframe(
         MissingExtraError: pyspark is not installed, or a package that it needs.
     """
     _check_frame(df)
-    _check_texts(df, candidate, may_hold_lists=False)
-    _check_texts(df, reference, may_hold_lists=True)
+    _check_texts(df, Column((candidate,), "candidate"))
+    _check_texts(df, Column((reference,), "reference", may_hold_lists=True))
+    if context is not None:
+        _check_texts(df, context_column(context))
     counts = counts_first(settings)
     given = checked_settings({**settings, "idf": False} if counts else settings)
-    added = ScoreBatch(bundle, candidate, reference, errors=errors, **given).columns
+    added = ScoreBatch(bundle, candidate, reference, context=context, errors=errors, **given).columns
     added.check_free(df.columns, "The frame", ignores_case=True)  # as Spark does
 
     def score_batch() -> ScoreBatch:
-        return ScoreBatch(_on_executor(bundle), candidate, reference, errors=errors, **given)
+        return ScoreBatch(_on_executor(bundle), candidate, reference, context=context, errors=errors, **given)
 
     signature = _signature(df, score_batch)
     if counts:
@@ -118,7 +123,7 @@ def count_documents(
     """
     _check_frame(df)
     CountBatch(bundle, reference, errors=errors, **settings)  # checks the settings
-    _check_texts(df, reference, may_hold_lists=True)
+    _check_texts(df, Column((reference,), "reference", may_hold_lists=True))
 
     def count(batches: Batches, title: str) -> Batches:
         counter = CountBatch(_on_executor(bundle), reference, errors=errors, **settings)
@@ -142,17 +147,16 @@ def _check_frame(df: object) -> None:
         raise InputTypeError(f"The frame is a {type(df).__module__}.{type(df).__name__}; expected that of Spark.")
 
 
-def _check_texts(df: "DataFrame", name: str, *, may_hold_lists: bool) -> None:
+def _check_texts(df: "DataFrame", column: Column) -> None:
     """Raise InputError if a column is missing, or is not of texts."""
     from pyspark.sql.types import ArrayType, StringType
 
-    option = "reference" if may_hold_lists else "candidate"
-    Column((name,), option).find(df.columns, "The frame")
+    name = column.find(df.columns, "The frame")
     kind = given = df.schema[name].dataType
-    if may_hold_lists and isinstance(kind, ArrayType):
+    if column.may_hold_lists and isinstance(kind, ArrayType):
         kind = kind.elementType
     if not isinstance(kind, StringType):
-        expected = "string or array<string>" if may_hold_lists else "string"
+        expected = "string or array<string>" if column.may_hold_lists else "string"
         raise InputError(f"The frame: the column {name!r} is of type {given.simpleString()}; expected {expected}.")
 
 

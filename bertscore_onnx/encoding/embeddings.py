@@ -23,21 +23,30 @@ class TokenEmbeddings:
     starts: NDArray[np.int64]
     """The row at which each text begins, (texts,)."""
 
+    num_weightless: NDArray[np.int64] | None = None
+    """How many tokens at the start of each text weigh nothing, (texts,); None if all weigh."""
+
+    is_excluded: NDArray[np.bool_] | None = None
+    """Which texts had tokens, none of which is matched, (texts,); None if there is no such text."""
+
+    whole: Sequence[NDArray[np.int64]] | None = None
+    """The ids of each text before some were excluded, (tokens,); None if none was."""
+
+    @property
+    def documents(self) -> Sequence[NDArray[np.int64]]:
+        """The ids of each whole text, in which idf counts tokens, (tokens,)."""
+        return self.sequences if self.whole is None else self.whole
+
     def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
         """Return the vectors of one text in one of the layers, (tokens, hidden), without copying them."""
         start = self.starts[text]
         return self.vectors[layer, start : start + self.lengths[text]]
 
-    def flat(
-        self, layer: int, texts: NDArray[np.int64], token_weights: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
-        """Return some of the texts one after the other: vectors (tokens, hidden), weights (tokens,), starts (texts,).
-
-        `token_weights` is the weight of each vocabulary id, (vocab_size,).
-        """
-        ids, begins = self.flat_ids(texts)
+    def flat_vectors(self, layer: int, texts: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of some of the texts one after the other, (tokens, hidden)."""
         rows = joined_ranges(self.starts[texts], self.lengths[texts])
-        return self.vectors[layer, rows], token_weights[ids], begins
+        vectors: NDArray[np.float32] = self.vectors[layer, rows]
+        return vectors
 
     def flat_ids(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the ids of some of the texts one after the other, (tokens,), and where each begins, (texts,)."""

@@ -6,7 +6,8 @@ import mmap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar, Unpack
+from dataclasses import dataclass, replace
+from typing import Generic, Literal, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
+from bertscore_onnx.encoding.providers import Provider
 from bertscore_onnx.encoding.session import OnnxSession, SessionOptions
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 
@@ -83,6 +85,72 @@ Batch = NDArray[np.int64]
 """The numbers of the items that are processed together, (batch,)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """The few shapes of runs on a provider to which every new shape costs time and memory.
+
+    Each width has two shapes: a power of two of texts that nearly fills a run, and a quarter of that for a remainder.
+    """
+
+    widths: NDArray[np.int64]
+    """The tokens to which texts are padded, ascending."""
+
+    max_tokens: int
+    """The most tokens of a run, padding included, unless it is one longer text."""
+
+    max_items: int | None = None
+    """The most texts of a run."""
+
+    spare: int = 0
+    """Texts of padding that each run of several has in any case."""
+
+    @classmethod
+    def of(cls, provider: Provider, manifest: Manifest) -> "Buckets | None":
+        """Return the buckets of a model on a provider; None if it has none, or the model takes no padding."""
+        if not provider.widths or not manifest.padding:
+            return None
+        widths = np.array(provider.widths, dtype=np.int64)
+        if manifest.max_length is not None:
+            widths = np.append(widths[widths < manifest.max_length], manifest.max_length)
+        return cls(widths, provider.max_tokens(manifest.hidden_size))
+
+    def widen(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the widths for texts of these lengths; one that is longer than all widths keeps its length."""
+        places = np.searchsorted(self.widths, lengths)
+        return np.where(places < len(self.widths), self.widths.take(places, mode="clip"), lengths)
+
+    def num_rows(self, width: int, number: int) -> int:
+        """Return how many texts, padding included, a run of this width has in which `number` texts wait."""
+        most = max(1, min(self.max_tokens // width, self.max_items or self.max_tokens))
+        full = 1 << (most.bit_length() - 1)
+        few = max(1, full // 4)
+        return few if number <= self.capacity(few) else full
+
+    def capacity(self, num_rows: int) -> int:
+        """Return how many real texts fit into a run of so many."""
+        return max(1, num_rows - self.spare)
+
+    def shapes(self) -> list[tuple[int, int]]:
+        """Return the shapes of all runs, (texts, tokens), the largest width first."""
+        return [
+            shape
+            for width in self.widths[::-1].tolist()
+            for shape in dict.fromkeys((self.num_rows(width, number), width) for number in (self.max_tokens, 1))
+        ]
+
+    def plan(self, lengths: NDArray[np.int64]) -> Iterator[Batch]:
+        """Group items of similar length, the longest first; a run is filled up with shorter ones."""
+        order = np.argsort(-lengths, kind="stable")
+        widths = self.widen(lengths[order])
+        start = 0
+        while start < len(order):
+            width = int(widths[start])
+            alike = int(np.searchsorted(-widths, -width, side="right")) - start
+            end = start + self.capacity(self.num_rows(width, alike))
+            yield order[start:end]
+            start = end
+
+
 def plan_runs(
     lengths: NDArray[np.int64],
     max_tokens: int,
@@ -91,11 +159,14 @@ def plan_runs(
     concurrency: int,
     splits_little_work: bool = True,
     padding: bool = True,
+    buckets: Buckets | None = None,
 ) -> list[Batch]:
-    """Plan the batches of some texts as `plan_batches` does.
+    """Plan the batches of some texts as `plan_batches` does, or as the buckets are.
 
     With `splits_little_work` a few texts are split into a batch for each concurrent run, so that no thread is idle.
     """
+    if buckets is not None:
+        return list(buckets.plan(lengths))
     if splits_little_work:
         max_tokens = min(max_tokens, -(-len(lengths) // concurrency) * int(lengths.max(initial=1)))
     return list(plan_batches(lengths, max_tokens, max_items, padding=padding))
@@ -136,29 +207,35 @@ class PaddedTexts:
         sequences: Sequence[NDArray[np.int64]],
         batches: Sequence[Batch],
         manifest: Manifest,
-        multiple: int = 1,
+        buckets: Buckets | None = None,
+        planned: NDArray[np.int64] | None = None,
     ) -> None:
         """Pad texts, of which every one is in one batch; raise a TokenizerError if the model lacks an id.
 
-        The width of a batch is a multiple of `multiple`, if the model accepts that many tokens.
+        With buckets, a batch has one of their shapes: the rows after its texts are padding. The width of a batch is
+        that of its longest text, or of the longest of the lengths that were `planned`.
         """
         order = np.concatenate([_NONE, *batches])  # (texts,)
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
         begins = np.cumsum(numbers) - numbers
-        longest = np.maximum.reduceat(lengths[order], begins) if len(begins) else _NONE
-        rounded = -(-longest // multiple) * multiple
-        widths = np.maximum(longest, np.minimum(rounded, manifest.max_length or rounded))  # (batches,)
-        sizes = numbers * widths  # (batches,)
+        longest = lengths if planned is None else planned  # (texts,)
+        widths = np.maximum.reduceat(longest[order], begins) if len(begins) else _NONE  # (batches,)
+        rows = numbers  # (batches,)
+        if buckets is not None:
+            widths = buckets.widen(widths)
+            rows = np.array(list(map(buckets.num_rows, widths.tolist(), numbers.tolist())), dtype=np.int64)
+        sizes = rows * widths  # (batches,)
         ends = np.cumsum(sizes)
-        self.shapes: list[tuple[int, int]] = list(zip(numbers.tolist(), widths.tolist(), strict=True))
+        self.shapes: list[tuple[int, int]] = list(zip(rows.tolist(), widths.tolist(), strict=True))
         """The texts of each batch, and their tokens with padding."""
         self.spans: list[slice] = [slice(*span) for span in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
         """The range of each batch, in tokens with padding."""
         widths_in_order = np.repeat(widths, numbers)  # (texts,)
         self.starts: NDArray[np.int64] = np.empty_like(order)
         """The start of each text, in tokens with padding, (texts,)."""
-        self.starts[order] = np.cumsum(widths_in_order) - widths_in_order
+        offsets = ends - sizes - begins * widths  # (batches,)
+        self.starts[order] = np.arange(len(order)) * widths_in_order + np.repeat(offsets, numbers)
         self.num_tokens: int = int(sizes.sum())
         """The tokens of all batches, padding included."""
         self._ids = np.full(self.num_tokens, manifest.pad_id, dtype=np.int64)
@@ -166,6 +243,9 @@ class PaddedTexts:
         tokens = joined_ranges(self.starts, lengths)
         self._ids[tokens] = np.concatenate([_NONE, *sequences])
         self._mask[tokens] = 1
+        if buckets is not None:  # a row without any token would have no maximum, and no mean
+            for start, end in zip((ends - sizes + numbers * widths).tolist(), ends.tolist(), strict=True):
+                self._mask[start:end] = 1
         if (largest := self._ids.max(initial=0)) >= manifest.vocab_size:
             raise TokenizerError(
                 f"The tokenizer of {manifest.model_id} gives the id {largest}, and the model has "
@@ -243,6 +323,19 @@ class _Waiting(Generic[T]):
             yield
 
 
+def _pooled(vectors: NDArray[np.float32], pool: Literal["mean", "p-means"]) -> NDArray[np.float32]:
+    """Pool layers, (layers, batch, tokens, hidden), to one of unit vectors, with minimum, mean and maximum or the mean.
+
+    Source: Zhao et al., "MoverScore", EMNLP 2019, section 3.2.
+    """
+    pooled = vectors.mean(axis=0)
+    if pool == "p-means":
+        pooled = np.concatenate([vectors.min(axis=0), pooled, vectors.max(axis=0)], axis=-1)
+    norms = np.linalg.norm(pooled, axis=-1, keepdims=True)
+    unit: NDArray[np.float32] = np.divide(pooled, norms, out=pooled, where=norms > 0)
+    return unit
+
+
 _INPUTS = {"input_ids", "attention_mask"}
 
 
@@ -264,18 +357,22 @@ class Encoder:
         provider = self._provider = self.session.provider
         num_threads = self.session.num_threads
         self._num_layers = len(manifest.layers)
-        self._threads = ThreadPool(self.session.concurrency if self.leaves_cpu_idle else 0, "bertscore-encode")
+        self._pooled_layers, self._pool = [*bundle.pooled_layers], bundle.pool
+        self.vector_size: int = bundle.vector_size
+        """The size of a token vector."""
+        self._threads = ThreadPool(self.session.num_own_threads, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
         """The threads for matching vectors: those of the runs, if each run keeps one of these busy."""
         if provider.concurrency is not None:
             self.matching_threads = ThreadPool(num_threads if num_threads > 1 else 0, "bertscore-match")
         self.max_tokens: int = provider.max_tokens(manifest.hidden_size)
         """Padded tokens in a run of the model."""
+        self._buckets = Buckets.of(provider, manifest)
 
     @property
     def leaves_cpu_idle(self) -> bool:
-        """Whether other work can go on during a run: the model runs elsewhere, or there are more CPU threads."""
-        return self.session.concurrency > 1
+        """Whether other work can go on during a run."""
+        return self.session.leaves_cpu_idle
 
     @property
     def provider(self) -> str:
@@ -285,7 +382,7 @@ class Encoder:
     @property
     def precision(self) -> str:
         """The compute precision."""
-        return self._provider.compute_precision() or self._manifest.precision
+        return self.session.precision
 
     def encode(
         self,
@@ -303,16 +400,19 @@ class Encoder:
         `advance` is called with the number of their tokens. Vectors that are not finite are found by matching.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
+        max_tokens = max_tokens or self.max_tokens
+        buckets = self._buckets and replace(self._buckets, max_tokens=max_tokens, max_items=max_items)
         batches = plan_runs(
             lengths,
-            max_tokens or self.max_tokens,
+            max_tokens,
             max_items,
             concurrency=self.session.concurrency,
             splits_little_work=self._provider.splits_little_work,
             padding=self._manifest.padding,
+            buckets=buckets,
         )
-        padded = PaddedTexts(sequences, batches, self._manifest, self._provider.length_multiple)
-        layers, hidden_size = self._num_layers, self._manifest.hidden_size
+        padded = PaddedTexts(sequences, batches, self._manifest, buckets)
+        layers, hidden_size = self._num_layers, self.vector_size
         vectors = (memory or ReusedMemory()).take((layers, padded.num_tokens, hidden_size))
 
         def run(number: int) -> int:
@@ -330,14 +430,28 @@ class Encoder:
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
         batch = {name: values[name] for name in self._manifest.inputs}
-        if self._stacked_layers == len(vectors):
+        if self._stacked_layers == len(vectors) and not self._pooled_layers:
             self.session.run(batch, [vectors])
         elif self._stacked_layers:
-            of_all = uninitialized((self._stacked_layers, *vectors.shape[1:]))
+            of_all = uninitialized((self._stacked_layers, *input_ids.shape, self._manifest.hidden_size))
             self.session.run(batch, [of_all])
-            vectors[0] = of_all[self._manifest.num_layers]
+            if self._pooled_layers:
+                vectors[0] = _pooled(of_all[self._pooled_layers], self._pool)
+            else:
+                vectors[0] = of_all[self._manifest.num_layers]
         else:
             self.session.run(batch, [vectors[0]])
+
+    def warm_up(self) -> None:
+        """Run each shape that later runs may have, in each thread, if the provider prepares itself for every shape."""
+        if self._buckets is not None:
+            list(self._threads.map(self._run_shapes, [self._buckets.shapes()] * self.session.concurrency))
+
+    def _run_shapes(self, shapes: Sequence[tuple[int, int]]) -> None:
+        for texts, tokens in shapes:
+            ids = np.full((texts, tokens), self._manifest.pad_id, dtype=np.int64)
+            vectors = uninitialized((self._num_layers, texts, tokens, self.vector_size))
+            self.run_batch(ids, np.ones_like(ids), vectors)
 
     def release_memory(self) -> None:
         """Return memory that only large runs need to the system; later runs allocate it again."""

@@ -1,10 +1,14 @@
 """The ONNX Runtime session of one graph: opened once, and again in a forked child; batches too large are halved."""
 
+import ctypes
 import logging
 import os
+import sys
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import cache
 from io import StringIO
 from itertools import repeat
 from pathlib import Path
@@ -36,7 +40,14 @@ _GRAPH_AT_FAULT = ("Load model from ", "External data path ", "External initiali
 """Parts of ONNX Runtime's messages when no provider can run the graph, because it is damaged or has unknown operators.
 Any other failure of the CPU is the graph's fault too, except for memory."""
 
-OUT_OF_MEMORY = ("failed to allocate", "out of memory", "bad allocation", "bad_alloc")
+OUT_OF_MEMORY = (
+    "failed to allocate",
+    "out of memory",
+    "bad allocation",
+    "bad_alloc",
+    "alloc_failed",  # of cuBLAS and cuDNN
+    "allocation_failed",  # of cuDNN and cuFFT
+)
 """Parts of ONNX Runtime's messages, in lower case, when memory ran out; it has no class of exceptions for that."""
 
 OptimizeFor = Literal["throughput", "latency"]
@@ -117,6 +128,24 @@ class OnnxSession:
         _in_use.add(self)
         self._check_graph(outputs)
 
+    @property
+    def leaves_cpu_idle(self) -> bool:
+        """Whether other work can go on during a run: the model runs elsewhere, or there are more CPU threads."""
+        return self.concurrency > 1
+
+    @property
+    def num_own_threads(self) -> int:
+        """The threads to make runs in; 0 for those of the callers.
+
+        A provider that prepares itself for each shape may do so in each thread anew, and keep what it prepared.
+        """
+        return self.concurrency if self.leaves_cpu_idle or self.provider.widths else 0
+
+    @property
+    def precision(self) -> str:
+        """The compute precision."""
+        return self.provider.compute_precision() or self._bundle.manifest.precision
+
     def run(
         self,
         batch: Mapping[str, NDArray[np.int64]],
@@ -173,7 +202,8 @@ class OnnxSession:
         if self.provider.arena is None:
             return
         options = load_onnxruntime().RunOptions()
-        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", self.provider.arena)
+        arena = f"{self.provider.arena}:{self.provider.index}"
+        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", arena)
         one_token = dict.fromkeys(self._inputs, np.ones((1, 1), dtype=np.int64))
         with exit_gate:
             self.get().run(self._outputs, one_token, options)
@@ -302,7 +332,30 @@ def open_session(
     if used != provider.name:
         reason = f"{missing}. Install its libraries" if missing else "its libraries may be missing. Install them"
         return None, f"{reason} with {install_command(provider.extra)}; ONNX Runtime fell back to {used}"
+    if provider.preloads_libraries:
+        _warn_of_cudnn(install_command(provider.extra))
     return session, ""
+
+
+@cache
+def cudnn_error() -> str:
+    """Return why cuDNN cannot be loaded, or an empty string; call this after a session on CUDA was opened."""
+    try:
+        ctypes.CDLL("cudnn64_9.dll" if sys.platform == "win32" else "libcudnn.so.9")
+    except OSError as error:
+        return one_line(error)
+    return ""
+
+
+@cache
+def _warn_of_cudnn(command: str) -> None:
+    """Warn once: ONNX Runtime treats cuDNN as optional, and says nothing where it is missing."""
+    if error := cudnn_error():
+        warnings.warn(
+            f"cuDNN 9 cannot be loaded ({error}), so attention on CUDA is slow. Install it with {command}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _preload_libraries(onnxruntime: Any) -> str:

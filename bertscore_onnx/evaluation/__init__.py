@@ -235,7 +235,7 @@ _MODULES = {
     "meta": "meta_evaluate",
     "meta_results": "Agreement Difference LanguagePairResult MetaEvaluation MetricAgreement MetricMean MetricPair",
     "metric_tests": "PermBoth Williams clusters perm_both williams",
-    "metrics": "MetricScores corpus_metric score_systems",
+    "metrics": "MetricScores corpus_metric preceding_sentences score_systems",
     "relative_ranking": "Darr DarrOfLanguagePair DarrResult darr darr_by_language_pair",
     "significance": (
         "PairedTestResult SegmentMeans SegmentOutcomes SummedStatistics approximate_randomization "

@@ -137,12 +137,14 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
         language: a code such as `en`.
 
     Raises:
-        InputError: the language is no code, or the baseline is one of other layers.
+        InputError: the language is no code, or the baseline is one of other layers, or of another matching.
         BundleError: the bundle was pulled, is part of a cache, or cannot be written.
     """
     check_bundle(path, language)
     folder, code = Path(path), language.lower()
     manifest = read_manifest(folder)
+    if "|matching:" in baseline.signature:
+        raise InputError(f"The baselines of bundles are those of the default matching, unlike this one. {_INSTEAD}")
     if [layer.layer for layer in baseline.layers] != [*manifest.layers]:
         raise InputError(
             f"The baseline is one of layers {[layer.layer for layer in baseline.layers]}, and the bundle {folder} has "

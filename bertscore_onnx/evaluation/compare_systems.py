@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
 from bertscore_onnx.evaluation.given_scores import SegmentScores, given_metrics
-from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, metric_options, score_systems
+from bertscore_onnx.evaluation.metrics import (
+    BERTSCORE,
+    MetricScores,
+    metric_options,
+    preceding_sentences,
+    score_systems,
+)
 from bertscore_onnx.evaluation.power import (
     SIGNIFICANT,
     detectable_difference,
@@ -55,6 +61,7 @@ def compare(
     seed: int = SEED,
     all_pairs: bool = False,
     documents: Iterable[Hashable] | None = None,
+    context_sentences: int = 0,
     margin: float | None = None,
     power: Iterable[float] = (),
     num_examples: int = 5,
@@ -85,6 +92,8 @@ def compare(
         all_pairs: whether to test every pair of systems too.
         documents: the document of each segment, by any name. Segments of one document resemble each other, so that
             tests and intervals then take whole documents; without it they assume that segments are independent.
+        context_sentences: how many of the preceding references in its document are the context of each segment, for
+            BERTScore; Doc-BERTScore takes two.
         margin: a difference in the score, above 0; for each system the result then has whether it is not worse than the
             baseline by as much, and whether the two are equivalent. Only with a single metric.
         power: true differences in the score, each above 0; for each the result then has how often a test would find
@@ -124,13 +133,22 @@ def compare(
                 "and one metric, since others have another scale."
             )
     numbers = None if documents is None else document_numbers([*documents], num_segments)
+    contexts = None
+    if context_sentences and lists:
+        if numbers is None:
+            raise InputError("Preceding sentences are those of a document. Give the document of each segment.")
+        contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
     candidates = tuple(texts.values())
     with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
         scored = given
         if options:
-            scored = score_systems(options, candidates, [lists] * len(names), scorer=weighted, verbose=verbose) | given
+            of_texts = score_systems(
+                options, candidates, [lists] * len(names), scorer=weighted, contexts=contexts, verbose=verbose
+            )
+            scored = of_texts | given
         first = next(iter(scored.values()))
-        examples = find_examples(names, candidates, lists, first, weighted, num_examples) if texts else ()
+        shown = weighted if contexts is None and has_matches(weighted) else None
+        examples = find_examples(names, candidates, lists, first, shown, num_examples) if texts else ()
     num_documents = None if numbers is None else int(numbers.max()) + 1
     settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
     results = []
@@ -269,6 +287,11 @@ def metric_result(
 
 EXAMPLES_AT_ONCE = 16
 """The examples whose texts are encoded together: four texts each, which bounds the memory."""
+
+
+def has_matches(scorer: "BERTScorer | None") -> bool:
+    """Return whether the tokens of a pair alone have a best match each."""
+    return scorer is not None and scorer.matching.method == "greedy" and scorer.matching.center != "references"
 
 
 def find_examples(

@@ -48,7 +48,7 @@ class Example:
 
     matches: "tuple[TokenSimilarity, TokenSimilarity] | None"
     """Which tokens of the baseline's text, and of the system's, match the best reference; None where the first metric
-    is not BERTScore."""
+    is not BERTScore, or its tokens have no best match each, as by transport or in contexts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -117,8 +117,8 @@ class LayerCorrelation:
 class LayerResult:
     """One layer."""
 
-    layer: int
-    """Its number; 0 is the embeddings."""
+    layer: int | str
+    """Its number; 0 is the embeddings. Of a further scorer also its matching: `3 by code-bert-score`."""
 
     precision: LayerCorrelation
     recall: LayerCorrelation
@@ -157,9 +157,9 @@ class LayerTuning(Result):
     """The language pairs that are left out of all means, with the reason why they have no correlation."""
 
     layers: tuple[LayerResult, ...]
-    """Every layer, from 0."""
+    """Every layer, from 0; then those of further scorers."""
 
-    best_layer: int
+    best_layer: int | str
     """The layer with the highest correlation of F; the first of equals."""
 
     best_pearson: float
@@ -173,7 +173,12 @@ class LayerTuning(Result):
     """The command that exports the model at that layer."""
 
     @property
-    def not_worse(self) -> tuple[int, ...]:
+    def best(self) -> LayerResult:
+        """The result of the best layer."""
+        return next(result for result in self.layers if result.layer == self.best_layer)
+
+    @property
+    def not_worse(self) -> tuple[int | str, ...]:
         """The other layers for which it is not significant that another is better: p is 0.05 or more."""
         return tuple(result.layer for result in self.layers if result.p is not None and result.p >= SIGNIFICANT)
 
@@ -218,6 +223,7 @@ def tune_layers(
     language_pairs: Sequence[str] | None = None,
     *,
     units: Sequence[str] | None = None,
+    others: Iterable[BERTScorer] = (),
     subtract_optimism: bool = False,
     num_resamples: int = NUM_RESAMPLES,
     seed: int = SEED,
@@ -243,6 +249,8 @@ def tune_layers(
         language_pairs: the language pair of each row, or any other group; None where all rows are one.
         units: the document or segment of each row; rows of one are dependent, and are drawn together. None takes rows
             with the same references together.
+        others: further scorers of the same model, such as those of other matchings, whose layers are candidates too:
+            the best one, and the tests, are over all. They are taken one after the other.
         subtract_optimism: whether `best_pearson` is less the optimism.
         num_resamples: how many times units are drawn.
         seed: of these draws.
@@ -278,7 +286,14 @@ def tune_layers(
     if not used:
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "there are no rows"
         raise InputError(f"No language pair has judgements to correlate with: {listed}.")
-    scores = _scores(scorer, candidates, references, np.concatenate([*used.values()]), verbose)
+    labels: list[int | str] = [*manifest.layers]
+    numbers: list[int | None] = [*manifest.layers]
+    found = [_scores(scorer, candidates, references, np.concatenate([*used.values()]), verbose)]
+    for other in others:
+        found.append(_scores(other, candidates, references, np.concatenate([*used.values()]), verbose))
+        labels += _labels(other)
+        numbers += [None] if other.bundle.pooled_layers else other.manifest.layers
+    scores = np.concatenate(found, axis=1)  # (3, layers of all scorers, rows)
     drawn = {name: np.unique(np.array(of_rows)[rows], return_inverse=True)[1] for name, rows in judged_rows.items()}
     counts = {name: len(np.unique(numbers)) for name, numbers in drawn.items()}
     judged = [(human[rows], scores[:, :, rows], drawn[name]) for name, rows in used.items()]
@@ -287,7 +302,7 @@ def tune_layers(
     resampled = _resampled_means(judged, num_resamples, seed)
     has_value = np.isfinite(resampled[:, np.isfinite(mean)]).all(axis=1)
     resampled = resampled[has_value]
-    layers, best = _results(by_pair, mean, resampled, sum(counts[name] for name in used))
+    layers, best = _results(labels, by_pair, mean, resampled, sum(counts[name] for name in used))
     gain = optimism(mean[2], resampled[:, 2]) if len(resampled) else None
     return LayerTuning(
         scorer.hash,
@@ -297,10 +312,10 @@ def tune_layers(
         counts,
         {name: reason for name, reason in reasons.items() if reason},
         layers,
-        best,
+        labels[best],
         float(mean[2, best]) - ((gain or 0.0) if subtract_optimism else 0.0),
         gain,
-        export_command(manifest, best),
+        export_command(manifest, numbers[best]),
     )
 
 
@@ -345,8 +360,15 @@ def _scores(
     scores = np.full((3, len(scorer.manifest.layers), len(candidates)), np.nan, dtype=np.float32)
     stream = scorer.stream([(candidates[row], references[row]) for row in order], verbose=verbose)
     for row, score in zip(order, stream, strict=True):
-        scores[:, :, row] = score
+        scores[:, :, row] = np.reshape(np.array(score), (3, -1))
     return scores
+
+
+def _labels(scorer: BERTScorer) -> list[str]:
+    """Return a name for each layer of a further scorer."""
+    signature = scorer.signature
+    layers = scorer.manifest.layers if scorer.manifest.all_layers else [signature.layer]
+    return [f"{layer} by {signature.matching or 'bertscore'}" for layer in layers]
 
 
 def _correlations(human: Floats, scores: NDArray[np.float32]) -> Floats:
@@ -368,7 +390,7 @@ def _resampled_means(
 
 
 def _results(
-    by_pair: Mapping[str, Floats], mean: Floats, resampled: Floats, num_units: int
+    labels: Sequence[int | str], by_pair: Mapping[str, Floats], mean: Floats, resampled: Floats, num_units: int
 ) -> tuple[tuple[LayerResult, ...], int]:
     """Return the result of each layer, and which is best; shapes are (3, layers), and (resamples, 3, layers)."""
     f1 = mean[2]
@@ -387,7 +409,7 @@ def _results(
 
     layers = [
         LayerResult(
-            layer,
+            labels[layer],
             correlation(0, layer),
             correlation(1, layer),
             correlation(2, layer),

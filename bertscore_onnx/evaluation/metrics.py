@@ -1,6 +1,7 @@
 """The metrics that systems are compared by: BERTScore, and BLEU, chrF and TER of sacreBLEU."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import zip_longest
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError, InputTypeError, needs_extra
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.significance import CorpusScores, SegmentMeans, SummedStatistics
+from bertscore_onnx.scoring.inputs import Context, Pair, check_positive
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -76,6 +78,7 @@ def score_systems(
     references: Sequence[References],
     *,
     scorer: "BERTScorer | None" = None,
+    contexts: Sequence[Context] | None = None,
     verbose: bool | None = False,
 ) -> dict[str, MetricScores]:
     """Score systems and their segments by each metric; BERTScore encodes each reference once for all systems.
@@ -87,6 +90,7 @@ def score_systems(
         references: the references of each output, by system and segment; `[references] * len(candidates)` for those
             that systems share.
         scorer: for `bertscore`, whose F counts: a scorer of one layer.
+        contexts: for `bertscore`: for each segment what stands before its texts, such as `preceding_sentences`.
         verbose: show a progress bar of `bertscore` on standard error; None for one on a terminal, after 2 seconds.
 
     Returns:
@@ -109,7 +113,7 @@ def score_systems(
     scores = {}
     for name in sorted(options, key=lambda name: name == BERTSCORE):  # the slow one last, after all errors of others
         if name == BERTSCORE:
-            scores[name] = _bertscore(candidates, references, scorer, options[name], verbose)
+            scores[name] = _bertscore(candidates, references, scorer, contexts, options[name], verbose)
         else:
             scores[name] = _sacrebleu(name, candidates, references, options[name])
     return {name: scores[name] for name in options}
@@ -139,6 +143,7 @@ def _bertscore(
     candidates: Sequence[Sequence[str | None]],
     references: Sequence[References],
     scorer: "BERTScorer | None",
+    contexts: Sequence[Context] | None,
     options: Mapping[str, Any],
     verbose: bool | None,
 ) -> MetricScores:
@@ -153,25 +158,50 @@ def _bertscore(
             "Systems are scored by one layer, and this scorer has all of them. Name the layer as `num_layers`, or "
             "export a bundle without --all-layers."
         )
-    cells, pairs = [], []
+    cells: list[tuple[int, int]] = []
+    pairs: list[Pair] = []
     for segment in range(len(candidates[0])):  # those of one reference side by side
         for system, outputs in enumerate(candidates):
             if (candidate := outputs[segment]) is not None:
                 cells.append((system, segment))
-                pairs.append((candidate, references[system][segment]))
+                pair = candidate, references[system][segment]
+                pairs.append(pair if contexts is None else (*pair, contexts[segment] or None))
     f1 = _no_scores(candidates)  # (systems, segments)
     best_reference = np.zeros(f1.shape, dtype=np.int64)
-    for cell, score in zip(cells, scorer.stream(pairs, verbose=verbose), strict=True):
+    has_contexts = contexts is not None
+    for cell, score in zip(cells, scorer.stream(pairs, has_contexts=has_contexts, verbose=verbose), strict=True):
         f1[cell], best_reference[cell] = score.F, score.best_reference
     return MetricScores(
         mean_by_system(f1),
         f1,
-        str(scorer.signature),
+        str(scorer.signature_of(has_contexts=has_contexts)),
         corpus=SegmentMeans(f1) if len(cells) == f1.size else None,
         tie_tolerance=TIE_TOLERANCE,
         best_reference=best_reference,
-        unrelated=scorer.unrelated_scores(),
+        unrelated=None if has_contexts else scorer.unrelated_scores(),
     )
+
+
+def preceding_sentences(
+    references: Iterable[Sequence[str]], documents: Iterable[Hashable], number: int
+) -> list[list[str]]:
+    """Return up to this many sentences before each segment in its document, by the first of its references.
+
+    Doc-BERTScore takes two: Vernikos et al., WMT 2022.
+
+    Args:
+        references: for each segment its references, in the order of the documents; none where there is no text.
+        documents: the document of each segment.
+        number: the most sentences, 1 or more.
+    """
+    check_positive("number", number)
+    before: dict[Hashable, deque[str]] = {}
+    found = []
+    for texts, document in zip(references, documents, strict=True):
+        sentences = before.setdefault(document, deque(maxlen=number))
+        found.append([*sentences])
+        sentences.extend(texts[:1])
+    return found
 
 
 # BLEU, chrF and TER by sacreBLEU itself, over statistics that are taken from each segment once. This is the one place

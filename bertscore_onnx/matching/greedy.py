@@ -70,13 +70,14 @@ def match_all(
 
 
 def with_f_measure(
-    precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_]
+    precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_], beta: float = 1.0
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Complete precision and recall with F = 2PR / (P + R), which is 0 where P + R is 0.
+    """Complete precision and recall with F = (1 + β²) P R / (β² P + R), which is 0 where the denominator is 0.
 
     Args:
         precision, recall: as matched, (layers, …); changed in place.
         is_scorable: whether both sides of a pair have something to match, (…); other pairs score 0.
+        beta: above 0; 1 for F1 = 2PR / (P + R).
 
     Returns:
         P, R and F, each (layers, …); P and R are clipped to [-1, 1], which rounding may exceed.
@@ -86,7 +87,8 @@ def with_f_measure(
         np.minimum(values, 1, out=values)
         np.maximum(values, -1, out=values)
         np.copyto(values, 0, where=is_unscorable)
-    return precision, recall, _ratio(2 * precision * recall, precision + recall)
+    square = np.float32(beta * beta)
+    return precision, recall, _ratio((1 + square) * precision * recall, square * precision + recall)
 
 
 def _nearest(

@@ -1,8 +1,9 @@
 """Matches pairs of texts in batches: from token embeddings and weights to P, R and F."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, jo
 from bertscore_onnx.encoding.encoder import plan_batches
 from bertscore_onnx.errors import EncodingError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all, with_f_measure
+from bertscore_onnx.matching.transport import optimal_match
+from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import TokenWeights
 
 BATCH_TOKENS = 2048
@@ -22,6 +25,8 @@ UNDEFINED_VECTORS = (
     "The model gave infinite or undefined vectors. Its weights may be damaged: run `bertscore-onnx inspect` on the "
     "bundle."
 )
+
+_DEFAULT = Matching()
 
 PADDING_SIMILARITY = np.float32(-2)
 """Below any similarity of unit vectors; times a weight of 0 it is 0."""
@@ -46,50 +51,92 @@ class PairScores:
     num_zero_weight: int
     """Pairs with a side that has tokens, all of weight 0."""
 
+    num_excluded: int = 0
+    """Pairs with a side that has tokens, none of which is matched."""
+
 
 def match_pairs(
-    candidates: TextsOfPairs, references: TextsOfPairs, weights: TokenWeights, threads: ThreadPool
+    candidates: TextsOfPairs,
+    references: TextsOfPairs,
+    weights: TokenWeights,
+    threads: ThreadPool,
+    matching: Matching = _DEFAULT,
 ) -> PairScores:
     """Match the two sides of each pair, in each layer; the score of a pair does not depend on other pairs.
 
     Raises an IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
     """
-    matching = Matching(candidates, references, weights)
-    batches = list(plan_batches(matching.widths, BATCH_TOKENS))
+    pairs = (PairMatching if matching.method == "greedy" else OptimalPairMatching)(
+        candidates, references, weights, matching
+    )
+    batches = list(plan_batches(pairs.widths, BATCH_TOKENS))
     if len(batches) == 1:  # not worth the way to another thread
-        matching.match(batches[0])
+        pairs.match(batches[0])
     else:
-        deque(threads.map(matching.match, batches), maxlen=0)
-    is_filled, has_weight = matching.is_filled, matching.has_weight
-    scores = finite_scores(matching.precision, matching.recall, is_filled & has_weight)
-    return PairScores(*scores, int((~is_filled).sum()), int((is_filled & ~has_weight).sum()))
+        deque(threads.map(pairs.match, batches), maxlen=0)
+    is_filled, has_weight, is_excluded = pairs.is_filled, pairs.has_weight, pairs.is_excluded
+    scores = finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, matching)
+    return PairScores(
+        *scores,
+        int((~is_filled & ~is_excluded).sum()),
+        int((is_filled & ~has_weight).sum()),
+        int(is_excluded.sum()),
+    )
 
 
 def finite_scores(
-    precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_]
+    precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_], matching: Matching
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return P, R and F as `with_f_measure` does; a vector that is not finite makes them NaN, which is an error."""
-    scores = with_f_measure(precision, recall, is_scorable)
+    """Return P, R and F as `with_f_measure` does, for transport the one score thrice.
+
+    A vector that is not finite makes them NaN, which is an error.
+    """
+    if matching.method == "transport":
+        score = np.where(is_scorable, precision, np.float32(0))
+        scores = score, score.copy(), score.copy()
+    else:
+        scores = with_f_measure(precision, recall, is_scorable, matching.beta)
     if np.isnan(scores[2].sum()):
         raise EncodingError(UNDEFINED_VECTORS)
     return scores
 
 
-class Matching:
-    """The matching of some pairs, batch by batch; threads may share it.
+def _weigh(
+    sides: Sequence[TextsOfPairs], weights: TokenWeights
+) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the weight of each token of texts one after the other, and whether it makes its text non-empty, (tokens,).
+
+    Further the length of each text, and where it begins, (texts,).
+    """
+    lengths = np.concatenate([table.lengths[texts] for table, texts in sides])  # (texts,)
+    begins = np.cumsum(lengths) - lengths
+    nothing = np.zeros(0, dtype=np.int64)  # there may be no texts
+    ids = np.concatenate([nothing, *(table.sequences[text] for table, texts in sides for text in texts)])  # (tokens,)
+    token_weights, is_word = weights.of(ids), weights.is_word[ids]
+    start = 0
+    for table, texts in sides:
+        if table.num_weightless is not None:
+            tokens = joined_ranges(begins[start : start + len(texts)], table.num_weightless[texts])
+            token_weights[tokens], is_word[tokens] = 0, False
+        start += len(texts)
+    return token_weights, is_word, lengths, begins
+
+
+class PairMatching:
+    """The greedy matching of some pairs, batch by batch; threads may share it.
 
     The candidates of all pairs and then their references are one list of texts, whose tokens follow each other.
     """
 
-    def __init__(self, candidates: TextsOfPairs, references: TextsOfPairs, weights: TokenWeights) -> None:
+    def __init__(
+        self, candidates: TextsOfPairs, references: TextsOfPairs, weights: TokenWeights, matching: Matching
+    ) -> None:
         sides = (candidates, references)
+        self._matching = matching
         self._vectors = candidates[0].vectors, references[0].vectors
-        lengths = np.concatenate([table.lengths[texts] for table, texts in sides])  # (2 * pairs,)
-        begins = np.cumsum(lengths) - lengths  # (2 * pairs,), of each text in the tokens of all
-        ids = np.concatenate([table.sequences[text] for table, texts in sides for text in texts])  # (tokens,)
-        token_weights = weights.of(ids)  # (tokens,)
+        token_weights, is_word, lengths, begins = _weigh(sides, weights)
         totals = np.add.reduceat(token_weights, begins)  # (2 * pairs,)
-        has_words = np.logical_or.reduceat(weights.is_word[ids], begins)  # (2 * pairs,)
+        has_words = np.logical_or.reduceat(is_word, begins)  # (2 * pairs,)
         self._weights = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)  # (tokens,), normalised
         self._lengths, self._begins = lengths.reshape(2, -1), begins.reshape(2, -1)
         self._rows = np.stack([table.starts[texts] for table, texts in sides])  # (2, pairs), in the tables
@@ -103,6 +150,11 @@ class Matching:
         """Whether both sides have a token that is not special, (pairs,)."""
         self.has_weight: NDArray[np.bool_] = np.logical_and.reduce(totals.reshape(2, -1) > 0)
         """Whether both sides have a token whose weight is not 0, (pairs,)."""
+        self.is_excluded: NDArray[np.bool_] = np.zeros(len(self.widths), dtype=np.bool_)
+        """Whether a side has tokens, none of which is matched, (pairs,)."""
+        for table, texts in sides:
+            if table.is_excluded is not None:
+                self.is_excluded |= table.is_excluded[texts]
 
     def match(self, batch: NDArray[np.int64]) -> None:
         """Match a few pairs, (batch,).
@@ -145,12 +197,33 @@ def _weighted_means(
     return means
 
 
+class OptimalPairMatching(PairMatching):
+    """The optimal matching of some pairs, by assignment or transport."""
+
+    def match(self, batch: NDArray[np.int64]) -> None:
+        """Match a few pairs, (batch,), one after the other."""
+        for pair in batch[(self.is_filled & self.has_weight)[batch]]:
+            lengths, rows = self._lengths[:, pair], self._rows[:, pair]
+            weights = [
+                self._weights[begin : begin + length]
+                for begin, length in zip(self._begins[:, pair], lengths, strict=True)
+            ]
+            for layer, (candidates, references) in enumerate(zip(*self._vectors, strict=True)):
+                left, right = (
+                    vectors[row : row + length]
+                    for vectors, row, length in zip((candidates, references), rows, lengths, strict=True)
+                )
+                with blas_gate:
+                    scores = optimal_match(left, weights[0], right, weights[1], self._matching)
+                self.precision[layer, pair], self.recall[layer, pair] = scores
+
+
 Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
-"""Some texts one after the other, as `TokenEmbeddings.flat` returns them."""
+"""Some texts one after the other: vectors (tokens, hidden), weights (tokens,), and where each begins, (texts,)."""
 
 
 def match_matrix(
-    candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights
+    candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights, matching: Matching = _DEFAULT
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Match every candidate with every reference, in each layer.
 
@@ -164,32 +237,52 @@ def match_matrix(
     precision, recall = np.zeros((2, layers, len(rows), len(columns)), dtype=np.float32)
     for layer in range(layers):
         for row, some_candidates in _blocks(candidates.embeddings, rows):
-            left = candidates.embeddings.flat(layer, some_candidates, weights.table)
+            left = _flat(candidates.embeddings, layer, some_candidates, weights)
             for column, some_references in _blocks(references.embeddings, columns):
-                right = references.embeddings.flat(layer, some_references, weights.table)
+                right = _flat(references.embeddings, layer, some_references, weights)
                 with blas_gate:
-                    precision[layer, row, column], recall[layer, row, column] = _match(left, right)
+                    precision[layer, row, column], recall[layer, row, column] = _match(left, right, matching)
     everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
-    precision, recall, f1 = finite_scores(precision, recall, is_scorable)
+    precision, recall, f1 = finite_scores(precision, recall, is_scorable, matching)
     return precision[everywhere], recall[everywhere], f1[everywhere]
 
 
 def _is_scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
     """Return which texts have a token that is not special, and one whose weight is not 0, (texts,)."""
-    ids, begins = table.flat_ids(texts)  # (tokens,) and (texts,)
-    has_words = np.logical_or.reduceat(weights.is_word[ids], begins)
-    has_weight = np.logical_or.reduceat(weights.of(ids) > 0, begins)
-    is_scorable: NDArray[np.bool_] = has_words & has_weight
+    token_weights, is_word, _, begins = _weigh([(table, texts)], weights)
+    is_scorable: NDArray[np.bool_] = np.logical_or.reduceat(is_word, begins)
+    is_scorable &= np.logical_or.reduceat(token_weights > 0, begins)
     return is_scorable
 
 
-def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _flat(table: TokenEmbeddings, layer: int, texts: NDArray[np.int64], weights: TokenWeights) -> Flat:
+    token_weights, _, _, begins = _weigh([(table, texts)], weights)
+    return table.flat_vectors(layer, texts), token_weights, begins
+
+
+def _match(left: Flat, right: Flat, matching: Matching) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match two blocks; if one of them is a single long text, text by text, so that memory stays bounded."""
-    if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
+    match: Callable[..., tuple[float, float]] = greedy_match
+    if matching.method != "greedy":
+        match = partial(_optimal_match, matching)
+    elif max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
         return match_all(*left, *right)
-    scores = [[greedy_match(*candidate, *reference) for reference in _each(right)] for candidate in _each(left)]
+    scores = [[match(*candidate, *reference) for reference in _each(right)] for candidate in _each(left)]
     precision, recall = np.moveaxis(np.array(scores, dtype=np.float32), 2, 0)  # (cands, refs) each
     return precision, recall
+
+
+def _optimal_match(
+    matching: Matching,
+    candidate: NDArray[np.float32],
+    candidate_weights: NDArray[np.float32],
+    reference: NDArray[np.float32],
+    reference_weights: NDArray[np.float32],
+) -> tuple[float, float]:
+    """Match a pair, or return 0 if a side has no weight."""
+    if not (candidate_weights.any() and reference_weights.any()):
+        return 0.0, 0.0
+    return optimal_match(candidate, candidate_weights, reference, reference_weights, matching)
 
 
 def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:

@@ -54,18 +54,19 @@ class TokenWeights:
         return weights
 
 
-def uniform(manifest: Manifest) -> TokenWeights:
-    """Return weights of 1, but of 0 for the classification and separator tokens."""
-    return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), _UNIFORM)
+def uniform(manifest: Manifest, *, weigh_special: bool = False) -> TokenWeights:
+    """Return weights of 1, but of 0 for the classification and separator tokens unless they are to weigh too."""
+    zero_ids = [] if weigh_special else manifest.zero_weight_ids
+    return TokenWeights(uniform_weights(manifest.vocab_size, zero_ids), _words(manifest), _UNIFORM)
 
 
-def idf_given(idf: Mapping[int, float] | DocumentCounts, manifest: Manifest, tokenization: str) -> TokenWeights:
-    """Return the weights from document counts, or from a mapping of the caller; as in bert-score, {} is no idf."""
+def idf_given(idf: Mapping[int, float] | DocumentCounts, manifest: Manifest, tokenization: str) -> TokenWeights | None:
+    """Return the weights from document counts, or from a caller's mapping; None for {}: as in bert-score, no idf."""
     if isinstance(idf, DocumentCounts):
         return idf_of_references(idf, manifest, tokenization)
     if not hasattr(idf, "items"):
         raise InputTypeError(f"idf is {idf!r}; expected a bool, document counts, or a mapping of token id to weight.")
-    return idf_of_mapping(idf, manifest) if idf or hasattr(idf, "default_factory") else uniform(manifest)
+    return idf_of_mapping(idf, manifest) if idf or hasattr(idf, "default_factory") else None
 
 
 def idf_of_references(counts: DocumentCounts, manifest: Manifest, tokenization: str, name: str = "") -> TokenWeights:
@@ -210,7 +211,9 @@ def random_pairs_f1(
     if lang is None:
         lang = rescaling.name if rescaling.name in known or len(known) != 1 else next(iter(known))
     measured = known.get(lang.lower())
-    if measured is None or measured.precision != signature.precision or signature.idf != "no":
+    if measured is None or measured.precision != signature.precision:
+        return None
+    if signature.idf != "no" or signature.matching is not None:
         return None
     if measured.num_pairs < MIN_RANDOM_PAIRS:
         return None

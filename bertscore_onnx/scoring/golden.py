@@ -13,7 +13,7 @@ from bertscore_onnx.errors import EncodingError, GoldenScoreError
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
-from bertscore_onnx.scoring.inputs import Pairs, collect_pairs
+from bertscore_onnx.scoring.inputs import Pairs, bare_texts, collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
 
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}
@@ -60,7 +60,7 @@ def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
         counts = pipeline.count_documents([pairs.references])
         tables = (uniform(manifest), idf_of_counts(counts, manifest, pipeline.tokenization))
         expected = [_raw_scores(pipeline, pairs, weights) for weights in tables]
-        sequences, _ = pipeline.tokenizer(pairs.texts)  # candidates first
+        sequences, _ = pipeline.tokenizer(bare_texts(pairs.texts))  # candidates first
     candidate, reference = np.split(np.arange(len(sequences)), 2)
     with ScoringGraph(bundle, device=device) as graph:
         found = [graph.match(sequences, candidate, reference, weights) for weights in tables]

@@ -3,7 +3,8 @@
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -22,11 +23,32 @@ MAX_CHARACTERS = 16_000_000
 """About the most characters of a slice, or of a chunk: far more than any has whose texts fit into a model."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextInContext:
+    """A text, and what stands before it, with the separator at its end."""
+
+    text: str
+    before: str
+    """Empty for a context without text."""
+
+    def __len__(self) -> int:
+        """Return the number of characters."""
+        return len(self.before) + len(self.text)
+
+
+Text = str | TextInContext
+
+
+def bare_texts(texts: Iterable[Text]) -> list[str]:
+    """Return texts without their contexts."""
+    return [text if isinstance(text, str) else text.text for text in texts]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
     """Items of one text each, or of several."""
 
-    texts: list[str]
+    texts: Sequence[Text]
     """The texts of all items, those of an item side by side."""
 
     counts: NDArray[np.int64]
@@ -36,14 +58,19 @@ class Texts:
         """Return the number of items."""
         return len(self.counts)
 
+    @property
+    def first_texts(self) -> Iterator[Text]:
+        """The first text of each item."""
+        return (self.texts[start] for start in (np.cumsum(self.counts) - self.counts).tolist())
+
     def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
         """Return some of the texts, with their number in each item."""
         return Texts(self.texts[texts], counts)
 
 
-def singles(texts: list[str]) -> Texts:
+def singles(texts: Sequence[Text]) -> Texts:
     """Return items of one text each."""
-    return Texts(texts, np.ones(len(texts), dtype=np.int64))
+    return Texts(list(texts), np.ones(len(texts), dtype=np.int64))
 
 
 Side = Texts | EncodedTexts
@@ -70,11 +97,14 @@ class Pairs:
     is_continued: bool = False
     """Whether the next pairs begin with further references of the last candidate."""
 
-    token_ids: Mapping[str, NDArray[np.int64]] | None = None
+    token_ids: Mapping[Text, NDArray[np.int64]] | None = None
     """The ids of every text, (tokens,); None before they are tokenised."""
 
+    num_context: Mapping[Text, int] = field(default_factory=dict)
+    """The tokens of the context in the ids of each text that has one."""
+
     @property
-    def texts(self) -> list[str]:
+    def texts(self) -> list[Text]:
         """The texts to encode."""
         sides = (self.candidates, self.references)
         return [text for side in sides if isinstance(side, Texts) for text in side.texts]
@@ -83,6 +113,21 @@ class Pairs:
     def num_characters(self) -> int:
         """The length of all texts to encode."""
         return sum(map(len, self.texts))
+
+    @property
+    def num_empty_contexts(self) -> int:
+        """The number of candidates with an empty context, before them or before their references."""
+        if TextInContext not in set(map(type, self.texts)):
+            return 0
+        return len(
+            {
+                item
+                for side in (self.candidates, self.references)
+                if isinstance(side, Texts)
+                for item, text in enumerate(side.first_texts)
+                if isinstance(text, TextInContext) and not text.before
+            }
+        )
 
     @property
     def num_tokens(self) -> NDArray[np.int64]:
@@ -103,7 +148,7 @@ class Pairs:
             for candidates, references in zip(
                 slices_of(self.candidates, size), slices_of(self.references, size), strict=True
             ):
-                yield Pairs(candidates, references, token_ids=self.token_ids)
+                yield Pairs(candidates, references, token_ids=self.token_ids, num_context=self.num_context)
 
     def split(self, max_characters: int) -> Iterator["Pairs"]:
         """Yield the pairs in slices of at most this many characters, or of one candidate and one reference."""
@@ -136,6 +181,60 @@ def collect_pairs(cands: Iterable[str] | EncodedTexts, refs: Iterable[Reference]
             "reference, or one list of references."
         )
     return Pairs(candidates, references)
+
+
+Context = str | Sequence[str] | None
+"""What stands before a text: a text, or several sentences; None for nothing."""
+
+Pair = tuple[str, Reference] | tuple[str, Reference, Context] | tuple[str, Reference, Context, Context]
+"""A candidate, its reference or references, and perhaps their context, or one for each of the two sides."""
+
+
+def add_contexts(
+    pairs: Pairs, contexts: Iterable[Context], ref_contexts: Iterable[Context] | None, separator: str
+) -> Pairs:
+    """Put a context before each candidate, and before all its references.
+
+    Raises:
+        InputTypeError: a context is not a text, nor a list of sentences.
+        InputError: there are more or fewer contexts than candidates, or a side was encoded before.
+    """
+    number = len(pairs.candidates)
+    of_candidates = _collect_contexts(contexts, "contexts", number)
+    of_references = of_candidates
+    if ref_contexts is not None:
+        of_references = _collect_contexts(ref_contexts, "ref_contexts", number)
+    if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
+        raise InputError("Texts that were encoded before have no context. Give them as strings.")
+    return replace(
+        pairs,
+        candidates=_in_contexts(pairs.candidates, of_candidates, "contexts", separator),
+        references=_in_contexts(pairs.references, of_references, "ref_contexts", separator),
+    )
+
+
+def _collect_contexts(contexts: Iterable[Context], name: str, number: int) -> list[Context]:
+    found = list(_many(contexts, name))
+    if len(found) != number:
+        raise InputError(f"There are {len(found)} {name} for {number} candidates; expected one for each.")
+    return found
+
+
+def _in_contexts(side: Texts, contexts: Sequence[Context], name: str, separator: str) -> Texts:
+    texts = iter(bare_texts(side.texts))
+    found: list[Text] = []
+    for position, (context, count) in enumerate(zip(contexts, side.counts.tolist(), strict=True)):
+        found += in_context(islice(texts, count), context, f"{name}[{position}]", separator)
+    return Texts(found, side.counts)
+
+
+def in_context(texts: Iterable[str], context: Context, name: str, separator: str) -> list[Text]:
+    """Put a context before texts, with the separator after each of its sentences; messages call it by the name."""
+    if context is None:
+        return [*texts]
+    sentences = [context] if isinstance(context, str) else collect_texts(context, name)
+    before = "".join(stripped + separator for text in sentences if (stripped := text.strip()))
+    return [TextInContext(text, before) for text in texts]
 
 
 def collect_single(texts: Iterable[str] | EncodedTexts, name: str) -> Side:
@@ -181,21 +280,22 @@ def _check_item(item: Reference, name: str) -> list[str]:
     return texts
 
 
-def _texts_of(items: Sequence[list[str]]) -> Texts:
+def _texts_of(items: Sequence[Sequence[Text]]) -> Texts:
     counts = np.array([len(texts) for texts in items], dtype=np.int64)
     return Texts([text for texts in items for text in texts], counts)
 
 
-def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
+def read_pairs(pairs: Iterable[Pair], separator: str | None = None) -> Iterator[Pairs]:
     """Check pairs of a candidate and one or several references, and yield up to `PAIRS_AT_ONCE` of them at a time.
 
-    If a pair is invalid, or `pairs` raises an error, the pairs before it come first.
+    With a separator, each pair has a context, or one for each side. If a pair is invalid, or `pairs` raises an error,
+    the pairs before it come first.
     """
-    waiting: list[tuple[str, list[str]]] = []
+    waiting: list[tuple[Text, list[Text]]] = []
     num_characters = 0
     try:
         for position, pair in enumerate(_many(pairs, "pairs")):
-            candidate, references = _check_pair(pair, f"pairs[{position}]")
+            candidate, references = _check_pair(pair, f"pairs[{position}]", separator)
             waiting.append((candidate, references))
             num_characters += len(candidate) + sum(map(len, references))
             if len(waiting) == PAIRS_AT_ONCE or num_characters >= MAX_CHARACTERS:
@@ -209,15 +309,22 @@ def read_pairs(pairs: Iterable[tuple[str, Reference]]) -> Iterator[Pairs]:
         yield _joined(waiting)
 
 
-def _check_pair(pair: Any, name: str) -> tuple[str, list[str]]:
-    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise InputTypeError(f"{name} is {_describe(pair)}; expected a candidate and its reference or references.")
-    candidate, reference = pair
-    references = _check_item(reference, f"{name}[1]")
-    return _checked(candidate, f"{name}[0]"), references
+def _check_pair(pair: Any, name: str, separator: str | None) -> tuple[Text, list[Text]]:
+    lengths = (2,) if separator is None else (3, 4)
+    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) not in lengths:
+        more = "" if separator is None else ", and their context"
+        raise InputTypeError(
+            f"{name} is {_describe(pair)}; expected a candidate and its reference or references{more}."
+        )
+    references = _check_item(pair[1], f"{name}[1]")
+    candidate = _checked(pair[0], f"{name}[0]")
+    if separator is None:
+        return candidate, [*references]
+    [text] = in_context([candidate], pair[2], f"{name}[2]", separator)
+    return text, in_context(references, pair[-1], f"{name}[{len(pair) - 1}]", separator)
 
 
-def _joined(pairs: Sequence[tuple[str, list[str]]]) -> Pairs:
+def _joined(pairs: Sequence[tuple[Text, list[Text]]]) -> Pairs:
     return Pairs(
         _texts_of([[candidate] for candidate, _ in pairs]),
         _texts_of([references for _, references in pairs]),
@@ -281,11 +388,15 @@ class TextStats:
     truncated: int = 0
     """Texts that were longer than the model's maximum."""
 
+    excluded: int = 0
+    """Pairs with a side that has tokens, none of which is matched."""
+
+    no_context: int = 0
+    """Empty contexts."""
+
     def __add__(self, other: "TextStats") -> "TextStats":
         """Add up the counts."""
-        return TextStats(
-            self.empty + other.empty, self.zero_weight + other.zero_weight, self.truncated + other.truncated
-        )
+        return TextStats(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def messages(self, max_length: int) -> Iterator[str]:
         """Yield a sentence for each count that is not 0; `max_length` is the model's maximum, in tokens."""
@@ -293,6 +404,15 @@ class TextStats:
             yield f"{_pairs_score(self.empty)} 0 because a side is empty."
         if self.zero_weight:
             yield f"{_pairs_score(self.zero_weight)} 0 because every token of a side weighs 0."
+        if self.excluded:
+            yield f"{_pairs_score(self.excluded)} 0 because the matching excludes every token of a side."
+        if self.no_context:
+            contexts = (
+                "1 context is empty; its text is"
+                if self.no_context == 1
+                else (f"{self.no_context} contexts are empty; their texts are")
+            )
+            yield f"{contexts} scored without one."
         if self.truncated:
             texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
             yield (

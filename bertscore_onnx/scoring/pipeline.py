@@ -7,9 +7,9 @@ one stage runs at a time.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate, chain
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,22 +22,48 @@ from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
 from bertscore_onnx.encoding.session import SessionOptions
+from bertscore_onnx.errors import ClosedError, InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import PairScores, match_pairs
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
+from bertscore_onnx.matching.tokens import TokenMatching, mean_vector, sum_of_words, token_matching
+from bertscore_onnx.matching.transport import MAX_TOKENS, check_installed
+from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.inputs import MAX_CHARACTERS, Pairs, Side, TextStats
-from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of
+from bertscore_onnx.scoring.inputs import (
+    MAX_CHARACTERS,
+    Pairs,
+    Side,
+    Text,
+    TextInContext,
+    Texts,
+    TextStats,
+    bare_texts,
+    singles,
+)
+from bertscore_onnx.scoring.tokenization import ContextTokenizer, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CHUNK_BYTES = 128_000_000
-"""The embeddings of a chunk; two chunks exist at a time."""
+"""The embeddings of a chunk on a CPU; two chunks exist at a time."""
 
 CHUNK_CANDIDATES = 1024
 """The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
+
+
+class TokenisedTexts(NamedTuple):
+    """The ids of texts."""
+
+    sequences: Sequence[NDArray[np.int64]]
+    """The ids of each text, (tokens,)."""
+
+    num_context: Sequence[int]
+    """How many of them are of its context."""
+
+    num_truncated: int
 
 
 class Chunk:
@@ -57,26 +83,29 @@ class Chunk:
         """The characters of all texts, equal ones included."""
         self.num_truncated: int = 0
         """The number of different texts that were longer than the model's maximum."""
-        self._row_of_text: dict[str, int] = {}
-        self._row_of_ids: dict[bytes, int] = {}
+        self.num_context: list[int] = []
+        """The tokens of a context in each row, (rows,)."""
+        self.num_empty_contexts: int = 0
+        self._row_of_text: dict[Text, int] = {}
+        self._row_of_ids: dict[tuple[bytes, int], int] = {}
         self._pairs: list[Pairs] = []
 
-    def new_texts(self, pairs: Pairs) -> list[str]:
+    def new_texts(self, pairs: Pairs) -> list[Text]:
         """Return the texts of some pairs that the chunk does not have yet, each once."""
         return [text for text in dict.fromkeys(pairs.texts) if text not in self._row_of_text]
 
-    def add(
-        self, pairs: Pairs, new_texts: Sequence[str], sequences: Sequence[NDArray[np.int64]], num_truncated: int
-    ) -> None:
+    def add(self, pairs: Pairs, new_texts: Sequence[Text], tokenised: TokenisedTexts) -> None:
         """Add pairs, and the ids of their new texts; a side is encoded before, like that of earlier pairs, or not."""
-        for text, ids in zip(new_texts, sequences, strict=True):
-            row = self._row_of_ids.setdefault(ids.tobytes(), len(self.sequences))
+        for text, ids, num_context in zip(new_texts, tokenised.sequences, tokenised.num_context, strict=True):
+            row = self._row_of_ids.setdefault((ids.tobytes(), num_context), len(self.sequences))
             if row == len(self.sequences):
                 self.sequences.append(ids)
+                self.num_context.append(num_context)
                 self.num_tokens += len(ids)
             self._row_of_text[text] = row
-        self.num_truncated += num_truncated
+        self.num_truncated += tokenised.num_truncated
         self.num_candidates += len(pairs.candidates)
+        self.num_empty_contexts += pairs.num_empty_contexts
         self.num_characters += pairs.num_characters
         self._pairs.append(pairs)
 
@@ -113,12 +142,15 @@ class Chunk:
             return side.rows
         return np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
 
-    def match(self, embeddings: TokenEmbeddings, weights: TokenWeights, threads: ThreadPool) -> PairScores:
+    def match(
+        self, embeddings: TokenEmbeddings, weights: TokenWeights, threads: ThreadPool, matching: TokenMatching
+    ) -> PairScores:
         """Match all pairs, with the embeddings of `sequences`."""
+        embeddings = matching.prepare(embeddings, np.array(self.num_context, dtype=np.int64))
         sides = (self._pairs[0].candidates, self._pairs[0].references)
         tables = [side.embeddings if isinstance(side, EncodedTexts) else embeddings for side in sides]
         candidates, references = zip(tables, self.rows(), strict=True)
-        return match_pairs(candidates, references, weights, threads)
+        return match_pairs(candidates, references, weights, threads, matching.matching)
 
 
 def _concatenated(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -163,6 +195,17 @@ def _candidates(scores: Scores, some: slice) -> Scores:
     return Scores(precision, recall, f1, scores.best_reference[:, some])
 
 
+def _bounded_length(bundle: Bundle, settings: ScorerSettings) -> int:
+    """Return the most tokens of a text where the time of a pair grows faster than the product of its lengths."""
+    chosen, of_model = settings.get("max_length"), bundle.manifest.max_length
+    if settings.get("long_text") == "window" or (chosen is not None and chosen > MAX_TOKENS):
+        raise InputError(
+            f"Assignment and transport match at most {MAX_TOKENS:,} tokens of a text, since their time grows faster "
+            'than with its square. Leave long_text at "truncate" (--long-text), and max_length (--max-length) below.'
+        )
+    return chosen or min(of_model or MAX_TOKENS, MAX_TOKENS)
+
+
 class Pipeline(Closeable):
     """One model with its tokenizer; threads may share it, and so may scorers of different weights and rescaling."""
 
@@ -178,15 +221,19 @@ class Pipeline(Closeable):
 
         Of the settings those count that concern long texts, the device and its threads. With `by_pairs` the bundle's
         scoring graph scores, which encodes a text once for each of its pairs and returns no vectors; texts in windows,
-        and texts that were encoded before, are matched as usual. The model is then in memory twice.
+        and texts that were encoded before, are matched as usual, for which the model is loaded when it is needed.
         """
         self.bundle = bundle
         self.manifest: Manifest = bundle.manifest
         self.max_length: int | None = settings.get("max_length")
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
-        num_threads = settings.get("nthreads")
+        num_threads = self._num_threads = settings.get("nthreads")
+        matching = checked_matching(settings.get("matching", "bertscore"))
         self.tokenizer: TextTokenizer = load_tokenizer(
-            bundle, settings.get("long_text", "truncate"), self.max_length, num_threads=num_threads
+            bundle,
+            settings.get("long_text", "truncate"),
+            _bounded_length(bundle, settings) if matching.is_quadratic else self.max_length,
+            num_threads=num_threads,
         )
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
         """The name of the tokenization; document counts of another cannot be used."""
@@ -195,22 +242,49 @@ class Pipeline(Closeable):
             "num_threads": num_threads,
             "optimize_for": settings.get("optimize_for", "throughput"),
         }
-        self.encoder: Encoder = encoder or Encoder(bundle, **options)
-        self._scoring_graph = ScoringGraph(bundle, **options) if by_pairs else None
+        self._encoder, self._options, self._loading = encoder, options, threading.Lock()
+        self._is_closed = False
+        if encoder is not None:
+            options["device"] = encoder.session.provider.full_device
+        self._scoring_graph = ScoringGraph(bundle, **options) if by_pairs and matching.is_default else None
+        session = self._scoring_graph.session if self._scoring_graph else self.encoder.session
+        options["device"] = session.provider.full_device
+        self._leaves_cpu_idle = session.leaves_cpu_idle
         self.model: str = (
-            f"{self.manifest.digest[:12]} in {self.encoder.precision} with long_text={self.tokenizer.long_text}, "
+            f"{self.manifest.digest[:12]} in {session.precision} with long_text={self.tokenizer.long_text}, "
             f"max_length={self.tokenizer.max_length}"
         )
         """The name of the encoder; vectors of another model, precision or treatment of long texts differ."""
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
-        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
+        self._chunk_scale = session.provider.chunk_scale
+        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * bundle.vector_size)
+        check_installed(matching)
+        self.matching: TokenMatching = token_matching(
+            matching, bundle, self.tokenizer.num_special_tokens, self._bare_ids
+        )
+        """How tokens are matched; without the mean vector if that comes from the references of each call."""
+        if not matching.is_default:
+            self.model += f", matching={matching}"
+        if isinstance(matching.center, tuple):
+            self.matching = replace(self.matching, center=self.mean_vector([singles(matching.center)]))
+
+    @property
+    def encoder(self) -> Encoder:
+        """The model, loaded now if the scoring graph was enough so far."""
+        with self._loading:
+            if self._encoder is None:
+                if self._is_closed:
+                    raise ClosedError("The scorer was closed. Make a new one.")
+                self._encoder = Encoder(self.bundle, **self._options)
+            return self._encoder
 
     def score(
         self,
         slices: Iterable[Pairs],
         weights: TokenWeights,
         *,
+        center: NDArray[np.float32] | None = None,
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
     ) -> Iterator[tuple[Scores, TextStats]]:
@@ -218,11 +292,14 @@ class Pipeline(Closeable):
 
         Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
         pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
+        `center` is the mean vector of the call's references, if the matching asks for it.
         """
         is_stopped, memory = threading.Event(), ReusedMemory()
+        matching = self.matching if center is None else replace(self.matching, center=center)
 
         def encode(chunk: Chunk) -> TokenEmbeddings | PairScores:
-            if self._scoring_graph is not None and not chunk.is_encoded and self._is_whole(chunk.sequences):
+            by_pairs = self._scoring_graph is not None and not chunk.is_encoded and not any(chunk.num_context)
+            if self._scoring_graph is not None and by_pairs and self._is_whole(chunk.sequences):
                 candidate, reference = chunk.rows()
                 of_pair = chunk.num_candidates / len(candidate)  # candidates
                 return self._scoring_graph.match(
@@ -243,14 +320,22 @@ class Pipeline(Closeable):
 
         def match(chunk: Chunk, result: TokenEmbeddings | PairScores) -> ScoredChunk:
             if isinstance(result, TokenEmbeddings):
-                vectors, result = result.vectors, chunk.match(result, weights, self.encoder.matching_threads)
+                threads = self.encoder.matching_threads
+                vectors, result = result.vectors, chunk.match(result, weights, threads, matching)
                 memory.give_back(vectors)
             scores = best_of_references(result.precision, result.recall, result.f1, chunk.counts)
-            return chunk, scores, TextStats(result.num_empty, result.num_zero_weight, chunk.num_truncated)
+            stats = TextStats(
+                result.num_empty,
+                result.num_zero_weight,
+                chunk.num_truncated,
+                result.num_excluded,
+                chunk.num_empty_contexts,
+            )
+            return chunk, scores, stats
 
         chunks = self._tokenise(slices)
         scored: Iterator[ScoredChunk]
-        if self.encoder.leaves_cpu_idle:
+        if self._leaves_cpu_idle:
             scored = prefetch(chunks, encode, match)
         else:
             scored = (match(chunk, encode(chunk)) for chunk in chunks)
@@ -262,15 +347,21 @@ class Pipeline(Closeable):
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
         texts = list(dict.fromkeys(pairs.texts))
-        sequences, num_truncated = self.tokenizer(texts)
-        return replace(pairs, token_ids=dict(zip(texts, sequences, strict=True))), TextStats(truncated=num_truncated)
+        tokenised = self.ids_of(texts)
+        token_ids = dict(zip(texts, tokenised.sequences, strict=True))
+        num_context = {text: number for text, number in zip(texts, tokenised.num_context, strict=True) if number}
+        stats = TextStats(truncated=tokenised.num_truncated)
+        return replace(pairs, token_ids=token_ids, num_context=num_context), stats
 
-    def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextStats]:
-        """Encode the sides that are not encoded yet, each of their texts once."""
+    def encode(
+        self, sides: Sequence[Side], center: NDArray[np.float32] | None = None
+    ) -> tuple[list[EncodedTexts], TextStats]:
+        """Encode the sides that are not encoded yet, each of their texts once; `center` as for `score`."""
         chunk, pairs = Chunk(), Pairs(sides[0], sides[-1])
         new = chunk.new_texts(pairs)
-        chunk.add(pairs, new, *self.tokenizer(new))
-        embeddings = self._encode(chunk.sequences)
+        chunk.add(pairs, new, self.ids_of(new))
+        matching = self.matching if center is None else replace(self.matching, center=center)
+        embeddings = matching.prepare(self._encode(chunk.sequences))
         encoded = [
             side
             if isinstance(side, EncodedTexts)
@@ -279,45 +370,100 @@ class Pipeline(Closeable):
         ]
         return encoded, TextStats(truncated=chunk.num_truncated)
 
+    def mean_vector(self, slices: Iterable[Side]) -> NDArray[np.float32]:
+        """Return the mean vector of the tokens of texts, special ones left out, (layers, 1, hidden)."""
+        sums = []
+        for some in slices:
+            if not isinstance(some, Texts):
+                raise InputError("The mean vector comes from texts, and these were encoded before. Give strings.")
+            chunk, pairs = Chunk(), Pairs(some, some)
+            new = chunk.new_texts(pairs)
+            chunk.add(pairs, new, self.ids_of(new))
+            table = self._encode(chunk.sequences)
+            kept = replace(self.matching, mask=None, center=None).prepare(table, np.array(chunk.num_context))
+            sums.append(sum_of_words(kept, chunk.rows_of(some), self.manifest.special_ids))
+        if not sum(number for _, number in sums):
+            raise InputError("The texts to centre vectors by have no token. Give at least one with a word.")
+        return mean_vector(sums)
+
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included."""
         documents = (
-            [some.embeddings.sequences[row] for row in some.rows]
+            [some.embeddings.documents[row] for row in some.rows]
             if isinstance(some, EncodedTexts)
-            else self.tokenizer(some.texts)[0]
+            else self.tokenizer(bare_texts(some.texts))[0]
             for some in slices
         )
         return DocumentCounts.of_documents(documents, self.manifest.vocab_size, self.tokenization)
 
     def close(self) -> None:
         """Release the model; runs in progress finish first."""
-        self.encoder.close()
+        with self._loading:
+            self._is_closed = True
+        if self._encoder is not None:
+            self._encoder.close()
         if self._scoring_graph is not None:
             self._scoring_graph.close()
 
+    def warm_up(self) -> None:
+        """Run each shape that later runs may have once, if the provider prepares itself for every shape."""
+        if self._scoring_graph is not None:
+            self._scoring_graph.warm_up()
+        else:
+            self.encoder.warm_up()
+
     def _tokenise(self, slices: Iterable[Pairs]) -> Iterator[Chunk]:
-        """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first."""
-        chunk = Chunk()
+        """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first.
+
+        Where chunks may be large, the first ones are small, so that the model soon has work.
+        """
+        chunk, scale = Chunk(), 1
         try:
             # split before their number of tokens is known, which is hardly more than that of characters
             for pairs in chain.from_iterable(pairs.split(self._chunk_tokens) for pairs in slices):
                 new = chunk.new_texts(pairs)
                 ids = pairs.token_ids
-                sequences, num_truncated = self.tokenizer(new) if ids is None else ([ids[text] for text in new], 0)
-                chunk.add(pairs, new, sequences, num_truncated)
+                if ids is None:
+                    tokenised = self.ids_of(new)
+                else:
+                    num_context = [pairs.num_context.get(text, 0) for text in new]
+                    tokenised = TokenisedTexts([ids[text] for text in new], num_context, 0)
+                chunk.add(pairs, new, tokenised)
                 if (
-                    chunk.num_tokens >= self._chunk_tokens
-                    or chunk.num_candidates >= CHUNK_CANDIDATES
+                    chunk.num_tokens >= self._chunk_tokens * scale
+                    or chunk.num_candidates >= CHUNK_CANDIDATES * scale
                     or chunk.num_characters >= MAX_CHARACTERS
                 ):
                     yield chunk
-                    chunk = Chunk()
+                    chunk, scale = Chunk(), min(2 * scale, self._chunk_scale)
         except Exception:
             if chunk.num_candidates:
                 yield chunk
             raise
         if chunk.num_candidates:
             yield chunk
+
+    def ids_of(self, texts: Sequence[Text]) -> TokenisedTexts:
+        """Tokenise texts, with their contexts or without."""
+        in_context = [text for text in texts if isinstance(text, TextInContext) and text.before]
+        bare = bare_texts(text for text in texts if isinstance(text, str) or not text.before)
+        sequences, num_truncated = self.tokenizer(bare)
+        if not in_context:
+            return TokenisedTexts(sequences, [0] * len(sequences), num_truncated)
+        of_contexts, numbers, num_cut = self._context_tokenizer(in_context)
+        without = ((ids, 0) for ids in sequences)
+        within = zip(of_contexts, numbers, strict=True)
+        found = [next(without if isinstance(text, str) or not text.before else within) for text in texts]
+        return TokenisedTexts([ids for ids, _ in found], [number for _, number in found], num_truncated + num_cut)
+
+    @cached_property
+    def _context_tokenizer(self) -> ContextTokenizer:
+        return ContextTokenizer(self.bundle, self.tokenizer, num_threads=self._num_threads)
+
+    def _bare_ids(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """Return the ids of texts without the special tokens around them."""
+        before, after = self.tokenizer.num_special_tokens
+        return [ids[before : len(ids) - after] for ids in self.tokenizer(texts)[0]]
 
     def _encode(
         self,

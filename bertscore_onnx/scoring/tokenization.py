@@ -1,12 +1,15 @@
 """The tokenizer of a bundle, as scoring uses it, and the counting of documents by it alone."""
 
 import hashlib
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
@@ -14,7 +17,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.scoring.inputs import Reference, Texts, check_positive, read_items
+from bertscore_onnx.scoring.inputs import Reference, TextInContext, Texts, bare_texts, check_positive, read_items
 from bertscore_onnx.settings import TokenizerSettings, find_bundle
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 from bertscore_onnx.text.tokenizer import LongText, TextTokenizer, check_long_text
@@ -54,6 +57,58 @@ def load_tokenizer(
             f'nothing but its {num_special} special tokens. Use "truncate".'
         )
     return tokenizer
+
+
+class ContextTokenizer:
+    """Tokenises texts together with what stands before them, and finds how many tokens that is.
+
+    Of a text that is too long with its context, the context is cut at its far end.
+    """
+
+    def __init__(self, bundle: Bundle, tokenizer: TextTokenizer, *, num_threads: int | None = None) -> None:
+        """Load the tokenizer of a bundle again, without a bound; texts are cut as by `tokenizer`."""
+        self._tokenizer = tokenizer
+        self._whole = load_tokenizer(bundle, "window", tokenizer.max_length, num_threads=num_threads)
+
+    def __call__(self, texts: Sequence[TextInContext]) -> tuple[list[NDArray[np.int64]], list[int], int]:
+        """Return the ids of each text, (tokens,), the number of those of its context, and how many are truncated."""
+        stripped = [item.text.strip() for item in texts]
+        joined = [item.before + text if text else "" for item, text in zip(texts, stripped, strict=True)]
+        probes = [item.before + _other_start(text) for item, text in zip(texts, stripped, strict=True)]
+        distinct = list(dict.fromkeys(probes))
+        sequences, _ = self._whole([*joined, *distinct])
+        of_probe = dict(zip(distinct, sequences[len(joined) :], strict=True))
+        ids, num_context, num_truncated = [], [], 0
+        for sequence, text, probe in zip(sequences, joined, probes, strict=False):
+            number = _common_length(sequence, of_probe[probe]) - self._tokenizer.num_special_tokens[0]
+            kept, left, is_truncated = self._cut(sequence, max(number, 0) if text else 0)
+            ids.append(kept)
+            num_context.append(left)
+            num_truncated += is_truncated
+        return ids, num_context, num_truncated
+
+    def _cut(self, ids: NDArray[np.int64], num_context: int) -> tuple[NDArray[np.int64], int, bool]:
+        """Cut the context first, and then the text unless it goes into windows."""
+        before, after = self._tokenizer.num_special_tokens
+        most = self._tokenizer.max_length
+        cut = min(max(len(ids) - most, 0), num_context)
+        ids = np.concatenate((ids[:before], ids[before + cut :]))
+        is_truncated = len(ids) > most and self._tokenizer.long_text == "truncate"
+        if is_truncated:
+            ids = np.concatenate((ids[: most - after], ids[len(ids) - after :]))
+        return ids, num_context - cut, is_truncated
+
+
+def _other_start(text: str) -> str:
+    """Return a word that begins otherwise than a text, so that their tokens have no beginning in common."""
+    return "b" if unicodedata.normalize("NFKD", text[:1]).lower().startswith("a") else "a"
+
+
+def _common_length(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+    """Return how many ids two texts have in common at their beginning."""
+    length = min(len(one), len(other))
+    different = np.flatnonzero(one[:length] != other[:length])
+    return int(different[0]) if len(different) else length
 
 
 def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
@@ -101,7 +156,7 @@ def count_documents(
     }
     bundle = find_bundle(settings, all_layers=None)
     tokenizer = _kept_tokenizer(bundle.path, bundle.manifest.digest, long_text, max_length)
-    documents = (tokenizer(some.texts)[0] for some in read_items(texts, "texts") if isinstance(some, Texts))
+    documents = (tokenizer(bare_texts(some.texts))[0] for some in read_items(texts, "texts") if isinstance(some, Texts))
     tokenization = tokenization_of(bundle.manifest, tokenizer)
     return DocumentCounts.of_documents(documents, bundle.manifest.vocab_size, tokenization)
 

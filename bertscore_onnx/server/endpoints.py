@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.matching.weights import Rescaling
-from bertscore_onnx.scoring.inputs import Pairs
+from bertscore_onnx.scoring.inputs import Pairs, bare_texts
 from bertscore_onnx.server.admission import Admission, RequestBody
 from bertscore_onnx.server.answers import (
     Health,
@@ -40,6 +40,7 @@ from bertscore_onnx.server.requests import (
     check_tokens,
     decode_match_body,
     decode_score_body,
+    have_contexts,
     to_pairs,
 )
 from bertscore_onnx.server.stream import ScoreStream
@@ -103,21 +104,22 @@ class ScoringEndpoints:
     async def _score(self, content: bytes, log: RequestLog) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
         prepare = partial(self._prepare, content, decode_score_body, self._check_pairs)
-        model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
+        model, rescaling, pairs, has_contexts = await self._queues.run(len(content), prepare, until)
         log.model = model.name
         scores = await model.score(pairs, rescaling, until, log.client)
         log.pairs = len(pairs.candidates)
-        return ScoreAnswer(model.signature(rescaling), model.name, score_values(scores))
+        return ScoreAnswer(model.signature(rescaling, has_contexts=has_contexts), model.name, score_values(scores))
 
     async def _match(self, content: bytes, log: RequestLog) -> MatchAnswer:
         loop = asyncio.get_running_loop()
         until = loop.time() + self._limits.deadline
         prepare = partial(self._prepare, content, decode_match_body, self._check_pairs)
-        model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
+        model, rescaling, pairs, has_contexts = await self._queues.run(len(content), prepare, until)
         log.model = model.name
+        _check_shown(model, has_contexts=has_contexts)
         [score] = score_values(await model.score(pairs, rescaling, until, log.client))
         log.pairs = 1
-        candidate, *references = pairs.texts
+        candidate, *references = bare_texts(pairs.texts)
         texts = candidate, references[score.best_reference]
         if reason := _too_long(pairs, *texts):
             return MatchAnswer(model.signature(rescaling), model.name, score, reason)
@@ -148,18 +150,26 @@ class ScoringEndpoints:
         content: bytes,
         decode: Callable[[bytes, int], ScoreBody | MatchBody],
         check: Callable[[Pairs], None],
-    ) -> tuple[Model, Rescaling, Pairs]:
-        """Decode a body, and tokenise its texts."""
+    ) -> tuple[Model, Rescaling, Pairs, bool]:
+        """Decode a body, and tokenise its texts; also return whether a pair has a context."""
         body = decode(content, self._limits.max_pairs)
         model = self._models.select(body.model, body.idf)
         rescaling = model.rescaling(body.rescale)
-        pairs = model.batcher.tokenise(to_pairs(body.pairs))
+        pairs = model.batcher.tokenise(to_pairs(body.pairs, model.scorer.separator))
         check(pairs)
-        return model, rescaling, pairs
+        return model, rescaling, pairs, have_contexts(body.pairs)
 
     def _check_pairs(self, pairs: Pairs) -> None:
         for position, tokens in enumerate(pairs.num_tokens.tolist()):
             check_tokens(tokens, self._limits.max_batch_tokens, position)
+
+
+def _check_shown(model: Model, *, has_contexts: bool) -> None:
+    """Raise 422 for matches that cannot be shown."""
+    matching = model.scorer.matching
+    if has_contexts or matching.method != "greedy":
+        reason = "in a context" if has_contexts else f"that {model.name} matches by {matching}"
+        raise ApiError(422, "invalid", f"The matches of texts {reason} are not shown; `/v1/score` scores them.")
 
 
 def _too_long(pairs: Pairs, candidate: str, reference: str) -> str | None:

@@ -6,14 +6,12 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from bertscore_onnx.bundle.bundle import Bundle
-from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import IdfError, InputError, QueueFullError
-from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.weights import Idf, Rescaling
 from bertscore_onnx.scorer import BERTScorer
@@ -23,7 +21,7 @@ from bertscore_onnx.server.answers import ModelInfo
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.serving import MicroBatcher
-from bertscore_onnx.settings import ScorerSettings
+from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.similarity import TokenNames
 
 MIN_STALL = 30.0
@@ -76,10 +74,15 @@ class Model(Closeable):
         self.baselines = {
             language: tuple(baselines)
             for language, baselines in manifest.baselines.items()
-            if allow_fp32_baseline or manifest.baseline_precision(language) == signature.precision
+            if self.scorer.matching.is_default
+            and (allow_fp32_baseline or manifest.baseline_precision(language) == signature.precision)
         }
         """The baselines to rescale with, by language."""
-        self._signatures = {name: str(replace(signature, rescale=name)) for name in ("no", *self.baselines)}
+        self._signatures = {
+            (name, has_contexts): str(replace(self.scorer.signature_of(has_contexts=has_contexts), rescale=name))
+            for name in ("no", *self.baselines)
+            for has_contexts in (False, True)
+        }
 
     def rescaling(self, language: str | bool | None) -> Rescaling:
         """Return the rescaling that a request names by its language; 422 if the model has no baseline for it."""
@@ -92,9 +95,9 @@ class Model(Closeable):
             raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {known}.")
         return Rescaling(language.lower(), self.baselines[language.lower()])
 
-    def signature(self, rescaling: Rescaling) -> str:
+    def signature(self, rescaling: Rescaling, *, has_contexts: bool = False) -> str:
         """Return the signature of a `BERTScorer` with the same settings."""
-        return self._signatures[rescaling.name]
+        return self._signatures[rescaling.name, has_contexts]
 
     async def score(self, pairs: Pairs, rescaling: Rescaling, until: float, client: Hashable = None) -> Scores:
         """Score tokenised pairs in batches with those of other requests, before `until` by the running loop's clock.
@@ -162,7 +165,7 @@ class Models(Closeable):
         self, spec: str, idf_tables: Mapping[str, CountDocuments], limits: Limits, settings: dict[str, Any]
     ) -> None:
         alias, source = _name_and_source(spec)
-        bundle = resolve_bundle(local_path(source), precision=settings.get("precision"))
+        bundle = find_bundle(cast(ScorerSettings, {**settings, "model_type": source}), all_layers=False)
         name = alias or bundle.manifest.model_id
         if name in self._models:
             raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")

@@ -1,13 +1,13 @@
 """The bodies of requests: their schemas, which the OpenAPI document shows, and how they are decoded and checked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
+from bertscore_onnx.scoring.inputs import Pairs, Text, Texts, in_context, singles
 from bertscore_onnx.server.errors import ApiError
 
 _ModelName = Annotated[str | None, Meta(description="A served model; may be left out where there is only one.")]
@@ -33,6 +33,17 @@ class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     references: Annotated[
         Annotated[list[str], Meta(min_length=1)] | None,
         Meta(description="The texts to compare it with, of which the one with the best F1 counts."),
+    ] = None
+
+    context: Annotated[
+        str | list[str] | None,
+        Meta(
+            description="What stands before the texts and is not matched, or matched without weight: a text, or a list "
+            "of sentences."
+        ),
+    ] = None
+    reference_context: Annotated[
+        str | list[str] | None, Meta(description="What stands before the references instead, if that differs.")
     ] = None
 
     @property
@@ -94,12 +105,22 @@ def decode_line(content: bytes, max_pairs: int) -> PairBody:
     return _checked(_convert(_parse(content), PairBody), max_pairs)
 
 
-def to_pairs(bodies: Sequence[PairBody]) -> Pairs:
-    """Return decoded pairs in the form that a scorer takes."""
+def to_pairs(bodies: Sequence[PairBody], separator: str) -> Pairs:
+    """Return decoded pairs in the form that a scorer takes, with the separator between contexts and their texts."""
     references = [pair.all_references for pair in bodies]
     counts = np.array([*map(len, references)], dtype=np.int64)
-    texts = [text for group in references for text in group]
-    return Pairs(singles([pair.candidate for pair in bodies]), Texts(texts, counts))
+    texts: list[Text] = []
+    candidates: list[Text] = []
+    for pair, group in zip(bodies, references, strict=True):
+        context = pair.context if pair.reference_context is None else pair.reference_context
+        candidates += in_context([pair.candidate], pair.context, "context", separator)
+        texts += in_context(group, context, "reference_context", separator)
+    return Pairs(singles(candidates), Texts(texts, counts))
+
+
+def have_contexts(bodies: Iterable[PairBody]) -> bool:
+    """Return whether a pair has a context."""
+    return any(pair.context is not None for pair in bodies)
 
 
 def check_tokens(tokens: int, max_tokens: int, position: int | None = None) -> None:
@@ -147,6 +168,8 @@ def _checked(pair: P, max_pairs: int, position: int | None = None) -> P:
     """Return a pair, after checks that its struct does not express."""
     if (pair.reference is None) == (pair.references is None):
         raise ApiError(422, "invalid", "A pair needs either `reference` or `references`.", pair=position)
+    if pair.reference_context is not None and pair.context is None:
+        raise ApiError(422, "invalid", "A pair has `reference_context` without `context`; give both.", pair=position)
     if len(pair.all_references) > max_pairs:
         raise _too_many(max_pairs, position)
     return pair

@@ -29,7 +29,7 @@ from bertscore_onnx.server.errors import ApiError, ClientGoneError, api_error_of
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.request_log import log_of
-from bertscore_onnx.server.requests import PairBody, check_tokens, decode_line, to_pairs
+from bertscore_onnx.server.requests import PairBody, check_tokens, decode_line, have_contexts, to_pairs
 from bertscore_onnx.server.work import WorkerQueues
 
 MAX_WRONG_LINES = 1000
@@ -85,6 +85,7 @@ class ScoreStream(Response):
         self._num_lines = 0
         self._num_errors = 0
         self._has_begun = False
+        self._has_contexts = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer line by line; raise an error that comes before the first line is answered."""
@@ -108,7 +109,8 @@ class ScoreStream(Response):
             if not self._has_begun:
                 raise
             return self._ending(error)
-        num_pairs, signature = self._request_log.pairs, self._model.signature(self._rescaling)
+        num_pairs = self._request_log.pairs
+        signature = self._model.signature(self._rescaling, has_contexts=self._has_contexts)
         return msgspec.json.encode(StreamEnd(True, num_pairs, self._num_errors, self._model.name, signature)) + b"\n"
 
     def _ending(self, error: Exception) -> bytes:
@@ -142,7 +144,7 @@ class ScoreStream(Response):
             if self._num_errors <= MAX_WRONG_LINES and not content.isspace() and content:
                 lines.append((self._num_lines, self._or_error(partial(decode_line, content, self._limits.max_pairs))))
         # a stream is not refused when the queue is full, but waits
-        tokenised = self._model.batcher.tokenise(to_pairs(_scored(lines)), check_capacity=False)
+        tokenised = self._model.batcher.tokenise(self._to_pairs(lines), check_capacity=False)
         sizes = iter(tokenised.num_tokens.tolist())
         counts = []
         for position, (number, line) in enumerate(lines):
@@ -155,11 +157,17 @@ class ScoreStream(Response):
         return [
             _Chunk(
                 lines[part],
-                replace(to_pairs(_scored(lines[part])), token_ids=tokenised.token_ids),
+                replace(self._to_pairs(lines[part]), token_ids=tokenised.token_ids, num_context=tokenised.num_context),
                 num_bytes if part is slices[-1] else 0,
             )
             for part in slices
         ]
+
+    def _to_pairs(self, lines: Iterable[tuple[int, PairBody | ApiError]]) -> Pairs:
+        """Return the pairs of the lines that can be scored."""
+        pairs = [line for _, line in lines if isinstance(line, PairBody)]
+        self._has_contexts |= have_contexts(pairs)
+        return to_pairs(pairs, self._model.scorer.separator)
 
     def _checked(self, pair: PairBody, tokens: int) -> PairBody:
         check_tokens(tokens, self._limits.max_batch_tokens)
@@ -194,10 +202,6 @@ class ScoreStream(Response):
             self._has_begun = True
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": lines, "more_body": more})
-
-
-def _scored(lines: Iterable[tuple[int, PairBody | ApiError]]) -> list[PairBody]:
-    return [line for _, line in lines if isinstance(line, PairBody)]
 
 
 def cut(sizes: Iterable[int], max_size: int) -> Iterator[slice]:

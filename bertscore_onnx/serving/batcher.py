@@ -11,7 +11,7 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs, Reference, check_positive, collect_pairs
+from bertscore_onnx.scoring.inputs import Context, Pairs, Reference, check_positive, collect_pairs
 from bertscore_onnx.serving.queue import BatchSize, Request, RequestQueue
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.worker import Supervisor, count_warnings, probe, time_batch
@@ -59,8 +59,8 @@ class MicroBatcher(Closeable):
                 tokenise as the first does. Without it a new worker uses the same scorer.
 
         Raises:
-            InputError: a limit is out of range, or the scorer takes idf weights from the references of each call, so
-                that scores would depend on the other requests of the batch.
+            InputError: a limit is out of range, or the scorer takes idf weights, or a mean vector, from the references
+                of each call, so that scores would depend on the other requests of the batch.
             BertScoreOnnxError: the scorer cannot score; other errors of its runtime are raised unchanged.
         """
         check_positive("max_batch_tokens", max_batch_tokens)
@@ -73,7 +73,13 @@ class MicroBatcher(Closeable):
                 "This scorer takes its idf weights from the references of each call, so that scores would depend on "
                 "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
             )
+        if scorer.matching.center == "references":
+            raise InputError(
+                "This scorer centres vectors by the references of each call, so that scores would depend on the other "
+                "requests of a batch. Give its matching sentences as the center."
+            )
         probe(scorer)
+        scorer.warm_up()  # before a batch is timed
         batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE, *time_batch(scorer))
         self._pid = os.getpid()
         self._scorer = scorer
@@ -87,13 +93,15 @@ class MicroBatcher(Closeable):
         cands: Sequence[str],
         refs: Sequence[Reference],
         *,
+        contexts: Sequence[Context] | None = None,
+        ref_contexts: Sequence[Context] | None = None,
         deadline: float | None = None,
         client: Hashable = None,
     ) -> "Future[Scores]":
         """Submit candidates and references; they are tokenised in the calling thread.
 
         Args:
-            cands, refs: as `BERTScorer.score` takes them.
+            cands, refs, contexts, ref_contexts: as `BERTScorer.score` takes them.
             deadline: how many seconds to wait for the scores; None for the batcher's own.
             client: whose request it is: of two clients the one with fewer tokens waiting gets the next turn. None for
                 a client of its own.
@@ -110,7 +118,8 @@ class MicroBatcher(Closeable):
             DrainingError, ClosedError: the batcher admits no more requests.
             ForkError: this process is a fork of the one that made the batcher.
         """
-        return self.submit_pairs(collect_pairs(cands, refs), deadline=deadline, client=client)
+        pairs = self._scorer.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
+        return self.submit_pairs(pairs, deadline=deadline, client=client)
 
     def tokenise(self, pairs: Pairs, *, check_capacity: bool = True) -> Pairs:
         """Tokenise pairs for `submit_pairs`; it takes time in proportion to their texts.
@@ -146,11 +155,14 @@ class MicroBatcher(Closeable):
         cands: Sequence[str],
         refs: Sequence[Reference],
         *,
+        contexts: Sequence[Context] | None = None,
+        ref_contexts: Sequence[Context] | None = None,
         deadline: float | None = None,
         client: Hashable = None,
     ) -> Scores:
         """Score in asyncio, tokenising in another thread; as `submit`, and cancelling the task cancels the request."""
-        return await self.score_pairs(collect_pairs(cands, refs), deadline=deadline, client=client)
+        pairs = self._scorer.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
+        return await self.score_pairs(pairs, deadline=deadline, client=client)
 
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
         """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""

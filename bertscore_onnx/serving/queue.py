@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputTypeError, QueueFullError
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
+from bertscore_onnx.scoring.inputs import Pairs, Text, Texts, singles
 from bertscore_onnx.serving.stats import BatcherStats, StatsCounter
 
 
@@ -44,10 +44,11 @@ class Request:
         self.deadline: float = self.submitted + seconds
         self.future: Future[Scores] = Future()
         self.has_begun: bool = False
-        self.token_ids: Mapping[str, NDArray[np.int64]] = pairs.token_ids
+        self.token_ids: Mapping[Text, NDArray[np.int64]] = pairs.token_ids
+        self.num_context: Mapping[Text, int] = pairs.num_context
         # one candidate for each reference; the references of a candidate are side by side
-        self.candidates: list[str] = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
-        self.references: list[str] = references.texts
+        self.candidates: list[Text] = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
+        self.references: Sequence[Text] = references.texts
         self._counts = references.counts  # (candidates,)
         pairs_of_texts = zip(self.candidates, self.references, strict=True)
         tokens = [len(self.token_ids[candidate]) + len(self.token_ids[text]) for candidate, text in pairs_of_texts]
@@ -69,7 +70,7 @@ class Request:
         """Return the tokens of some pairs; those of a candidate count for each of its references."""
         return int(self._ends[stop] - self._ends[start])
 
-    def next_sub_batch(self, max_cost: int, batch_texts: set[str], *, at_least_one: bool) -> "SubBatch | None":
+    def next_sub_batch(self, max_cost: int, batch_texts: set[Text], *, at_least_one: bool) -> "SubBatch | None":
         """Take as many of the remaining pairs as cost at most `max_cost`; None if the next pair costs more.
 
         A pair costs the tokens of its texts that are not in the batch yet, which are encoded, and an eighth of all its
@@ -125,7 +126,7 @@ class SubBatch:
         return self.request.tokens_between(self.start, self.stop)
 
     @property
-    def texts(self) -> tuple[list[str], list[str]]:
+    def texts(self) -> tuple[list[Text], Sequence[Text]]:
         """The candidates and the references of its pairs."""
         pairs = slice(self.start, self.stop)
         return self.request.candidates[pairs], self.request.references[pairs]
@@ -133,15 +134,17 @@ class SubBatch:
 
 def join_batch(batch: Sequence[SubBatch]) -> Pairs:
     """Concatenate sub-batches, each pair with a candidate of its own."""
-    candidates: list[str] = []
-    references: list[str] = []
-    token_ids: dict[str, NDArray[np.int64]] = {}
+    candidates: list[Text] = []
+    references: list[Text] = []
+    token_ids: dict[Text, NDArray[np.int64]] = {}
+    num_context: dict[Text, int] = {}
     for sub_batch in batch:
         texts = sub_batch.texts
         candidates += texts[0]
         references += texts[1]
         token_ids.update((text, sub_batch.request.token_ids[text]) for side in texts for text in side)
-    return Pairs(singles(candidates), singles(references), token_ids=token_ids)
+        num_context.update(sub_batch.request.num_context)
+    return Pairs(singles(candidates), singles(references), token_ids=token_ids, num_context=num_context)
 
 
 def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
@@ -193,7 +196,7 @@ def schedule(requests: Iterable[Request], max_cost: int, *, oldest_first: bool) 
         backlog[request.client] += request.tokens_left
     ordered = sorted(waiting, key=lambda request: (backlog[request.client], request.tokens_left, request.submitted))
     batch: list[SubBatch] = []
-    texts: set[str] = set()
+    texts: set[Text] = set()
     cost_left = max_cost
     if oldest_first and waiting:
         oldest = min(waiting, key=lambda request: request.submitted)

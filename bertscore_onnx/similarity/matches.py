@@ -5,22 +5,21 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.errors import InputError, UnknownLayerError
+from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
 from bertscore_onnx.scores import Score, Scores
 from bertscore_onnx.scoring.inputs import Pairs, Side, TextStats, collect_single
-from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
+from bertscore_onnx.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,10 @@ class TokenMatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenSimilarity:
-    """The tokens of a candidate and a reference, special tokens included, and how similar they are."""
+    """The tokens of a candidate and a reference, special tokens included, and how similar they are.
+
+    Tokens that the matching excludes are left out.
+    """
 
     candidate: list[str]
     """The text of each token of the candidate, as `TokenNames` returns it."""
@@ -83,6 +85,9 @@ class TokenSimilarity:
     baseline: float | None = None
     """The baseline of F that the score was rescaled with; None if scores are raw."""
 
+    is_excluded: tuple[bool, bool] = (False, False)
+    """Whether the matching excludes all tokens of the candidate, and of the reference, of which one is left here."""
+
     num_truncated: int = 0
     """The number of texts compared in one call that are longer than the model's maximum: their ends are missing."""
 
@@ -109,10 +114,12 @@ class TokenSimilarity:
     @property
     def reason_for_zero(self) -> str:
         """A sentence that says why P, R and F are 0 before rescaling; "" if they are not."""
-        for name, weights, is_special in (
-            ("candidate", self.candidate_weights, self.candidate_is_special),
-            ("reference", self.reference_weights, self.reference_is_special),
+        for name, weights, is_special, is_excluded in (
+            ("candidate", self.candidate_weights, self.candidate_is_special, self.is_excluded[0]),
+            ("reference", self.reference_weights, self.reference_is_special, self.is_excluded[1]),
         ):
+            if is_excluded:
+                return f"The matching excludes all tokens of the {name}, so the pair scores 0."
             if is_special.all():
                 return f"The {name} has no token, so the pair scores 0."
             if not weights.any():
@@ -164,17 +171,8 @@ class TokenSimilarity:
         ]
 
 
-# Vocabularies mark where words begin, continue or end (`▁the`, `Ġthe`, `##ing`, `low</w>`), and many have bytes instead
-# of characters (`æĿ`, `<0xE6>`). The text of a token is written as a person would, without marks and without the space
-# before it. If a character is spread over several tokens, each of them shows the character and its own part: `東(1/2)`.
-
-SPACE = "▁"
-"""How SentencePiece writes a space."""
-
-_BYTES = {character: bytes([byte]) for byte, character in BYTE_CHARACTERS.items()}
-
-_BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
-"""How SentencePiece writes one byte of a character that is not in its vocabulary."""
+# The text of a token is written as a person would, without the vocabulary's marks and without the space before it. If a
+# character is spread over several tokens, each of them shows the character and its own part: `東(1/2)`.
 
 _MISLEADING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that change the direction of their neighbours."""
@@ -185,16 +183,8 @@ class TokenNames:
 
     def __init__(self, bundle: Bundle) -> None:
         """Load the vocabulary."""
-        self._tokenizer = Tokenizer.from_file(str(bundle.tokenizer_path))
-        file = msgspec.json.decode(bundle.tokenizer_path.read_bytes())
-        model = file["model"]
-        self._has_bytes = _has_byte_level(file.get("pre_tokenizer")) or _has_byte_level(file.get("decoder"))
-        self._prefix = model.get("continuing_subword_prefix") or "" if model.get("type") == "WordPiece" else ""
-        self._suffix = model.get("end_of_word_suffix") or ""
-        spec = bundle.manifest.tokenizer_spec
-        self._special = {token: self._tokenizer.id_to_token(token) for token in bundle.manifest.special_ids}
-        self._special |= {token: added.content for token, added in self._tokenizer.get_added_tokens_decoder().items()}
-        self._special |= {token.id: token.content for token in (spec.special_tokens if spec else ())}
+        manifest = bundle.manifest
+        self._vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
 
     def __call__(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each token.
@@ -206,27 +196,7 @@ class TokenNames:
             As many texts, none of them empty: a token of spaces alone is `␣`; other white space, control characters,
             and bytes that form no character are escaped as in Python.
         """
-        return [_visible(text) for text in _texts([self._bytes_of(token) for token in ids])]
-
-    def _bytes_of(self, token: int) -> bytes:
-        """Return the text of a token in UTF-8, which may begin or end inside of a character."""
-        piece: str = self._special.get(token) or self._tokenizer.id_to_token(token) or f"#{token}"
-        if token in self._special:
-            return piece.encode()
-        if self._has_bytes:
-            return b"".join(_BYTES.get(character) or character.encode() for character in piece)
-        if self._prefix:
-            return (piece.removeprefix(self._prefix) or piece).encode()
-        if byte := _BYTE_PIECE.fullmatch(piece):
-            return bytes.fromhex(byte[1])
-        return piece.removesuffix(self._suffix).replace(SPACE, " ").encode()
-
-
-def _has_byte_level(node: Any) -> bool:
-    """Return whether a part of `tokenizer.json` has byte-level BPE anywhere."""
-    if isinstance(node, dict):
-        return node.get("type") == "ByteLevel" or any(map(_has_byte_level, node.values()))
-    return isinstance(node, list) and any(map(_has_byte_level, node))
+        return [_visible(text) for text in _texts([self._vocabulary.bytes_of(token) for token in ids])]
 
 
 def _texts(pieces: Sequence[bytes]) -> list[str]:
@@ -282,6 +252,8 @@ class PairScorer(Protocol):
     @property
     def manifest(self) -> Manifest: ...  # noqa: D102
     @property
+    def matching(self) -> Matching: ...  # noqa: D102
+    @property
     def rescaling(self) -> Rescaling: ...  # noqa: D102
     def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]: ...  # noqa: D102
     def weights_for(self, references: Side) -> TokenWeights: ...  # noqa: D102
@@ -301,7 +273,8 @@ def token_similarity(
         layer: the layer to show if the scorer scores all layers; else None.
 
     Raises:
-        InputError: the scorer scores all layers and `layer` is None; or a text is not a string.
+        InputError: the scorer scores all layers and `layer` is None; it does not match greedily, or centres vectors by
+            the references; or a text is not a string.
         UnknownLayerError: the scorer has no such layer.
         IdfError: idf weights come from the references, and there is only this one.
         EncodingError: the model returned vectors that are not finite.
@@ -330,6 +303,11 @@ def pair_similarities(
     Idf weights from the references are those of all of them, and `num_truncated` of a result counts all texts.
     """
     position = _position(scorer, layer)
+    if scorer.matching.method != "greedy":
+        raise InputError(
+            f"Matches are shown of greedy matching, and this scorer's is {scorer.matching}. Show them with another "
+            "scorer; its `score` gives the scores of this one."
+        )
     encoded, stats = scorer.encode_items(collect_single([text for pair in pairs for text in pair], "texts"))
     one_each = np.ones(len(pairs), dtype=np.int64)
     candidates, references = (encoded.part(np.arange(side, 2 * len(pairs), 2), one_each) for side in (0, 1))
@@ -341,6 +319,9 @@ def pair_similarities(
     ids = [encoded.embeddings.sequences[row] for row in encoded.rows]
     texts = [names(of_text.tolist()) for of_text in ids]
     of_ids = [weights.of(of_text) for of_text in ids]
+    is_excluded = np.zeros(len(ids), dtype=np.bool_)
+    if encoded.embeddings.is_excluded is not None:
+        is_excluded = encoded.embeddings.is_excluded[encoded.rows]
     is_special = [np.isin(of_text, scorer.manifest.special_ids) for of_text in ids]
     return [
         TokenSimilarity(
@@ -353,6 +334,7 @@ def pair_similarities(
             is_special[row + 1],
             score,
             baselines[position].f1 if baselines else None,
+            (bool(is_excluded[row]), bool(is_excluded[row + 1])),
             stats.truncated,
         )
         for row, score in zip(range(0, len(ids), 2), scores.each(), strict=True)

@@ -43,6 +43,9 @@ class Column:
     may_hold_lists: bool = False
     """Whether a value may be a list of texts, in formats that have lists."""
 
+    may_be_empty: bool = False
+    """Whether a list may have no text."""
+
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
         for name in self.names:
@@ -64,7 +67,8 @@ class Column:
         """
         if isinstance(value, str):
             return [value]
-        if self.may_hold_lists and isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+        may_be_list = self.may_hold_lists and (value or self.may_be_empty)
+        if may_be_list and isinstance(value, list) and all(isinstance(text, str) for text in value):
             return value
         expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
         raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{_hint(value)}")
@@ -114,12 +118,16 @@ def check_errors(errors: str) -> None:
         raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
 
 
+TextsOfRow = tuple[str, list[str]] | tuple[str, list[str], list[str]]
+"""A candidate, its references, and the sentences of their context if there is a column of contexts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The texts in the rows of a batch."""
 
-    pairs: list[tuple[str, list[str]]]
-    """The candidate and the references of each row that can be scored."""
+    pairs: list[TextsOfRow]
+    """The texts of each row that can be scored."""
 
     reasons: list[str | None]
     """For each row the reason why it cannot be scored, without its number; or None, (rows,)."""
@@ -129,41 +137,56 @@ class RowReader:
     """Reads the texts of one batch of rows after the other, and numbers the rows."""
 
     def __init__(
-        self, candidate: str, references: Sequence[str], errors: Errors, title: str = "", num_read: int = 0
+        self,
+        candidate: str,
+        references: Sequence[str],
+        errors: Errors,
+        title: str = "",
+        num_read: int = 0,
+        context: str | None = None,
     ) -> None:
         """Read these columns; the title is that of the file, if any, and `num_read` rows are before the first."""
         check_errors(errors)
         self._candidate = Column((candidate,), "candidate")
         self._references = [Column((name,), "reference", may_hold_lists=True) for name in references]
+        self._contexts = [context_column(context)] if context is not None else []
         self._errors = errors
         self._title = title
         self._num_read = num_read
 
     def find(self, names: Sequence[str], title: str = "The batch") -> list[str]:
         """Return the names of the columns; raise InputError, with a title, if one is missing."""
-        return [column.find(names, self._title or title) for column in (self._candidate, *self._references)]
+        return [column.find(names, self._title or title) for column in self._columns]
 
     def read(self, *columns: Sequence[object]) -> Rows:
-        """Return the texts of the next rows from the values of the columns, each (rows,)."""
+        """Return the texts of the next rows from the values of the columns, each (rows,); a context comes last."""
         rows = Rows([], [])
-        for candidate, *references in zip(*columns, strict=True):
+        for values in zip(*columns, strict=True):
             self._num_read += 1
             place = _place(self._title, self._num_read)
             try:
-                [text] = self._candidate.texts_of(candidate, self._candidate.names[0], place)
-                texts = [
-                    reference
-                    for column, value in zip(self._references, references, strict=True)
-                    for reference in column.texts_of(value, column.names[0], place)
-                ]
+                [text], *others = (
+                    column.texts_of(value, column.names[0], place)
+                    for column, value in zip(self._columns, values, strict=True)
+                )
             except InputError as error:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
             else:
-                rows.pairs.append((text, texts))
+                references = [reference for of_column in others[: len(self._references)] for reference in of_column]
+                rows.pairs.append((text, references, others[-1]) if self._contexts else (text, references))
                 rows.reasons.append(None)
         return rows
+
+    @property
+    def _columns(self) -> list[Column]:
+        return [self._candidate, *self._references, *self._contexts]
+
+
+def context_column(name: str, option: str = "context") -> Column:
+    """Return the column of contexts."""
+    return Column((name,), option, may_hold_lists=True, may_be_empty=True)
 
 
 def read_references(

@@ -169,11 +169,7 @@ class SlowTokenizer:
         split = [self._split(self._normalize(text)) for text in texts]
         segments = [_encodable(self._pre_tokenize(part)) for parts in split for part in parts if isinstance(part, str)]
         encoded = map(self._mark_unknown, self._encode_segments(segments))
-        ids = [
-            [token for part in parts for token in ([part] if isinstance(part, int) else next(encoded))]
-            for parts in split
-        ]
-        return [self._add_special_tokens(ids_of_text) for ids_of_text in ids]
+        return [self._add_special_tokens(_joined(parts, encoded)) for parts in split]
 
     def _mark_unknown(self, ids: list[int]) -> list[int]:
         """Replace the ids of `tokenizer.json` that the model lacks by the unknown id."""
@@ -184,11 +180,18 @@ class SlowTokenizer:
     def _add_special_tokens(self, ids: list[int]) -> tuple[list[int], bool]:
         """Truncate ids and put the special tokens around them; also return whether they were truncated."""
         prefix, suffix = self._spec.prefix_ids, self._spec.suffix_ids
-        kept = ids[: self._max_ids]
-        is_truncated = len(kept) < len(ids)
+        is_truncated = self._max_ids is not None and len(ids) > self._max_ids
+        kept = ids[: self._max_ids] if is_truncated else ids
         if self._spec.suffix_once and kept[len(kept) - len(suffix) :] == suffix:
             return prefix + kept, is_truncated
         return prefix + kept + suffix, is_truncated
+
+
+def _joined(parts: Sequence[str | int], encoded: Iterator[list[int]]) -> list[int]:
+    """Return the ids of a text: special tokens, and what the segments between them were encoded to."""
+    if len(parts) == 1 and isinstance(parts[0], str):  # as nearly every text
+        return next(encoded)
+    return [token for part in parts for token in ([part] if isinstance(part, int) else next(encoded))]
 
 
 def _segment_encoder(path: Path, spec: TokenizerSpec, in_parallel: bool) -> Callable[[list[str]], Iterable[list[int]]]:

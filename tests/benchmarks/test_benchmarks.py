@@ -1,25 +1,45 @@
 """The benchmarks on a tiny model: contestants in processes of their own, the sums over rounds, and reports."""
 
+import json
 import random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import gpu
 from benchmarks.cases import BF16, INT8, OPENVINO, OURS, compare_throughput, on_cpu, ours, p_of_ours, p_of_peer
 from benchmarks.contest import PEER, Contest, Contestant
-from benchmarks.engines import InOneProcess, ModelAlone, compare_systems, score_files, score_singly
+from benchmarks.engines import (
+    InOneProcess,
+    ModelAlone,
+    compare_systems,
+    load_peer,
+    load_torch,
+    score_files,
+    score_singly,
+)
 from benchmarks.flops import encode_flops
 from benchmarks.report import DOCUMENT, as_markdown, case_as_markdown
 from benchmarks.run import run_cases
 from benchmarks.settings import Settings
-from benchmarks.stages import OTHER, profile, stage_shares
+from benchmarks.stages import OTHER, busy_seconds, profile, stage_shares
 from bertscore_onnx import BERTScorer
 from harness.models import Model
 from harness.processes import ChildError
 from harness.results import BEGIN, END, Case, Goal, Skipped, Timing, figure, percentile, ratio, read_report
 from harness.texts import altered, synthetic_pairs
+from tests.support.processes import run_python
 
+PREPARE = """
+import sys
+from unittest import mock
+from benchmarks.engines import HostAlone, prepare
+host = HostAlone(sys.argv[1], device="cpu")
+with mock.patch("bertscore_onnx.encoding.session.OnnxSession._compute") as compute:
+    prepare(host, ["the cat sat"] * 3000, ["the cat"] * 3000)
+print(compute.call_count)
+"""
 CANDIDATES = ["the cat sat", "a dog ran", "a red house", "it was not a tree", "is it", "the mat"]
 REFERENCES = ["the cat sat on the mat", "dogs run", "the blue house", "it is a tree", "it is", "the mat"]
 PAIRS = {"candidates": CANDIDATES, "references": REFERENCES}
@@ -81,6 +101,15 @@ def test_the_clocks_see_every_stage_and_threads_share_moments(tiny_bundle):
     )
 
 
+def test_on_a_gpu_every_moment_in_which_the_model_runs_counts_once(tiny_bundle):
+    assert busy_seconds([(5, 6), (0, 2), (1, 3), (1.5, 2)]) == 4
+    assert busy_seconds([]) == 0
+    with BERTScorer(tiny_bundle) as scorer:
+        seconds, shares = profile(lambda: scorer.score(CANDIDATES * 99, REFERENCES * 99), on_cpu=False)
+    assert 0 < shares["encode"] < 1
+    assert seconds > 0
+
+
 def test_both_sides_of_a_case_do_the_same_work(tiny_bundle, tmp_path):
     candidates, references = synthetic_pairs(60)
     draw = random.Random(1)  # noqa: S311 -- made-up texts
@@ -137,3 +166,27 @@ def test_a_run_writes_and_shows_what_was_measured(tmp_path, capsys):
     assert row[1:-1] == ["ours", "1.50 s", "1.00 s to 2.00 s", "10", "100 MB", "1.0e-06"]
     document = DOCUMENT.read_text(encoding="utf-8")
     assert (document.count(BEGIN), document.count(END)) == (1, 1)
+
+
+def test_the_measurements_on_a_gpu_are_rehearsed_without_one(tmp_path):
+    gpu.main(["--rehearse", "--output", str(tmp_path)])
+    probes = json.loads((tmp_path / "probes.json").read_text(encoding="utf-8"))
+    assert probes.keys() == {"8", "9", "10"} | {str(number) for number in range(1, 7)}
+    assert all(rows for rows in probes.values())
+    [case] = read_report(tmp_path / "gpu.json").cases
+    assert not case.skipped
+    assert {timing.label for timing in case.timings} >= {"ours, fp16", "ours, fp16, matched on the GPU"}
+    assert all((timing.score_difference or 0) < 1e-3 for timing in case.timings)  # all score alike
+
+
+def test_every_pair_scores_in_plain_pytorch_as_in_bert_score(tiny_model):
+    expected = load_peer(str(tiny_model), device="cpu", num_layers=2).score(CANDIDATES, REFERENCES)
+    for unpadded in (False, True):
+        scorer = load_torch(str(tiny_model), device="cpu", num_layers=2, dtype="float32", unpadded=unpadded)
+        for found, values in zip(scorer.score(CANDIDATES, REFERENCES), expected, strict=True):
+            assert found == pytest.approx(values.tolist(), abs=1e-5)
+
+
+def test_the_host_alone_prepares_every_chunk_and_runs_no_model(tiny_bundle):
+    done = run_python(PREPARE, tiny_bundle)
+    assert done.stdout.split() == ["0"], done.stderr

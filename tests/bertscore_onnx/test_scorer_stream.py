@@ -139,3 +139,17 @@ def test_the_progress_bar_counts_pairs(scorer, capsys):
     assert "9/9" in captured.err
     list(scorer.stream(iter(PAIRS), verbose=True))
     assert "9 candidates" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("idf", [False, True])
+def test_pairs_may_have_contexts_or_one_for_each_side(tiny_bundle, idf):
+    contexts = ["it was red", ["a tree", "is it"], None] * 3
+    with BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score", idf=idf) as scorer:
+        expected = scorer.score(*zip(*PAIRS, strict=True), contexts=contexts)
+        pairs = [(*pair, context) for pair, context in zip(PAIRS, contexts, strict=True)]
+        assert [one.F for one in scorer.stream(pairs, has_contexts=True)] == pytest.approx(expected.F, abs=1e-6)
+        other = scorer.score(*zip(*PAIRS, strict=True), contexts=contexts, ref_contexts=contexts[::-1])
+        pairs = [(*pair, before) for pair, before in zip(pairs, contexts[::-1], strict=True)]
+        assert [one.F for one in scorer.stream(pairs, has_contexts=True)] == pytest.approx(other.F, abs=1e-6)
+        with pytest.raises(InputTypeError, match="expected a candidate and its reference or references, and their con"):
+            list(scorer.stream(PAIRS, has_contexts=True))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from bertscore_onnx.errors import ClosedError
+from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import TextStats
 from bertscore_onnx.serving.worker import TIMED_TEXT
@@ -19,7 +20,9 @@ class FakeScorer:
     """Score each candidate with its length as precision, and a longer reference higher; some texts are orders."""
 
     def __init__(self, model="fake", idf="no"):
+        self.matching = Matching()
         self.signature = Signature(model, 1, idf, "no", "slow", "truncate", None, "fp32", "fake")
+        self.matching = Matching()
         self.max_length = 512
         self.calls = []
         self.faults = {}
@@ -28,6 +31,10 @@ class FakeScorer:
         self.releases = 0
         self.entered = threading.Event()
         self.gate = threading.Event()
+
+    def with_contexts(self, pairs, contexts, ref_contexts):
+        """Leave pairs as they are; the tests give no contexts."""
+        return pairs
 
     def tokenise(self, pairs):
         """Give each text a token a character, and two special ones."""
@@ -50,6 +57,9 @@ class FakeScorer:
         values = np.array([np.nan if cand == "nan" else len(cand) for cand in cands], np.float32)
         f1 = values / 4 + np.array([*map(len, refs)], np.float32)
         return Scores(values, values / 2, f1, np.zeros(len(cands), np.int64)), TextStats(empty=cands.count(""))
+
+    def warm_up(self):
+        self.is_warm = True
 
     def release_memory(self):
         self.releases += 1

@@ -178,3 +178,20 @@ def test_wmt16_with_minilm_gives_the_known_correlations_and_layer_4(run_json, mi
     f1 = [layer["f1"]["pearson"] for layer in content["layers"]]
     assert f1 == pytest.approx([0.558, 0.576, 0.608, 0.633, 0.6355, 0.582, 0.606], abs=5e-4)
     assert (content["best_layer"], content["not_worse"]) == (4, [3])
+
+
+def test_matchings_are_candidates_beside_layers(tune, refused, all_layers_bundle, table):
+    options = ["--preset", "bertscore", "code-bert-score", "--exclude", "special", "--json"]
+    content = json.loads(tune(*options).stdout)
+    names = [f"{layer} by {name}" for name in ("code-bert-score", "exclude=special") for layer in range(4)]
+    assert [layer["layer"] for layer in content["layers"]] == [0, 1, 2, 3, *names]
+    best = max(content["layers"], key=lambda layer: layer["f1"]["pearson"])
+    assert (content["best_layer"], best["p"], best["loss"]) == (best["layer"], None, 0)
+    assert sum(layer["p"] is None for layer in content["layers"]) == 1
+    alone = json.loads(tune("--preset", "code-bert-score", "--json").stdout)
+    assert [layer["layer"] for layer in alone["layers"]] == [0, 1, 2, 3]
+    assert "|matching:code-bert-score|" in alone["signature"]
+    assert [layer["f1"] for layer in alone["layers"]] == [layer["f1"] for layer in content["layers"][4:8]]
+    arguments = ["tune-layers", "--model", all_layers_bundle, "--judgements", table]
+    assert "pools layers, so there is none to choose" in refused(*arguments, "--preset", "moverscore-1", status=2)
+    assert "holds 0 to 3" in refused(*arguments, "--preset", "moverscore-1", "bertscore")

@@ -10,7 +10,7 @@ import pandas
 import pyarrow
 import pytest
 
-from bertscore_onnx import BERTScorer, DocumentCounts, count_documents
+from bertscore_onnx import BERTScorer, DocumentCounts, Matching, count_documents
 from bertscore_onnx.distributed import CountBatch, ScoreBatch
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
@@ -277,3 +277,30 @@ def test_columns_and_settings_that_do_not_exist_are_refused(tiny_bundle):
         CountBatch(tiny_bundle)({"ref": ["a"]})
     with pytest.raises(InputTypeError, match="There is no setting 'nthreads'; expected some of num_layers, lang"):
         CountBatch(tiny_bundle, nthreads=1)
+
+
+CONTEXTS = [["a tree", "is it"], "it was red", []]
+
+
+@pytest.mark.filterwarnings("ignore:1 context is empty")
+def test_a_column_of_contexts_counts_and_is_in_the_signature(tiny_bundle):
+    batch = {"candidate": CANDIDATES, "reference": SEVERAL, "before": CONTEXTS}
+    with BERTScorer(tiny_bundle, matching="doc-bert-score") as scorer:
+        expected, signature = scorer.score(CANDIDATES, SEVERAL, contexts=CONTEXTS, return_hash=True)
+        framed = scorer.score_frame(batch, context="before")
+    score = pickle.loads(pickle.dumps(ScoreBatch(tiny_bundle, context="before", matching="doc-bert-score")))
+    assert score == ScoreBatch(tiny_bundle, context="before", matching=Matching.named("doc-bert-score"))
+    assert score != ScoreBatch(tiny_bundle, matching="doc-bert-score")
+    scored = score(batch)
+    assert str(score.signature) == signature
+    for found in (scored, framed):
+        assert found["f1"].tolist() == expected.F.tolist()
+    nulls = ScoreBatch(tiny_bundle, context="before", errors="null")({**batch, "before": ["it", None, 3]})
+    assert [value is None for value in nulls["f1"]] == [False, True, True]
+    with pytest.raises(InputError, match=r"there is no column 'beforehand'.*Did you mean 'before'"):
+        ScoreBatch(tiny_bundle, context="beforehand")(batch)
+
+
+def test_centring_by_the_references_of_a_batch_is_refused(tiny_bundle):
+    with pytest.raises(InputError, match="by the references of each batch"):
+        ScoreBatch(tiny_bundle, matching=Matching(center="references"))

@@ -284,3 +284,20 @@ def test_a_job_loads_its_model_once(write_pairs, tmp_path, tiny_bundle, monkeypa
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")  # one that no test has loaded before
     score_files(inputs, tmp_path / "scores", bundle, part_rows=10, device="cpu", nthreads=1, idf=idf)
     assert len(sessions) == 1
+
+
+def test_a_job_is_of_one_matching_and_one_column_of_contexts(score, read_scores, tmp_path, tiny_bundle):
+    rows = [{"candidate": "the cat", "reference": "a cat", "before": before} for before in (["it was"], ["red", "it"])]
+    source = tmp_path / "pairs.jsonl"
+    source.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    score(source, context="before", matching="doc-bert-score")
+    with BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score") as scorer:
+        expected = scorer.score(["the cat"] * 2, ["a cat"] * 2, contexts=[row["before"] for row in rows])
+    found = read_scores(tmp_path / "scores").to_pydict()
+    assert found["f1"] == expected.F.tolist()
+    assert found["before"] == [row["before"] for row in rows]
+    assert score(source, context="before", matching="doc-bert-score").parts_before == 1
+    with pytest.raises(InputError, match=r"the signature was .*doc-bert-score"):
+        score(source, context="before", matching="code-bert-score")
+    with pytest.raises(InputError, match="context was before and is not given"):
+        score(source, matching="doc-bert-score")

@@ -27,7 +27,7 @@ def tasks():
 
     def tasks(*numbers, num_workers, part_rows=100, kind="parquet"):
         tables = [
-            InputTable(f"{number}", f"/{number}", kind, None, rows, "candidate", "reference", None)
+            InputTable(f"{number}", f"/{number}", kind, None, rows, ("candidate", "reference"), None)
             for number, rows in enumerate(numbers)
         ]
         cut = cut_parts(tables, part_rows)

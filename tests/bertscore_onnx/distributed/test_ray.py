@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bertscore_onnx import BERTScorer
+from bertscore_onnx import BERTScorer, Matching
 from bertscore_onnx.distributed import ScoreBatch
 from bertscore_onnx.distributed.ray import count_documents, score_dataset
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
@@ -48,6 +48,13 @@ def test_scores_are_those_of_one_process_for_any_blocks(cluster, tiny_bundle, si
     expected = ScoreBatch(tiny_bundle, nthreads=1)(table)
     scored = score_dataset(blocks(table, *sizes), tiny_bundle, rows_per_batch=30)
     assert rows_of(scored) == expected.to_pylist()
+
+
+def test_contexts_are_those_of_a_column(cluster, tiny_bundle):
+    table = table_of_pairs(40).append_column("before", [[text.split() for text in texts(40, 3)]])
+    settings = {"context": "before", "matching": "doc-bert-score"}
+    expected = ScoreBatch(tiny_bundle, nthreads=1, **settings)(table)
+    assert rows_of(score_dataset(blocks(table, 7), tiny_bundle, **settings)) == expected.to_pylist()
 
 
 def test_idf_is_that_of_the_whole_dataset(cluster, tiny_bundle):
@@ -124,6 +131,8 @@ def test_documents_of_a_dataset_without_rows_cannot_be_counted(cluster, tiny_bun
     ("settings", "message"),
     [
         ({"candidate": "cand"}, "The dataset: there is no column 'cand'"),
+        ({"context": "before"}, "The dataset: there is no column 'before'"),
+        ({"matching": Matching(center="references")}, "by the references of each batch"),
         ({"nthreads": 0}, "nthreads is 0"),
         ({"rows_per_batch": 0}, "rows_per_batch is 0"),
         ({"num_actors": 1.5}, "num_actors is"),

@@ -65,6 +65,13 @@ def test_scores_are_those_of_one_machine(pairs, tiny_bundle, set_option, num_par
     assert scored.sort_by("id").select(PAIRS.column_names).to_pydict() == PAIRS.to_pydict()
 
 
+def test_contexts_are_those_of_a_column(spark, tiny_bundle):
+    table = PAIRS.append_column("before", [[[f"it is {number % 3}", "red"] for number in range(40)]])
+    settings = {"context": "before", "matching": "doc-bert-score"}
+    scored = score_dataframe(spark.createDataFrame(table), tiny_bundle, **settings).toArrow()
+    assert scores_of(scored) == scores_of(ScoreBatch(tiny_bundle, **settings)(table))
+
+
 def test_rows_keep_their_order_in_a_partition(spark, pairs, tiny_bundle):
     ids = pairs.repartition(3).cache()
     found = [row.id for row in score_dataframe(ids, tiny_bundle).select("id").collect()]
@@ -151,6 +158,7 @@ def test_row_of_ten_megabytes_is_scored(spark, tiny_bundle):
         ("*", {"candidate": "candidates"}, "no column 'candidates'.*Did you mean 'candidate'"),
         ("*", {"candidate": "reference"}, r"'reference' is of type array<string>; expected string\."),
         ("*", {"reference": "id"}, r"'id' is of type bigint; expected string or array<string>"),
+        ("*", {"context": "id"}, r"'id' is of type bigint; expected string or array<string>"),
         ("*, 1 as F1", {}, "has columns 'F1' already"),
         ("*, 1 as error", {"errors": "null"}, "has columns 'error' already"),
         ("*", {"errors": "ignore"}, '"raise" or "null"'),

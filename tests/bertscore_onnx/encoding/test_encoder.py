@@ -1,7 +1,8 @@
 import re
 import sys
 import threading
-from dataclasses import replace
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -12,9 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
-from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory, plan_batches, plan_runs, uninitialized
-from bertscore_onnx.encoding.providers import CPU
+from bertscore_onnx.encoding.encoder import (
+    Buckets,
+    Encoder,
+    PaddedTexts,
+    ReusedMemory,
+    plan_batches,
+    plan_runs,
+    uninitialized,
+)
+from bertscore_onnx.encoding.providers import CUDA
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
+from bertscore_onnx.scoring.pipeline import CHUNK_BYTES
+from harness.gpu import CHOICE, like_cuda
+from tests.support.lengths import SENTENCES, TRANSLATIONS, lengths_like
 
 SEQUENCES = [np.array(ids) for ids in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3], [2, 5, 3])]
 
@@ -62,13 +74,85 @@ def test_batches_do_not_change_vectors(encoder, options):
     assert np.abs(all_vectors(together) - all_vectors(apart)).max() < 1e-5
 
 
-def test_lengths_are_padded_to_the_multiple_that_the_provider_prefers(bundle, encoder, monkeypatch, runs):
-    monkeypatch.setattr(
-        "bertscore_onnx.encoding.session.choose_providers", lambda device: [replace(CPU, length_multiple=8)]
-    )
-    padded = Encoder(bundle).encode(SEQUENCES)
-    assert {tokens % 8 for _, tokens in runs} == {0}
-    assert np.abs(all_vectors(padded) - all_vectors(encoder.encode(SEQUENCES))).max() < 1e-5
+@pytest.fixture
+def few_shapes(bundle, monkeypatch):
+    """Return an encoder with the limits of CUDA, but runs of 256 tokens."""
+    provider = like_cuda(batch_values=32 * 256, min_batch_tokens=1)
+    monkeypatch.setattr(CHOICE, lambda device: [provider])
+    return Encoder(bundle)
+
+
+MANY_LENGTHS = [np.array([2, *[5] * number, 3]) for number in (1, 2, 3, 7, 9, 11, 14, 20, 23, 30) for _ in range(7)]
+
+
+@pytest.mark.parametrize("options", [{}, {"max_items": 5}, {"max_items": 1}, {"max_tokens": 64}])
+def test_on_a_gpu_runs_have_few_shapes_and_every_vector_is_the_same(encoder, few_shapes, runs, options):
+    padded = few_shapes.encode(MANY_LENGTHS, **options)
+    shapes, most = set(runs), options.get("max_items", 1000)
+    assert {tokens for _, tokens in shapes} <= {*CUDA.widths}
+    assert all(texts.bit_count() == 1 and texts <= most for texts, _ in shapes)
+    assert all(texts * tokens <= options.get("max_tokens", 256) for texts, tokens in shapes)
+    assert np.abs(all_vectors(padded) - all_vectors(encoder.encode(MANY_LENGTHS))).max() < 1e-5
+
+
+def test_warming_up_runs_every_shape_in_every_thread(encoder, few_shapes, runs):
+    few_shapes.warm_up()
+    warm = Counter(runs)
+    runs.clear()
+    few_shapes.encode(MANY_LENGTHS)
+    assert {*runs} <= {*warm}
+    assert {*warm.values()} == {2}
+    runs.clear()
+    encoder.warm_up()  # a CPU needs none
+    assert not runs
+
+
+@pytest.mark.parametrize(("optimize_for", "most"), [("throughput", 2), ("latency", 1)])
+def test_on_a_gpu_whoever_calls_the_same_threads_run_the_model(bundle, monkeypatch, optimize_for, most):
+    names, original = set(), Encoder.run_batch
+
+    def run(encoder, *batch):
+        names.add(threading.current_thread().name)
+        original(encoder, *batch)
+
+    monkeypatch.setattr(Encoder, "run_batch", run)
+    monkeypatch.setattr(CHOICE, lambda device: [like_cuda(batch_values=32 * 64, min_batch_tokens=1)])
+    encoder = Encoder(bundle, optimize_for=optimize_for)
+    with ThreadPoolExecutor(4) as callers:
+        list(callers.map(encoder.encode, [MANY_LENGTHS] * 8))
+    assert len(names) <= most
+    assert all(name.startswith("bertscore-encode") for name in names)
+
+
+def test_a_model_that_takes_no_padding_gets_none_on_a_gpu_either(bundle, monkeypatch, runs):
+    monkeypatch.setattr(CHOICE, lambda device: [like_cuda()])
+    bare = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, padding=False))
+    Encoder(bare).encode(SEQUENCES)
+    assert sorted(runs) == [(1, 2), (1, 5), (2, 3)]
+
+
+@pytest.mark.parametrize("percentiles", [TRANSLATIONS, SENTENCES])
+@pytest.mark.parametrize("hidden_size", [384, 768, 1024])
+def test_real_lengths_need_little_padding_and_few_shapes_on_a_gpu(bundle, percentiles, hidden_size):
+    """100,000 pairs, in chunks that grow like those of a pipeline, with the limits of CUDA."""
+    manifest = msgspec.structs.replace(bundle.manifest, hidden_size=hidden_size, max_length=512)
+    buckets, most = Buckets.of(CUDA, manifest), CUDA.max_tokens(hidden_size)
+    lengths = lengths_like(percentiles, 200_000)
+    tokens_before = np.cumsum(lengths) // (CHUNK_BYTES // (4 * hidden_size))  # in chunks of a CPU
+    chunk = np.searchsorted([1, 3, 7, 15], tokens_before, side="right")  # of 1, 2, 4, 8 times that, and then of 9
+    chunk += np.maximum(tokens_before - 15, 0) // CUDA.chunk_scale
+    shapes, tokens = Counter(), 0
+    for number in range(chunk[-1] + 1):
+        of_chunk = lengths[chunk == number]
+        batches = plan_runs(of_chunk, most, concurrency=2, buckets=buckets)
+        assert np.array_equal(np.sort(np.concatenate(batches)), np.arange(len(of_chunk)))
+        padded = PaddedTexts([np.ones(length, dtype=np.int64) for length in of_chunk], batches, manifest, buckets)
+        shapes.update(padded.shapes)
+        tokens += padded.num_tokens
+    assert tokens <= 1.12 * lengths.sum()
+    assert max(texts * width for texts, width in shapes) <= most
+    assert len(shapes) <= 60
+    assert {*shapes} <= {*buckets.shapes()}
 
 
 def test_runs_are_bounded_however_small_the_model_is(encoder, runs):

@@ -60,6 +60,17 @@ def test_a_named_device_has_no_substitute(offer):
     assert (options["device_id"], options["use_tf32"]) == (1, 0)
 
 
+def test_the_memory_of_a_card_can_be_limited(monkeypatch):
+    cuda = providers.CUDA
+    assert "gpu_mem_limit" not in cuda.options(cuda, 4, 4)
+    monkeypatch.setenv("BERTSCORE_ONNX_GPU_MEM_LIMIT", "8000000000")
+    assert cuda.options(cuda, 4, 4)["gpu_mem_limit"] == 8_000_000_000
+    for value in ("8 GB", "0", "-1"):
+        monkeypatch.setenv("BERTSCORE_ONNX_GPU_MEM_LIMIT", value)
+        with pytest.raises(InputError, match="expected a number of bytes"):
+            cuda.options(cuda, 4, 4)
+
+
 @pytest.mark.parametrize(
     ("device", "message"),
     [

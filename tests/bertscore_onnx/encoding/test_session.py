@@ -17,7 +17,7 @@ from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
-from bertscore_onnx.encoding.session import OnnxSession, open_session
+from bertscore_onnx.encoding.session import OnnxSession, _warn_of_cudnn, cudnn_error, open_session
 from bertscore_onnx.errors import (
     DeviceError,
     DigestError,
@@ -25,6 +25,7 @@ from bertscore_onnx.errors import (
     GraphError,
     InputError,
     OutOfMemoryError,
+    install_command,
 )
 from tests.support.processes import forks, in_forked_child
 
@@ -291,11 +292,56 @@ class TestAWheelWithoutItsLibraries:
         session, failure = open_session("graph", None, CUDA)
         assert session is None
         assert failure == (
-            "Failed to load libcublasLt.so: cannot open shared object file. Install its libraries with `pip install "
-            "'onnxruntime-gpu[cuda,cudnn]>=1.28'`; ONNX Runtime fell back to CPUExecutionProvider"
+            "Failed to load libcublasLt.so: cannot open shared object file. Install its libraries with "
+            f"{install_command('gpu')}; ONNX Runtime fell back to CPUExecutionProvider"
         )
         assert capfd.readouterr() == ("", "")
         assert severities == [4, 2]  # it is quiet while it opens alone
+
+
+class TestCudnn:
+    @pytest.fixture(autouse=True)
+    def cuda_works(self, monkeypatch):
+        """Let sessions open on CUDA."""
+        session = SimpleNamespace(get_providers=lambda: [CUDA.name])
+        wheel = SimpleNamespace(InferenceSession=lambda graph, options, **named: session)
+        monkeypatch.setattr(f"{SESSIONS}.load_onnxruntime", lambda: wheel)
+        cudnn_error.cache_clear()
+        _warn_of_cudnn.cache_clear()
+        yield
+        cudnn_error.cache_clear()
+        _warn_of_cudnn.cache_clear()
+
+    def test_is_warned_of_once_where_it_is_missing(self):
+        with pytest.warns(
+            RuntimeWarning, match=r"cuDNN 9 cannot be loaded \(.+\), so attention on CUDA is slow"
+        ) as seen:
+            opened = [open_session("graph", None, CUDA) for _ in range(3)]
+        assert [failure for _, failure in opened] == [""] * 3
+        assert len(seen) == 1
+
+    @pytest.mark.parametrize(
+        ("platform", "library"), [("linux", "libcudnn.so.9"), ("win32", "cudnn64_9.dll")], ids=["linux", "windows"]
+    )
+    def test_is_looked_for_by_the_name_of_its_library(self, monkeypatch, platform, library):
+        loaded = []
+        monkeypatch.setattr(f"{SESSIONS}.ctypes", SimpleNamespace(CDLL=loaded.append))
+        monkeypatch.setattr(f"{SESSIONS}.sys", SimpleNamespace(platform=platform))
+        assert open_session("graph", None, CUDA)[1] == ""
+        assert loaded == [library]
+
+
+@pytest.mark.parametrize(("provider", "arena"), [(CPU, "cpu:0"), (replace(CUDA, index=2), "gpu:2")])
+def test_memory_is_released_on_the_device_of_the_session(bundle, monkeypatch, provider, arena):
+    entries, runs = {}, []
+    session = session_of(bundle, device="cpu")
+    session.provider = provider
+    options = SimpleNamespace(add_run_config_entry=entries.__setitem__)
+    monkeypatch.setattr(f"{SESSIONS}.load_onnxruntime", lambda: SimpleNamespace(RunOptions=lambda: options))
+    monkeypatch.setattr(session, "get", lambda: SimpleNamespace(run=lambda *arguments: runs.append(arguments)))
+    session.release_memory()
+    assert entries == {"memory.enable_memory_arena_shrinkage": arena}
+    assert runs[0][2] is options
 
 
 @pytest.mark.parametrize("number", [1025, 100_000, 2**63])
@@ -386,7 +432,15 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(all_layers_bundle, fail
 
 
 @pytest.mark.parametrize(
-    "message", [NO_MEMORY, "CUDNN failure 4: out of memory ; GPU=0", "std::bad_alloc", "bad allocation"]
+    "message",
+    [
+        NO_MEMORY,
+        "CUDNN failure 4: out of memory ; GPU=0",
+        "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0",
+        "CUDNN failure 4003: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ; GPU=0",
+        "std::bad_alloc",
+        "bad allocation",
+    ],
 )
 def test_a_single_text_that_does_not_fit_is_refused(bundle, fail_above, message):
     model = Encoder(bundle, device="cpu")

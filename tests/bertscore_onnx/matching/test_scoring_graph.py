@@ -1,5 +1,6 @@
 import shutil
 import threading
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -10,6 +11,8 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.store import file_digest
+from bertscore_onnx.encoding.providers import CPU
+from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.errors import (
     ClosedError,
     DigestError,
@@ -24,6 +27,7 @@ from bertscore_onnx.matching.weights import idf_of_counts, idf_of_mapping, unifo
 from bertscore_onnx.scores import join_scores
 from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
+from harness.gpu import CHOICE, like_cuda
 from tests.support.bundles import exported
 from tests.support.processes import forks, in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
@@ -226,8 +230,60 @@ def test_a_forked_child_scores_by_pairs(scoring_bundle):
 def test_openvino_runs_it(scoring_bundle, opened_as_openvino):
     pipeline = Pipeline(open_bundle(scoring_bundle), device="openvino", by_pairs=True)
     found = scored(pipeline, CANDIDATES, REFERENCES)
-    assert len(opened_as_openvino) == 2  # the encoder's graph, and this one
+    assert len(opened_as_openvino) == 1  # no vectors were needed
     assert_same(found, scored(by_texts(scoring_bundle), CANDIDATES, REFERENCES))
+
+
+@pytest.fixture
+def on_a_gpu(monkeypatch):
+    """Open sessions on the CPU with the limits of CUDA, but runs of 128 tokens; return the shapes of their runs."""
+    provider, shapes = like_cuda(batch_values=32 * 128, min_batch_tokens=1), []
+    original = OnnxSession.run
+
+    def run(session, batch, *arguments):
+        shapes.append([values.shape for values in batch.values()])
+        original(session, batch, *arguments)
+
+    monkeypatch.setattr(CHOICE, lambda device: [provider])
+    monkeypatch.setattr(OnnxSession, "run", run)
+    return shapes
+
+
+@pytest.mark.parametrize("idf", [False, True])
+def test_on_a_gpu_pairs_have_few_shapes_and_score_the_same(scoring_bundle, on_a_gpu, idf):
+    candidates, references = [*CANDIDATES, "", "the", LONG[0]] * 5, [*REFERENCES, "the dog", "", LONG[1]] * 5
+    pipeline = Pipeline(open_bundle(scoring_bundle), by_pairs=True)
+    found = scored(pipeline, candidates, references, idf=idf)
+    assert all(len({*shapes}) == 1 for shapes in on_a_gpu)  # both sides, ids and masks
+    runs = {shapes[0] for shapes in on_a_gpu}
+    assert all(pairs * tokens <= 64 for pairs, tokens in runs)
+    on_a_gpu.clear()
+    with Pipeline(open_bundle(scoring_bundle), by_pairs=True) as warm:
+        warm.warm_up()
+    assert runs <= {shapes[0] for shapes in on_a_gpu}
+    assert_same(found, scored(by_texts(scoring_bundle), candidates, references, idf=idf))
+
+
+def test_vectors_come_from_the_device_of_the_scoring_graph_and_only_if_they_are_needed(scoring_bundle, monkeypatch):
+    devices = []
+
+    def choose(device):
+        devices.append(device)
+        return [replace(CPU, device="cuda", index=1)]
+
+    monkeypatch.setattr(CHOICE, choose)
+    with Pipeline(open_bundle(scoring_bundle), by_pairs=True) as pipeline:
+        scored_by_graph = [*pipeline.score(collect_pairs(["a cat"], ["the cat"]).slices(), uniform(pipeline.manifest))]
+        assert (len(scored_by_graph), devices) == (1, [None])
+        pipeline.encode([collect_pairs(["a cat"], ["the cat"]).candidates])
+        assert devices == [None, "cuda:1"]
+
+
+def test_a_closed_pipeline_loads_no_model(scoring_bundle):
+    pipeline = by_pairs(scoring_bundle)
+    pipeline.close()
+    with pytest.raises(ClosedError):
+        pipeline.encoder.release_memory()
 
 
 def test_an_altered_scoring_graph_is_not_loaded(copied):

@@ -15,6 +15,7 @@ from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
 from bertscore_onnx.scoring.inputs import Pairs, Texts
 from bertscore_onnx.scoring.pipeline import Chunk, Pipeline
+from harness.gpu import CHOICE, like_cuda
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))
@@ -101,7 +102,7 @@ def slices(*pairs):
 def test_only_new_texts_are_tokenised(pipeline):
     chunk, [first, second] = Chunk(), slices(("a cat", "a dog"), ("a dog", "red"))
     new = chunk.new_texts(first)
-    chunk.add(first, new, *pipeline.tokenizer(new))
+    chunk.add(first, new, pipeline.ids_of(new))
     assert (new, chunk.new_texts(second)) == (["a cat", "a dog"], ["red"])
 
 
@@ -134,6 +135,26 @@ def chunk_sizes(pipeline, monkeypatch):
 )
 def test_a_chunk_is_full_by_candidates_or_tokens(chunk_sizes, pairs, limits, expected):
     assert [*chunk_sizes(slices(*pairs), **limits)] == expected
+
+
+@pytest.mark.parametrize("long_text", ["truncate", "window"])
+@pytest.mark.parametrize("bundle", ["tiny_bundle", "all_layers_bundle"])
+@pytest.mark.filterwarnings("ignore:.*truncated:UserWarning")
+def test_scores_with_the_limits_of_a_gpu_are_those_of_the_cpu(request, bundle, long_text, monkeypatch, small_chunks):
+    candidates = [*MANY_CANDIDATES, "the cat sat on the mat. " * 9, "a dog ran " * 30]
+    references = [*MANY_REFERENCES, "a dog", "the cat sat on the mat. " * 7]
+    options = {"long_text": long_text, "all_layers": bundle == "all_layers_bundle"}
+    with BERTScorer(request.getfixturevalue(bundle), device="cpu", **options) as scorer:
+        expected = scorer.score(candidates, references)
+    monkeypatch.setattr(CHOICE, lambda device: [like_cuda(batch_values=32 * 256, min_batch_tokens=1)])
+    with BERTScorer(request.getfixturevalue(bundle), **options) as scorer:
+        found = scorer.score(candidates, references)
+    assert largest_difference(found, expected) <= 1e-6
+
+
+def test_chunks_grow_where_the_provider_wants_large_ones(chunk_sizes, pipeline, monkeypatch):
+    monkeypatch.setattr(pipeline, "_chunk_scale", 3)
+    assert [*chunk_sizes(slices(*[("a cat", "a cat")] * 23), max_candidates=3)] == [3, 6, 9, 5]
 
 
 REFERENCES = [

@@ -31,6 +31,15 @@ def test_each_request_gets_its_own_scores(make_batcher, fake, held):
     assert [len(call) for call in fake.batches] == [1, 15]
 
 
+def test_the_device_is_warm_before_a_batch_is_timed(make_batcher, fake, monkeypatch):
+    warm = []
+    monkeypatch.setattr(
+        "bertscore_onnx.serving.batcher.time_batch", lambda scorer: warm.append(scorer.is_warm) or (1, 1)
+    )
+    make_batcher()
+    assert warm == [True]
+
+
 def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, score_together):
     one_layer = fake.score_pairs
 

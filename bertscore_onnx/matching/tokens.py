@@ -1,0 +1,233 @@
+"""Prepares the tokens of encoded texts for matching: leaves some out, centres vectors, and marks those of a context."""
+
+import string
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.bundle.bundle import Bundle
+from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
+from bertscore_onnx.matching.variants import SEPARATOR_FIELD, Excluded, Matching
+from bertscore_onnx.text.vocabulary import Vocabulary
+
+Tokenise = Callable[[Sequence[str]], Sequence[NDArray[np.int64]]]
+"""Returns the ids of each text, without special tokens."""
+
+_OPERATORS = frozenset("+-*/&|~")
+_ASCII_PUNCTUATION = frozenset(string.punctuation)
+
+
+def _is_punctuation(text: str) -> bool:
+    return bool(text.strip()) and all(
+        character in _ASCII_PUNCTUATION or unicodedata.category(character).startswith("P") for character in text.strip()
+    )
+
+
+_KINDS: dict[Excluded, Callable[[str], bool]] = {
+    "punctuation": _is_punctuation,
+    "ascii-punctuation": lambda text: text.strip() in _ASCII_PUNCTUATION,
+    # such white space is punctuation too, and no other is (code_bert_score, `utils.py:mark_all_punc_tokens`)
+    "code-punctuation": lambda text: all(one in _ASCII_PUNCTUATION - _OPERATORS for one in text.strip(" \n\t")),
+}
+"""The kinds of tokens that their own text decides, white space around it included."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenMask:
+    """Decides which tokens of a text are matched."""
+
+    is_kept: NDArray[np.bool_]
+    """Whether the tokens of an id may be matched, (vocab_size,)."""
+
+    continues: NDArray[np.bool_]
+    """Whether an id may continue a word, (vocab_size,); all False if only ids decide."""
+
+    is_continued: NDArray[np.bool_]
+    """Whether a word may go on after an id, (vocab_size,)."""
+
+    keeps_continuations: bool
+    """Whether tokens that continue a word are matched."""
+
+    depends_on_words: bool
+    """Whether it matters where words begin and end."""
+
+    is_left_out: NDArray[np.bool_]
+    """Whether an id is a word that is left out, if the word ends there, (vocab_size,)."""
+
+    words: Sequence[NDArray[np.int64]]
+    """The ids of each word of several tokens that is left out."""
+
+    is_word: NDArray[np.bool_]
+    """Whether an id is not special, (vocab_size,)."""
+
+    def of(self, ids: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which tokens of some texts are matched, (tokens,), given where each text begins, (texts,)."""
+        is_kept: NDArray[np.bool_] = self.is_kept[ids]
+        if not self.depends_on_words:
+            return is_kept
+        goes_on = self.continues[ids]  # (tokens,)
+        goes_on[1:] &= self.is_continued[ids[:-1]]
+        goes_on[begins] = False
+        if not self.keeps_continuations:
+            is_kept &= ~goes_on
+        ends = np.append(~goes_on[1:], True)  # (tokens,), where a word ends
+        is_kept &= goes_on | ~ends | ~self.is_left_out[ids]
+        begin = np.flatnonzero(~goes_on & ~ends)  # of the words of several tokens
+        for word in self.words:
+            first = begin[ids[begin] == word[0]]
+            first = first[first + len(word) <= len(ids)]
+            tokens = first[:, None] + np.arange(len(word))  # (occurrences, tokens of the word)
+            found = (ids[tokens] == word).all(axis=1) & ends[tokens[:, -1]] & goes_on[tokens[:, 1:]].all(axis=1)
+            is_kept[tokens[found]] = False
+        return is_kept
+
+
+def _token_mask(matching: Matching, manifest: Manifest, vocabulary: Vocabulary, tokenise: Tokenise) -> TokenMask:
+    size = manifest.vocab_size
+    is_kept = np.ones(size, dtype=np.bool_)
+    if "special" in matching.exclude:
+        is_kept[manifest.special_ids] = False
+    if kinds := [_KINDS[kind] for kind in matching.exclude if kind in _KINDS]:
+        for token in range(size):
+            text = vocabulary.bytes_of(token).decode(errors="replace")
+            if token not in vocabulary.special and any(is_kind(text) for is_kind in kinds):
+                is_kept[token] = False
+    keeps_continuations = "subwords" not in matching.exclude
+    is_word = np.ones(size, dtype=np.bool_)
+    is_word[manifest.special_ids] = False
+    continues = is_continued = is_left_out = np.zeros(size, dtype=np.bool_)
+    depends_on_words = not keeps_continuations or bool(matching.words)
+    words: list[NDArray[np.int64]] = []
+    if depends_on_words:
+        continues, is_continued = vocabulary.continuations(size)
+    if matching.words:
+        ids = [ids for ids in _word_ids(matching.words, tokenise) if vocabulary.special.keys().isdisjoint(ids.tolist())]
+        is_left_out = np.isin(np.arange(size), [word[0] for word in ids if len(word) == 1])
+        words = [word for word in ids if len(word) > 1]
+    return TokenMask(
+        is_kept, continues, is_continued, keeps_continuations, depends_on_words, is_left_out, words, is_word
+    )
+
+
+_BEFORE_WORDS = ("", "a ", "(", '"', "_")
+"""What may stand before a word, of which vocabularies may make other tokens then."""
+
+
+def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
+    """Return the ids that words may have, at the beginning of a text, after a space, and after punctuation."""
+    forms = sorted({form for word in words for form in (word, word.lower(), word.upper(), word.capitalize()) if word})
+    found = set()
+    for before in _BEFORE_WORDS:
+        [start] = tokenise([before])
+        for ids in tokenise([before + form for form in forms]):
+            if np.array_equal(ids[: len(start)], start):
+                found.add(tuple(ids[len(start) :].tolist()))
+    return [np.array(ids, dtype=np.int64) for ids in sorted(found) if ids]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenMatching:
+    """A matching for one bundle: what it does to encoded texts before these are matched."""
+
+    matching: Matching
+
+    mask: TokenMask | None
+
+    num_special_tokens: tuple[int, int]
+    """The special tokens in front of every text, and behind it."""
+
+    separator: str
+    """What stands between a context and its text."""
+
+    center: NDArray[np.float32] | None = None
+    """The mean token vector to subtract, (layers, 1, hidden)."""
+
+    def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64] | None = None) -> TokenEmbeddings:
+        """Return the texts with the tokens to match, given how many tokens of a context each has, (texts,)."""
+        if self.center is not None:
+            table = replace(table, vectors=_unit(table.vectors - self.center))
+        if num_context is not None and not num_context.any():
+            num_context = None
+        if self.mask is None and num_context is None:
+            return table
+        ids, begins = table.flat_ids(np.arange(len(table.lengths)))
+        is_kept = np.ones(len(ids), dtype=np.bool_) if self.mask is None else self.mask.of(ids, begins)
+        is_excluded = np.zeros(len(begins), dtype=np.bool_)  # (texts,)
+        if self.mask is not None and len(begins):
+            is_word = self.mask.is_word[ids]
+            is_excluded |= np.logical_or.reduceat(is_word, begins) & ~np.logical_or.reduceat(is_word & is_kept, begins)
+        weightless = np.zeros(len(ids), dtype=np.bool_)
+        if num_context is not None and self.matching.context == "excluded":
+            is_kept[joined_ranges(begins + self.num_special_tokens[0], num_context)] = False
+        elif num_context is not None:
+            number = np.where(num_context > 0, num_context + self.num_special_tokens[0], 0)
+            weightless[joined_ranges(begins, number)] = True
+        return _kept(table, is_kept, weightless, is_excluded)
+
+
+def token_matching(
+    matching: Matching, bundle: Bundle, num_special_tokens: tuple[int, int], tokenise: Tokenise
+) -> TokenMatching:
+    """Apply a matching to the vocabulary of a bundle, which is read only if the matching depends on it."""
+    manifest, mask, separator = bundle.manifest, None, matching.separator
+    if matching.exclude or matching.words or SEPARATOR_FIELD in separator:
+        vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
+        separator = separator.replace(SEPARATOR_FIELD, vocabulary.special.get(manifest.empty_ids[-1], ""))
+        if matching.exclude or matching.words:
+            mask = _token_mask(matching, manifest, vocabulary, tokenise)
+    return TokenMatching(matching, mask, num_special_tokens, separator)
+
+
+def _kept(
+    table: TokenEmbeddings,
+    is_kept: NDArray[np.bool_],
+    weightless: NDArray[np.bool_],
+    is_excluded: NDArray[np.bool_],
+) -> TokenEmbeddings:
+    """Return some of the tokens, (tokens,); the first one of a text of which none is left, without weight."""
+    ids, begins = table.flat_ids(np.arange(len(table.lengths)))
+    lengths = np.add.reduceat(is_kept.astype(np.int64), begins) if len(begins) else table.lengths
+    first = begins[lengths == 0]
+    is_kept[first], weightless[first] = True, True
+    lengths = np.maximum(lengths, 1)
+    starts = np.cumsum(lengths) - lengths
+    weightless = weightless[is_kept]  # its tokens stand in front of the others of their text
+    num_weightless = np.add.reduceat(weightless.astype(np.int64), starts) if len(starts) else lengths
+    return TokenEmbeddings(
+        np.split(ids[is_kept], starts[1:]),
+        lengths,
+        table.vectors[:, joined_ranges(table.starts, table.lengths)[is_kept]],
+        starts,
+        num_weightless=num_weightless if num_weightless.any() else None,
+        is_excluded=is_excluded if is_excluded.any() else None,
+        whole=table.sequences,
+    )
+
+
+def mean_vector(sums: Iterable[tuple[NDArray[np.float64], int]]) -> NDArray[np.float32]:
+    """Return the mean vector, (layers, 1, hidden), of sums of vectors, (layers, hidden), with their numbers."""
+    total, number = np.zeros(()), 0
+    for of_some, number_of_some in sums:
+        total, number = total + of_some, number + number_of_some
+    mean: NDArray[np.float32] = (total / max(number, 1)).astype(np.float32)
+    return mean[:, None]
+
+
+def sum_of_words(
+    table: TokenEmbeddings, texts: NDArray[np.int64], special_ids: Sequence[int]
+) -> tuple[NDArray[np.float64], int]:
+    """Return the sum of the vectors of all tokens of texts but special ones, (layers, hidden), and their number."""
+    ids, _ = table.flat_ids(texts)
+    rows = joined_ranges(table.starts[texts], table.lengths[texts])[~np.isin(ids, special_ids)]
+    return table.vectors[:, rows].sum(axis=1, dtype=np.float64), len(rows)
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return vectors at unit length; those of length 0 stay."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    unit: NDArray[np.float32] = np.divide(vectors, norms, out=vectors, where=norms > 0)
+    return unit

@@ -1,0 +1,93 @@
+"""The text of each token id of a bundle, and which tokens continue a word.
+
+Vocabularies mark where words begin, continue or end (`▁the`, `Ġthe`, `##ing`, `low</w>`), and many have bytes instead
+of characters (`æĿ`, `<0xE6>`).
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
+from bertscore_onnx.text.spec import TokenizerSpec
+
+SPACE = "▁"
+"""How SentencePiece writes a space."""
+
+_BYTES = {character: bytes([byte]) for byte, character in BYTE_CHARACTERS.items()}
+
+_BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
+"""How SentencePiece writes one byte of a character that is not in its vocabulary."""
+
+
+class Vocabulary:
+    """The tokens of one bundle; threads may share it."""
+
+    def __init__(self, tokenizer_path: Path, spec: TokenizerSpec | None, special_ids: Sequence[int]) -> None:
+        """Load the `tokenizer.json` of a bundle."""
+        self._tokenizer = Tokenizer.from_file(str(tokenizer_path))
+        file = msgspec.json.decode(tokenizer_path.read_bytes())
+        model = file["model"]
+        self._has_bytes = _has_byte_level(file.get("pre_tokenizer")) or _has_byte_level(file.get("decoder"))
+        self._prefix = model.get("continuing_subword_prefix") or "" if model.get("type") == "WordPiece" else ""
+        self._suffix = model.get("end_of_word_suffix") or ""
+        self.special: dict[int, str] = {token: self._tokenizer.id_to_token(token) for token in special_ids}
+        """The tokens that no word is made of, such as `</s>`: id to name."""
+        self.special |= {token: added.content for token, added in self._tokenizer.get_added_tokens_decoder().items()}
+        self.special |= {token.id: token.content for token in (spec.special_tokens if spec else ())}
+
+    def bytes_of(self, token: int) -> bytes:
+        """Return the text of a token in UTF-8, which may begin or end inside of a character."""
+        piece = self._piece(token)
+        if token in self.special:
+            return piece.encode()
+        if self._has_bytes:
+            return b"".join(_BYTES.get(character) or character.encode() for character in piece)
+        if self._prefix:
+            return (piece.removeprefix(self._prefix) or piece).encode()
+        if byte := _BYTE_PIECE.fullmatch(piece):
+            return bytes.fromhex(byte[1])
+        return piece.removesuffix(self._suffix).replace(SPACE, " ").encode()
+
+    def continuations(self, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which ids may continue a word, and which may be continued, (size,) each.
+
+        A token continues a word if it may and the one before it may be continued. Where a vocabulary marks the
+        beginning of words, or nothing, such tokens are letters, digits and marks without a space between them.
+        """
+        continues, is_continued = np.zeros((2, size), dtype=np.bool_)
+        for token in range(size):
+            if token in self.special:
+                continue
+            if self._prefix:
+                continues[token], is_continued[token] = self._piece(token).startswith(self._prefix), True
+            elif self._suffix:
+                continues[token], is_continued[token] = True, not self._piece(token).endswith(self._suffix)
+            elif text := self.bytes_of(token).decode(errors="replace"):
+                continues[token], is_continued[token] = (_is_of_word(text[end]) for end in (0, -1))
+        return continues, is_continued
+
+    def _piece(self, token: int) -> str:
+        return self.special.get(token) or self._tokenizer.id_to_token(token) or f"#{token}"
+
+
+def _is_of_word(character: str) -> bool:
+    """Return whether a character belongs to a word: a letter, a digit, a mark such as a vowel sign, or a part of one.
+
+    A part of a character shows as U+FFFD.
+    """
+    return unicodedata.category(character)[0] in "LNM" or character == "\ufffd"
+
+
+def _has_byte_level(node: Any) -> bool:
+    """Return whether a part of `tokenizer.json` has byte-level BPE anywhere."""
+    if isinstance(node, dict):
+        return node.get("type") == "ByteLevel" or any(map(_has_byte_level, node.values()))
+    return isinstance(node, list) and any(map(_has_byte_level, node))

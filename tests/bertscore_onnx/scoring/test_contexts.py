@@ -1,0 +1,166 @@
+"""Contexts: encoded before a text, never matched by default, and cut before the text is."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.matching.variants import Matching
+from bertscore_onnx.scoring.inputs import TextInContext
+from bertscore_onnx.scoring.pipeline import Pipeline
+from tests.support.bundles import exported, saved
+from tests.support.parity import KNOWN_WARNINGS
+from tests.support.scores import CANDIDATES, REFERENCES
+from tests.support.tiny_models import FAST, TINY_MODELS, each_family
+
+pytestmark = KNOWN_WARNINGS
+
+QUICK = {"bert", "modernbert", "t5"}
+
+ALPHABET = "abzAé1 .,(#_\n\t日が\u0301'-"
+
+
+@pytest.fixture(scope="module", params=each_family(TINY_MODELS, quick=QUICK))
+def pipeline(request):
+    mode = "fast" if request.param in FAST else "slow"
+    bundle = exported("bundle", saved(request.param), num_layers=2, tokenizer_mode=mode, scoring_graph=True)
+    with Pipeline(open_bundle(bundle)) as pipeline:
+        yield pipeline
+
+
+def tokens_of(pipeline, text, before):
+    """Return the ids of a text in its context, and how many of them are the context's."""
+    [ids], [number], _ = pipeline.ids_of([TextInContext(text, before)])
+    return ids.tolist(), number
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    context=st.text(ALPHABET, min_size=1, max_size=60),
+    other=st.text(ALPHABET, min_size=1, max_size=60),
+    text=st.text(ALPHABET, min_size=1, max_size=12),
+)
+def test_a_context_never_changes_which_tokens_are_matched(pipeline, context, other, text):
+    matched = []
+    for before in (context, other):
+        ids, number = tokens_of(pipeline, text, f"{before.strip()} \n" if before.strip() else "a \n")
+        start = pipeline.tokenizer.num_special_tokens[0] + number
+        matched.append(ids[start:])
+    assert matched[0] == matched[1]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    context=st.text(ALPHABET, min_size=1, max_size=300).filter(str.strip),
+    text=st.text(ALPHABET, min_size=1, max_size=100).filter(str.strip),
+)
+def test_a_context_is_cut_at_its_far_end_and_the_text_only_after_it(pipeline, context, text):
+    tokenizer = pipeline.tokenizer
+    before, after = tokenizer.num_special_tokens
+    ids, number = tokens_of(pipeline, text, f"{context.strip()} ")
+    short, num_short = tokens_of(pipeline, text, "a ")
+    body, of_context = ids[before + number : len(ids) - after], ids[before : before + number]
+    expected = short[before + num_short : len(short) - after]
+    assert len(ids) <= tokenizer.max_length
+    assert body[: len(expected)] == expected
+    assert not number or len(body) < tokenizer.max_length - before - after
+    with Pipeline(pipeline.bundle, encoder=pipeline.encoder, long_text="window") as whole:
+        [everything], [of_everything], _ = whole.ids_of([TextInContext(text, f"{context.strip()} ")])
+    whole_context = everything.tolist()[before : before + of_everything]
+    assert whole_context[len(whole_context) - len(of_context) :] == of_context
+
+
+def plain(scorer, text):
+    """Return the vectors of a text that is not in a context, and of its tokens which are words."""
+    table = scorer.encode([text]).embeddings
+    ids = table.sequences[0]
+    return table.vectors_of(0, 0), ~np.isin(ids, scorer.manifest.special_ids)
+
+
+CONTEXTS = ["red house.", "it was a tree.", "the mat"]
+
+
+@pytest.mark.parametrize("role", ["excluded", "weightless"])
+def test_a_context_is_encoded_and_not_scored(tiny_bundle, role):
+    with BERTScorer(tiny_bundle) as whole, BERTScorer(tiny_bundle, matching=Matching(context=role)) as scorer:
+        scores = scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS)
+        for place, (candidate, reference, context) in enumerate(zip(CANDIDATES, REFERENCES, CONTEXTS, strict=True)):
+            sides = []
+            for text in (candidate, reference):
+                vectors, is_word = plain(whole, f"{context} {text}")
+                number = plain(whole, context)[1].sum()
+                is_text = np.arange(len(vectors)) > number
+                kept = is_text | (np.arange(len(vectors)) == 0)
+                kept = kept if role == "excluded" else np.ones(len(vectors), dtype=bool)
+                sides.append((vectors[kept], (is_word & is_text)[kept]))
+            (left, of_left), (right, of_right) = sides
+            similarity = left @ right.T
+            expected = similarity.max(axis=1)[of_left].mean(), similarity.max(axis=0)[of_right].mean()
+            assert (scores.P[place], scores.R[place]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_side_may_have_contexts_of_its_own(tiny_bundle):
+    with BERTScorer(tiny_bundle) as scorer:
+        of_both = scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS, ref_contexts=CONTEXTS)
+        of_one = scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS, ref_contexts=CONTEXTS[::-1])
+        np.testing.assert_array_equal(of_both.F, scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).F)
+        assert (of_one.F != of_both.F)[[0, 2]].all()
+        assert of_one.F[1] == of_both.F[1]
+
+
+def test_sentences_are_joined_by_the_separator(tiny_bundle):
+    with BERTScorer(tiny_bundle) as scorer:
+        of_lists = scorer.score(["a cat"], ["the cat"], contexts=[["red house.", " it sat "]])
+        np.testing.assert_array_equal(
+            of_lists.F, scorer.score(["a cat"], ["the cat"], contexts=["red house. it sat"]).F
+        )
+    with BERTScorer(tiny_bundle, matching=Matching(separator=" {sep} ")) as scorer:
+        of_separator = scorer.score(["a cat"], ["the cat"], contexts=[["red house.", "it sat"]])
+        np.testing.assert_array_equal(
+            of_separator.F, scorer.score(["a cat"], ["the cat"], contexts=["red house. [SEP] it sat"]).F
+        )
+    assert of_lists.F[0] != of_separator.F[0]
+
+
+def test_idf_counts_texts_without_their_contexts(tiny_bundle):
+    with (
+        BERTScorer(tiny_bundle, idf=True) as of_call,
+        BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as of_sentences,
+    ):
+        np.testing.assert_array_equal(
+            of_call.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).F,
+            of_sentences.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).F,
+        )
+
+
+@pytest.mark.parametrize("long_text", ["truncate", "window"])
+def test_long_contexts_and_long_texts(tiny_bundle, long_text, small_chunks):
+    """The model takes 32 tokens."""
+    texts = ["the cat sat " * 3, "a dog ran " * 20, "red"]
+    contexts = ["it is a tree. " * 30, "the house is red. " * 3, "blue " * 100]
+    with BERTScorer(tiny_bundle, long_text=long_text) as scorer:
+        together = scorer.score(texts, REFERENCES, contexts=contexts)
+        for place in range(3):
+            alone = scorer.score([texts[place]], [REFERENCES[place]], contexts=[contexts[place]])
+            assert alone.F[0] == together.F[place]
+        assert (together.F > 0).all()
+        cut = " ".join(("it is a tree. " * 30).split())[-400:]
+        if long_text == "truncate":
+            far_end = scorer.score(texts[:1], REFERENCES[:1], contexts=[f"a dog ran. {cut}"])
+            assert far_end.F[0] == together.F[0]
+
+
+def test_only_a_cut_text_is_reported_as_truncated(tiny_bundle, recwarn):
+    with BERTScorer(tiny_bundle) as scorer:
+        scorer.score(["the cat"], ["a cat"], contexts=["the tree is blue " * 30])
+        assert not recwarn.list
+        with pytest.warns(UserWarning, match="1 text is longer than 32 tokens and truncated"):
+            scorer.score(["the cat " * 40], ["a cat"], contexts=["the tree is blue " * 30])
+
+
+def test_the_signature_records_contexts(tiny_bundle):
+    with BERTScorer(tiny_bundle) as scorer:
+        assert str(scorer.score(CANDIDATES, REFERENCES).signature) == str(scorer.signature)
+        assert "matching:bertscore+context" in str(scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).signature)
