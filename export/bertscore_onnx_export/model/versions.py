@@ -52,7 +52,7 @@ class _RelativeAttention(nn.Module):
 
 @contextlib.contextmanager
 def masks_traceable() -> Iterator[None]:
-    """Let transformers 4.57 build the masks of attention by broadcasting, as 5 does: a trace cannot follow its `vmap`."""
+    """Let transformers 4.57 build masks of attention by broadcasting, as 5 does: a trace cannot follow its `vmap`."""
     if IS_TRANSFORMERS_5:
         yield
         return
@@ -60,7 +60,7 @@ def masks_traceable() -> Iterator[None]:
     def broadcast(sees: Callable[..., Tensor], bh_indices: bool = True) -> Callable[..., Tensor]:
         def mask(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             places = batch[:, None, None, None], head[:, None, None], query[:, None], key
-            return sees(*places).expand(batch.shape[0], head.shape[0], query.shape[0], key.shape[0])
+            return sees(*places).expand(*(indices.shape[0] for indices in (batch, head, query, key)))
 
         return mask
 
