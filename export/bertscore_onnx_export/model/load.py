@@ -70,8 +70,8 @@ def _check_version(source: Source, settings: Mapping[str, Any]) -> None:
         other = "4.57" if IS_TRANSFORMERS_5 else "5"
         known = f"Export it with transformers {other}." if name in FAMILIES else "Export another model."
         raise UnsupportedFamilyError(
-            f"The configuration of {source.name_or_path} is of the type {name!r}, which transformers {installed} does not "
-            f"have. {known}"
+            f"The configuration of {source.name_or_path} is of the type {name!r}, which transformers {installed} does "
+            f"not have. {known}"
         )
     if settings.get("rope_parameters") and not IS_TRANSFORMERS_5:
         raise ExportError(
