@@ -31,7 +31,7 @@ PYTHON = Path(os.environ.get("TRANSFORMERS5_PYTHON", ROOT / ".venv" / "transform
 pytestmark = [pytest.mark.transformers5, *KNOWN_WARNINGS]
 
 PAIRS = [list(side) for side in zip(*ORDINARY_PAIRS[:30], strict=True)]
-GONE = {"xlm-prophetnet": "has no models of the type 'xlm-prophetnet'. Export it with transformers 4.57."}
+GONE = {"xlm-prophetnet": "does not have. Export it with transformers 4.57."}
 """Models that transformers 5 lacks, to the end of the error."""
 
 FAST_KINDS = [str(kind.values[0] if hasattr(kind, "values") else kind) for kind in fast_kinds]

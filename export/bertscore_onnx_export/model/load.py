@@ -69,7 +69,10 @@ def _check_version(source: Source, settings: Mapping[str, Any]) -> None:
     if isinstance(name, str) and name not in CONFIG_MAPPING:
         other = "4.57" if IS_TRANSFORMERS_5 else "5"
         known = f"Export it with transformers {other}." if name in FAMILIES else "Export another model."
-        raise UnsupportedFamilyError(f"transformers {installed} has no models of the type {name!r}. {known}")
+        raise UnsupportedFamilyError(
+            f"The configuration of {source.name_or_path} is of the type {name!r}, which transformers {installed} does "
+            f"not have. {known}"
+        )
     if settings.get("rope_parameters") and not IS_TRANSFORMERS_5:
         raise ExportError(
             f"{source.name_or_path} was saved by transformers 5: transformers {installed} ignores `rope_parameters` in "
@@ -182,7 +185,8 @@ def _cut(config: Any, num_layers: int) -> Any:
             setattr(cut, name, 0)
     for name in _PER_LAYER:
         if isinstance(getattr(cut, name, None), list):
-            setattr(cut, name, getattr(cut, name)[:num_layers])
+            with contextlib.suppress(AttributeError):  # a property that follows the number of layers
+                setattr(cut, name, getattr(cut, name)[:num_layers])
     if count_layers(cut) != num_layers:
         raise UnsupportedFamilyError(f"Models of the type {config.model_type!r} cannot be cut at a layer.")
     return cut

@@ -1,15 +1,15 @@
-"""What transformers 5 computes otherwise than 4: BERT's relative positions (Huang et al., 2020), which it ignores."""
+"""What transformers 5 computes otherwise than 4: BERT's relative positions (Huang et al., 2020), and masks."""
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
 
 import torch
 import transformers
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, masking_utils
 from transformers.models.bert import modeling_bert
 
 from bertscore_onnx.errors import UnsupportedFamilyError
@@ -48,6 +48,25 @@ class _RelativeAttention(nn.Module):
     def _heads(self, vectors: Tensor) -> Tensor:
         """Split vectors, (batch, tokens, hidden), into heads, (batch, heads, tokens, hidden / heads)."""
         return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
+
+
+@contextlib.contextmanager
+def masks_traceable() -> Iterator[None]:
+    """Let transformers 4.57 build masks of attention by broadcasting, as 5 does: a trace cannot follow its `vmap`."""
+    if IS_TRANSFORMERS_5:
+        yield
+        return
+
+    def broadcast(sees: Callable[..., Tensor], bh_indices: bool = True) -> Callable[..., Tensor]:
+        def mask(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+            places = batch[:, None, None, None], head[:, None, None], query[:, None], key
+            return sees(*places).expand(*(indices.shape[0] for indices in (batch, head, query, key)))
+
+        return mask
+
+    indexing = patch.object(masking_utils, "TransformGetItemToIndex", contextlib.nullcontext)
+    with patch.object(masking_utils, "_vmap_for_bhqkv", broadcast), indexing:
+        yield
 
 
 def _has_relative_keys(config: Any) -> bool:
