@@ -44,7 +44,7 @@ class Column:
     """Whether a value may be a list of texts, in formats that have lists."""
 
     may_be_empty: bool = False
-    """Whether a list may have no text."""
+    """Whether a value may have no text: an empty list, or null."""
 
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
@@ -61,17 +61,21 @@ class Column:
         raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{meant} {remedy}")
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
-        """Return the texts of a value in the column of this name; raise InputError, with the place, if there are none.
+        """Return the texts of a value in the column of this name; raise InputError, with the place, if it is no text.
 
         NaN counts as null.
         """
         if isinstance(value, str):
             return [value]
+        if self.may_be_empty and _is_null(value):
+            return []
         may_be_list = self.may_hold_lists and (value or self.may_be_empty)
         if may_be_list and isinstance(value, list) and all(isinstance(text, str) for text in value):
             return value
         expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
-        raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{_hint(value)}")
+        expected = "a text, a list of texts, or null" if self.may_be_empty else expected
+        hint = "" if self.may_be_empty else _hint(value)
+        raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -118,8 +122,8 @@ def check_errors(errors: str) -> None:
         raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
 
 
-TextsOfRow = tuple[str, list[str]] | tuple[str, list[str], list[str]]
-"""A candidate, its references, and the sentences of their context if there is a column of contexts."""
+TextsOfRow = tuple[str, list[str]] | tuple[str, list[str], list[str] | None]
+"""A candidate, its references, and the sentences of their context if there is a column of contexts; None for null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +151,10 @@ class RowReader:
     ) -> None:
         """Read these columns; the title is that of the file, if any, and `num_read` rows are before the first."""
         check_errors(errors)
-        self._candidate = Column((candidate,), "candidate")
-        self._references = [Column((name,), "reference", may_hold_lists=True) for name in references]
-        self._contexts = [context_column(context)] if context is not None else []
+        of_references = [Column((name,), "reference", may_hold_lists=True) for name in references]
+        of_contexts = [] if context is None else [context_column(context)]
+        self._columns = [Column((candidate,), "candidate"), *of_references, *of_contexts]
+        self._has_contexts = context is not None
         self._errors = errors
         self._title = title
         self._num_read = num_read
@@ -174,14 +179,14 @@ class RowReader:
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
             else:
-                references = [reference for of_column in others[: len(self._references)] for reference in of_column]
-                rows.pairs.append((text, references, others[-1]) if self._contexts else (text, references))
+                context = others.pop() if self._has_contexts else None
+                references = [reference for of_column in others for reference in of_column]
+                if not self._has_contexts:
+                    rows.pairs.append((text, references))
+                else:
+                    rows.pairs.append((text, references, None if _is_null(values[-1]) else context))
                 rows.reasons.append(None)
         return rows
-
-    @property
-    def _columns(self) -> list[Column]:
-        return [self._candidate, *self._references, *self._contexts]
 
 
 def context_column(name: str, option: str = "context") -> Column:

@@ -94,7 +94,7 @@ def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle, ref_contexts
 @pytest.mark.filterwarnings("default::UserWarning")
 def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle):
     rows = [
-        {"candidate": one, "reference": two, "context": [three] if three else []}
+        {"candidate": one, "reference": two, "context": [three] if three else None}
         for one, two, three in zip(CANDIDATES, REFERENCES, CONTEXTS, strict=True)
     ]
     (files / "t.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
