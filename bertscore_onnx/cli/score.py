@@ -18,6 +18,7 @@ from bertscore_onnx.cli.options import (
     DialectOptions,
     FilesFormat,
     ReferenceColumns,
+    check_contexts,
     check_effects,
     shared_options,
 )
@@ -128,6 +129,8 @@ def score(
     if as_json and output_format not in (None, "json"):
         raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
     check_effects(("--ref-context", ref_context is not None and context is None, "without --context; add it"))
+    if context is None:
+        check_contexts(settings.get("matching"), "add --context FILE")
     result = choose_output(
         seg_level=seg_level,
         file=output,

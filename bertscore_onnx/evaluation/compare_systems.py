@@ -111,6 +111,8 @@ def compare(
         raise InputError(f"There is no test {test!r}. Choose one of {', '.join(get_args(Test))}.")
     if num_examples < 0:
         raise InputError(f"num_examples is {num_examples}; expected 0 or more.")
+    if not isinstance(context_sentences, int) or context_sentences < 0:
+        raise InputError(f"context_sentences is {context_sentences!r}; expected an integer of 0 or more.")
     draws = (NUM_RESAMPLES if test == "sacrebleu-bs" else NUM_SWAPS) if num_resamples is None else num_resamples
     check_draws(draws, seed)
     is_given_only = metrics is None and scorer is None and scores is not None
@@ -134,7 +136,9 @@ def compare(
             )
     numbers = None if documents is None else document_numbers([*documents], num_segments)
     contexts = None
-    if context_sentences and lists:
+    if context_sentences:
+        if BERTSCORE not in options:
+            raise InputError("context_sentences has no effect without the metric bertscore. Add it, or leave it out.")
         if numbers is None:
             raise InputError("Preceding sentences are those of a document. Give the document of each segment.")
         contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
