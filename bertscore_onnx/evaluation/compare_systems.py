@@ -117,6 +117,8 @@ def compare(
     check_draws(draws, seed)
     is_given_only = metrics is None and scorer is None and scores is not None
     options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
+    if context_sentences and BERTSCORE not in options:
+        raise InputError("context_sentences has no effect without the metric bertscore. Add it, or leave them out.")
     if systems is None and (options or references is not None):
         raise InputError("There are no texts of systems. Give them as `systems`, or give `scores` alone.")
     lists = () if systems is None else checked_references(() if references is None else references)
@@ -137,8 +139,6 @@ def compare(
     numbers = None if documents is None else document_numbers([*documents], num_segments)
     contexts = None
     if context_sentences:
-        if BERTSCORE not in options:
-            raise InputError("context_sentences has no effect without the metric bertscore. Add it, or leave it out.")
         if numbers is None:
             raise InputError("Preceding sentences are those of a document. Give the document of each segment.")
         contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
