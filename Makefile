@@ -21,7 +21,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-full test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:

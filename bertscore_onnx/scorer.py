@@ -123,8 +123,8 @@ class BERTScorer(Closeable):
                 None for the mode of a bundle given by path, and the slow one's by name.
             precision: "fp32", "fp16" or "int8": use the bundle that was exported in it; None for that of a bundle
                 given by path, and fp32 by name.
-            verify: check the digests of the bundle's files even if they seem unchanged, and compare the scores of its
-                golden pairs with those at the time of export.
+            verify: check the digests of the bundle's files even if they seem unchanged, and, unless layers are pooled,
+                compare the scores of its golden pairs with those at the time of export.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 even if the scores are not.
             long_text: how to treat a text that is longer than the maximum. "truncate" cuts it, as bert-score does,
                 and warns. "window" encodes it in overlapping windows of that length, so that all of it counts; each

@@ -82,7 +82,10 @@ def export(
         Path | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="The bundle's folder.  [default: in the home folder]"),
     ] = None,
-    tokenizer_mode: Annotated[TokenizerMode, typer.Option(help="The tokenizer whose ids are reproduced.")] = "slow",
+    tokenizer_mode: Annotated[
+        TokenizerMode | None,
+        typer.Option(help="The tokenizer whose ids are reproduced.  [default: slow]"),
+    ] = None,
     precision: Annotated[
         Precision,
         typer.Option(help="fp16 is for GPUs, int8 for CPUs; both are faster and change scores slightly."),
@@ -114,6 +117,7 @@ def export(
             "--adapter": adapter is not None,
             "--all-layers": all_layers,
             "--scoring-graph": scoring_graph,
+            "--tokenizer-mode": tokenizer_mode is not None,
             "--precision": precision != "fp32",
             "--revision": revision is not None,
         }
@@ -141,7 +145,7 @@ def export(
             inner_norm=inner_norm,
             scoring_graph=scoring_graph,
             output=output,
-            tokenizer_mode=tokenizer_mode,
+            tokenizer_mode=tokenizer_mode or "slow",
             precision=precision,
             revision=revision,
             license_id=license_id,

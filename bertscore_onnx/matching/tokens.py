@@ -166,7 +166,7 @@ class TokenMatching:
         elif num_context is not None:
             number = np.where(num_context > 0, num_context + self.num_special_tokens[0], 0)
             weightless[joined_ranges(begins, number)] = True
-        return _kept(table, is_kept, weightless, is_excluded)
+        return _kept(table, ids, begins, is_kept, weightless, is_excluded)
 
 
 def token_matching(
@@ -184,12 +184,13 @@ def token_matching(
 
 def _kept(
     table: TokenEmbeddings,
+    ids: NDArray[np.int64],
+    begins: NDArray[np.int64],
     is_kept: NDArray[np.bool_],
     weightless: NDArray[np.bool_],
     is_excluded: NDArray[np.bool_],
 ) -> TokenEmbeddings:
     """Return some of the tokens, (tokens,); the first one of a text of which none is left, without weight."""
-    ids, begins = table.flat_ids(np.arange(len(table.lengths)))
     lengths = np.add.reduceat(is_kept.astype(np.int64), begins) if len(begins) else table.lengths
     first = begins[lengths == 0]
     is_kept[first], weightless[first] = True, True
@@ -206,15 +207,6 @@ def _kept(
         is_excluded=is_excluded if is_excluded.any() else None,
         whole=table.sequences,
     )
-
-
-def mean_vector(sums: Iterable[tuple[NDArray[np.float64], int]]) -> NDArray[np.float32]:
-    """Return the mean vector, (layers, 1, hidden), of sums of vectors, (layers, hidden), with their numbers."""
-    total, number = np.zeros(()), 0
-    for of_some, number_of_some in sums:
-        total, number = total + of_some, number + number_of_some
-    mean: NDArray[np.float32] = (total / max(number, 1)).astype(np.float32)
-    return mean[:, None]
 
 
 def sum_of_words(

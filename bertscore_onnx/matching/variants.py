@@ -8,7 +8,6 @@ The sources of the presets:
 """
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
@@ -24,6 +23,10 @@ Cost = Literal["cosine", "euclidean", "squared"]
 
 SEPARATOR_FIELD = "{sep}"
 """What stands for the model's own separator token in `Matching.separator`."""
+
+
+MAX_BETA = 1000
+MAX_NGRAM = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +104,15 @@ class Matching:
         self._check_numbers()
 
     def _check_numbers(self) -> None:
-        if not (isinstance(self.beta, int | float) and 0 < self.beta < math.inf):
-            raise InputError(f"beta is {self.beta!r}; expected a number above 0, such as 1 for F1.")
-        if not (isinstance(self.ngram, int) and 1 <= self.ngram <= 4):
-            raise InputError(f"ngram is {self.ngram!r}; expected 1 to 4 tokens.")
+        for name, kind in (("beta", int | float), ("ngram", int), ("inverse", bool), ("weigh_special", bool)):
+            value = getattr(self, name)
+            if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
+                expected = "True or False" if kind is bool else "a number"
+                raise InputTypeError(f"{name} is {value!r}; expected {expected}.")
+        if not 0 < self.beta <= MAX_BETA:
+            raise InputError(f"beta is {self.beta!r}; expected a number above 0, to {MAX_BETA:,}, such as 1 for F1.")
+        if not 1 <= self.ngram <= MAX_NGRAM:
+            raise InputError(f"ngram is {self.ngram}; expected 1 to {MAX_NGRAM} tokens.")
         if self.center == ():
             raise InputError("center has no sentence; expected at least one.")
         if self.method != "transport" and (self.cost, self.inverse, self.ngram) != ("cosine", False, 1):
@@ -121,7 +129,7 @@ class Matching:
         Raises:
             InputError: there is no such preset, or a value is out of its range.
         """
-        if preset not in PRESETS:
+        if not isinstance(preset, str) or preset not in PRESETS:
             raise InputError(f"There is no preset {preset!r}; expected {', '.join(PRESETS)}.")
         return replace(PRESETS[preset], **changes)
 
@@ -136,8 +144,8 @@ class Matching:
         return self == _DEFAULT
 
     @property
-    def is_quadratic(self) -> bool:
-        """Whether the time of a pair grows faster than the product of its lengths, so that lengths are bounded."""
+    def is_optimal(self) -> bool:
+        """Whether all tokens of a pair are matched at once, in a time that grows fast, so that lengths are bounded."""
         return self.method != "greedy"
 
     def __str__(self) -> str:

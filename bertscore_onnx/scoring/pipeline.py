@@ -26,7 +26,7 @@ from bertscore_onnx.errors import ClosedError, InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import PairScores, match_pairs
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
-from bertscore_onnx.matching.tokens import TokenMatching, mean_vector, sum_of_words, token_matching
+from bertscore_onnx.matching.tokens import TokenMatching, sum_of_words, token_matching
 from bertscore_onnx.matching.transport import MAX_TOKENS, check_installed
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
@@ -195,15 +195,15 @@ def _candidates(scores: Scores, some: slice) -> Scores:
     return Scores(precision, recall, f1, scores.best_reference[:, some])
 
 
-def _bounded_length(bundle: Bundle, settings: ScorerSettings) -> int:
-    """Return the most tokens of a text where the time of a pair grows faster than the product of its lengths."""
+def _bounded_length(bundle: Bundle, settings: ScorerSettings) -> int | None:
+    """Return the most tokens of a text that is matched optimally; None if the model's own maximum is low enough."""
     chosen, of_model = settings.get("max_length"), bundle.manifest.max_length
     if settings.get("long_text") == "window" or (chosen is not None and chosen > MAX_TOKENS):
         raise InputError(
             f"Assignment and transport match at most {MAX_TOKENS:,} tokens of a text, since their time grows faster "
-            'than with its square. Leave long_text at "truncate" (--long-text), and max_length (--max-length) below.'
+            f'than with its square. Leave long_text at "truncate", and max_length at {MAX_TOKENS:,} or less.'
         )
-    return chosen or min(of_model or MAX_TOKENS, MAX_TOKENS)
+    return None if chosen is None and of_model is not None and of_model <= MAX_TOKENS else chosen or MAX_TOKENS
 
 
 class Pipeline(Closeable):
@@ -229,10 +229,12 @@ class Pipeline(Closeable):
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
         num_threads = self._num_threads = settings.get("nthreads")
         matching = checked_matching(settings.get("matching", "bertscore"))
+        if matching.is_optimal:
+            self.max_length = _bounded_length(bundle, settings)
         self.tokenizer: TextTokenizer = load_tokenizer(
             bundle,
             settings.get("long_text", "truncate"),
-            _bounded_length(bundle, settings) if matching.is_quadratic else self.max_length,
+            self.max_length,
             num_threads=num_threads,
         )
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
@@ -267,7 +269,10 @@ class Pipeline(Closeable):
         if not matching.is_default:
             self.model += f", matching={matching}"
         if isinstance(matching.center, tuple):
-            self.matching = replace(self.matching, center=self.mean_vector([singles(matching.center)]))
+            mean = self.mean_vector([singles(matching.center)])
+            if mean is None:
+                raise InputError("The texts to centre vectors by have no token. Give at least one with a word.")
+            self.matching = replace(self.matching, center=mean)
 
     @property
     def encoder(self) -> Encoder:
@@ -370,21 +375,25 @@ class Pipeline(Closeable):
         ]
         return encoded, TextStats(truncated=chunk.num_truncated)
 
-    def mean_vector(self, slices: Iterable[Side]) -> NDArray[np.float32]:
-        """Return the mean vector of the tokens of texts, special ones left out, (layers, 1, hidden)."""
-        sums = []
+    def mean_vector(self, slices: Iterable[Side]) -> NDArray[np.float32] | None:
+        """Return the mean vector of the tokens of texts, special ones left out, (layers, 1, hidden).
+
+        None if there are no such tokens.
+        """
+        whole, total, number = replace(self.matching, mask=None, center=None), np.zeros(()), 0
         for some in slices:
             if not isinstance(some, Texts):
                 raise InputError("The mean vector comes from texts, and these were encoded before. Give strings.")
-            chunk, pairs = Chunk(), Pairs(some, some)
-            new = chunk.new_texts(pairs)
-            chunk.add(pairs, new, self.ids_of(new))
-            table = self._encode(chunk.sequences)
-            kept = replace(self.matching, mask=None, center=None).prepare(table, np.array(chunk.num_context))
-            sums.append(sum_of_words(kept, chunk.rows_of(some), self.manifest.special_ids))
-        if not sum(number for _, number in sums):
-            raise InputError("The texts to centre vectors by have no token. Give at least one with a word.")
-        return mean_vector(sums)
+            texts = singles(some.texts)
+            for few in Pairs(texts, texts).slices():
+                for pairs in few.split(2 * self._chunk_tokens):  # both sides are the same
+                    chunk = Chunk()
+                    new = chunk.new_texts(pairs)
+                    chunk.add(pairs, new, self.ids_of(new))
+                    table = whole.prepare(self._encode(chunk.sequences), np.array(chunk.num_context))
+                    of_few, tokens = sum_of_words(table, chunk.rows_of(pairs.candidates), self.manifest.special_ids)
+                    total, number = total + of_few, number + tokens
+        return (total / number).astype(np.float32)[:, None] if number else None
 
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included."""

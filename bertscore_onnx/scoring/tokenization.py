@@ -1,7 +1,6 @@
 """The tokenizer of a bundle, as scoring uses it, and the counting of documents by it alone."""
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from os import PathLike
@@ -74,14 +73,16 @@ class ContextTokenizer:
         """Return the ids of each text, (tokens,), the number of those of its context, and how many are truncated."""
         stripped = [item.text.strip() for item in texts]
         joined = [item.before + text if text else "" for item, text in zip(texts, stripped, strict=True)]
-        probes = [item.before + _other_start(text) for item, text in zip(texts, stripped, strict=True)]
-        distinct = list(dict.fromkeys(probes))
-        sequences, _ = self._whole([*joined, *distinct])
-        of_probe = dict(zip(distinct, sequences[len(joined) :], strict=True))
+        before = list(dict.fromkeys(item.before for item in texts))
+        # What a text has in common with two texts that begin differently after the same context is that context.
+        sequences, _ = self._whole([*joined, *(context + word for context in before for word in ("a", "b"))])
+        rest = iter(sequences[len(joined) :])
+        probes = {context: (next(rest), next(rest)) for context in before}
         ids, num_context, num_truncated = [], [], 0
-        for sequence, text, probe in zip(sequences, joined, probes, strict=False):
-            number = _common_length(sequence, of_probe[probe]) - self._tokenizer.num_special_tokens[0]
-            kept, left, is_truncated = self._cut(sequence, max(number, 0) if text else 0)
+        for item, text, sequence in zip(texts, joined, sequences, strict=False):
+            common = min(_common_length(sequence, probe) for probe in probes[item.before])
+            number = max(common - self._tokenizer.num_special_tokens[0], 0)
+            kept, left, is_truncated = self._cut(sequence, number if text else 0)
             ids.append(kept)
             num_context.append(left)
             num_truncated += is_truncated
@@ -97,11 +98,6 @@ class ContextTokenizer:
         if is_truncated:
             ids = np.concatenate((ids[: most - after], ids[len(ids) - after :]))
         return ids, num_context - cut, is_truncated
-
-
-def _other_start(text: str) -> str:
-    """Return a word that begins otherwise than a text, so that their tokens have no beginning in common."""
-    return "b" if unicodedata.normalize("NFKD", text[:1]).lower().startswith("a") else "a"
 
 
 def _common_length(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:

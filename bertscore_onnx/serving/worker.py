@@ -127,6 +127,7 @@ class Worker:
             scorer = self.shared.acquire()
             try:
                 if not self.has_scored:
+                    scorer.warm_up()
                     probe(scorer)
                     self.has_scored = True
                 self._stop_clock()

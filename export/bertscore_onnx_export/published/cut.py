@@ -16,7 +16,7 @@ from onnx.helper import make_tensor_value_info
 
 from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 from bertscore_onnx.encoding.providers import load_onnxruntime
-from bertscore_onnx.errors import ExportError, UnknownLayerError
+from bertscore_onnx.errors import ExportError, UnknownLayerError, one_line
 from bertscore_onnx_export.graph.nodes import Nodes
 from bertscore_onnx_export.graph.output import INPUTS, normalise_output
 
@@ -44,7 +44,10 @@ class PublishedGraph:
 
 def read_graph(file: str, hidden_size: int, num_layers: int) -> PublishedGraph:
     """Read a graph and find its hidden states; raise an ExportError if it is not one of an encoder."""
-    model = onnx.load(file)
+    try:
+        model = onnx.load(file)
+    except Exception as error:  # of protobuf, onnx or the system
+        raise ExportError(f"{file} cannot be read: {one_line(error)}. Download it and its data again.") from error
     vectors = _rename_output(model, _find_vectors(model, file))
     _set_other_inputs(model, file)
     found = list(_candidates(model.graph, num_layers))
@@ -106,7 +109,7 @@ def _find_vectors(model: ModelProto, file: str) -> str:
                 raise ExportError(f"{file} is not in fp32. Use the graph that is.")
             return name
     raise ExportError(
-        f"{file} returns no vectors of tokens, but {', '.join(outputs)}. Expected an output "
+        f"{file} returns no vectors of tokens, but {', '.join(outputs) or 'nothing'}. Expected an output "
         f"{' or '.join(_VECTOR_OUTPUTS)}: a graph for feature extraction, not of a head, or of a writing decoder."
     )
 

@@ -258,8 +258,11 @@ def test_centring_by_references_of_an_iterator_or_of_encoded_texts(tiny_bundle):
             scorer.encode(["a cat"])
         with pytest.raises(InputError, match="centres vectors by the references of each call"):
             MicroBatcher(scorer)
-        with pytest.raises(InputError, match="have no token"):
-            scorer.score(["a cat"], [""])
+        assert scorer.score([], []).F.shape == (0,)
+        with pytest.warns(UserWarning, match="a side is empty"):
+            assert scorer.score(["a cat"], [""]).F == 0
+    with pytest.raises(InputError, match="have no token"):
+        BERTScorer(tiny_bundle, matching=Matching(center=("", " ")))
 
 
 @pytest.mark.parametrize(
