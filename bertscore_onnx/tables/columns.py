@@ -151,42 +151,45 @@ class RowReader:
     ) -> None:
         """Read these columns; the title is that of the file, if any, and `num_read` rows are before the first."""
         check_errors(errors)
-        of_references = [Column((name,), "reference", may_hold_lists=True) for name in references]
-        of_contexts = [] if context is None else [context_column(context)]
-        self._columns = [Column((candidate,), "candidate"), *of_references, *of_contexts]
-        self._has_contexts = context is not None
+        self._candidate = Column((candidate,), "candidate")
+        self._references = [Column((name,), "reference", may_hold_lists=True) for name in references]
+        self._context = None if context is None else context_column(context)
         self._errors = errors
         self._title = title
         self._num_read = num_read
 
     def find(self, names: Sequence[str], title: str = "The batch") -> list[str]:
         """Return the names of the columns; raise InputError, with a title, if one is missing."""
-        return [column.find(names, self._title or title) for column in self._columns]
+        contexts = [] if self._context is None else [self._context]
+        columns = (self._candidate, *self._references, *contexts)
+        return [column.find(names, self._title or title) for column in columns]
 
     def read(self, *columns: Sequence[object]) -> Rows:
         """Return the texts of the next rows from the values of the columns, each (rows,); a context comes last."""
         rows = Rows([], [])
-        for values in zip(*columns, strict=True):
+        for candidate, *others in zip(*columns, strict=True):
             self._num_read += 1
             place = _place(self._title, self._num_read)
             try:
-                [text], *others = (
-                    column.texts_of(value, column.names[0], place)
-                    for column, value in zip(self._columns, values, strict=True)
-                )
+                context = () if self._context is None else (self._context_of(others.pop(), self._context, place),)
+                [text] = self._candidate.texts_of(candidate, self._candidate.names[0], place)
+                texts = [
+                    reference
+                    for column, value in zip(self._references, others, strict=True)
+                    for reference in column.texts_of(value, column.names[0], place)
+                ]
             except InputError as error:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
             else:
-                context = others.pop() if self._has_contexts else None
-                references = [reference for of_column in others for reference in of_column]
-                if not self._has_contexts:
-                    rows.pairs.append((text, references))
-                else:
-                    rows.pairs.append((text, references, None if _is_null(values[-1]) else context))
+                rows.pairs.append((text, texts, *context))
                 rows.reasons.append(None)
         return rows
+
+    @staticmethod
+    def _context_of(value: object, column: Column, place: str) -> list[str] | None:
+        return None if _is_null(value) else column.texts_of(value, column.names[0], place)
 
 
 def context_column(name: str, option: str = "context") -> Column:
