@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import MATCHING, check_effects, complete_model, shared_options
+from bertscore_onnx.cli.options import MATCHING, check_contexts, check_effects, complete_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
 
@@ -69,6 +69,7 @@ def baseline(
     language, and `score` prints the share of pairs that score above unrelated ones. This changes the bundle's digest,
     and with it the signature of its scores.
     """
+    check_contexts(settings.get("matching"), "random pairs have none")
     from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.matching.variants import checked_matching

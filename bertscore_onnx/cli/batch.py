@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import CandidateColumn, DialectOptions, ReferenceColumns, shared_options
+from bertscore_onnx.cli.options import CandidateColumn, DialectOptions, ReferenceColumns, check_contexts, shared_options
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.sources import format_of
 
@@ -99,6 +99,8 @@ def batch(
 
     Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
     """
+    if context is None:
+        check_contexts(settings.get("matching"), "add --context-column NAME")
     from bertscore_onnx.distributed.job import score_files
     from bertscore_onnx.distributed.parts import PART_ROWS
 

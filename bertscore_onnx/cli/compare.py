@@ -147,7 +147,10 @@ def compare(
         metrics["chrf"]["word_order"] = chrf_word_order
     num_context = sentences_before(preset, context_sentences)
     if num_context and documents is None:
-        raise typer.BadParameter("the sentences before a segment are those of its document.", param_hint="--documents")
+        raise typer.BadParameter(
+            "give --documents FILE: the sentences before a segment are those of its document.",
+            param_hint="--context-sentences" if context_sentences else "--preset",
+        )
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
     systems, references, of_documents = choose_systems(cand or (), ref or (), documents)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import typer
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.columns import Column, context_column
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
     STANDARD_INPUT,
@@ -135,12 +135,12 @@ TextsOfPair = TextPair | tuple[str, list[str], list[str]] | tuple[str, list[str]
 class KeptRows:
     """The rows of the file of candidates, kept until they are scored: some thousand are read ahead."""
 
-    def __init__(self, *, keeps: bool = True, as_texts: bool = False, read_before: bool = False) -> None:
-        """Keep rows as they are read; with `read_before`, from the second time on, as the first is for idf weights.
+    def __init__(self, *, keeps: bool = True, as_texts: bool = False, num_before: int = 0) -> None:
+        """Keep rows as they are read to be scored, after `num_before` readings for idf weights or a mean vector.
 
         With `as_texts` the rows of tables are kept as pairs, too.
         """
-        self._keeps, self.as_texts, self._is_read_before = keeps, as_texts, read_before
+        self._keeps, self.as_texts, self._num_before = keeps, as_texts, num_before
         self._waiting: deque[RawRow] = deque()
         self.candidates: tuple[InputFile, Source]
         """The file of the candidates, once it is open."""
@@ -151,8 +151,8 @@ class KeptRows:
 
     def begin(self) -> "KeptRows | None":
         """Return itself, if the rows of the next reading are to be kept."""
-        is_kept, self._is_read_before = self._keeps and not self._is_read_before, False
-        return self if is_kept else None
+        self._num_before -= 1
+        return self if self._keeps and self._num_before < 0 else None
 
     def watch(self, table: "TableReader", columns: Sequence[Column]) -> Iterator[list[str]]:
         """Yield the texts of a table, and keep its rows."""
@@ -196,10 +196,9 @@ def open_pairs(
     """Open files that have a row for each pair, and check that their numbers of rows are equal.
 
     The first text in a row of the first file is the candidate, all others are its references; files of contexts come
-    last. Seekable files are read
-    once here, so that their faults are found before anything is scored; the fault of a pipe is found when it is read.
-    One of the files may be `-`, standard input; pipes are spooled to temporary files if they are `to_read_again`. The
-    rows of the first file are `kept` as they are read.
+    last. Seekable files are read once here, so that their faults are found before anything is scored; the fault of a
+    pipe is found when it is read. One of the files may be `-`, standard input; pipes are spooled to temporary files if
+    they are `to_read_again`. The rows of the first file are `kept` as they are read.
 
     Yields:
         The pairs, which are read as they are needed: `TextPairs`, or an iterator if a file is a pipe.
@@ -300,9 +299,7 @@ def choose_inputs(
     columns = of_candidates if references else (*of_candidates, *of_references)
     first = _input_file(candidates[0], input_format, columns, dialect, tuple(added))
     others = [_input_file(name, reference_format or input_format, of_references, dialect) for name in references]
-    column = Column(
-        (context_name,) if context_name else ("context",), "--context-column", may_hold_lists=True, may_be_empty=True
-    )
+    column = context_column(context_name or "context", "--context-column")
     of_contexts = [replace(_input_file(name, None, (column,), dialect), is_context=True) for name in contexts]
     if first.format == "text" and not others:
         raise typer.BadParameter(

@@ -10,6 +10,7 @@ import typer
 from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.variants import Excluded, Matching
+from bertscore_onnx.tables.sources import STANDARD_INPUT
 
 _RANGE = re.compile(r"(-?\d{1,4})(?:-(-?\d{1,4}))?")
 
@@ -63,4 +64,6 @@ def _layers(given: str) -> list[int]:
 def _center(given: str) -> str | list[str]:
     if given == "references":
         return given
+    if given == STANDARD_INPUT:
+        raise typer.BadParameter("standard input is for the texts to score; name a file.", param_hint="--center")
     return [line for line in lines_of(given, "sentences, one per line") if line.strip()]

@@ -21,6 +21,7 @@ def meta(options: MetaOptions) -> None:
 
     Needs the extra `evaluation`.
     """
+    options.check_presets()
     metrics, result_format = options.metrics, options.result_format
     from bertscore_onnx.cli.meta_tasks import TASKS
     from bertscore_onnx.errors import check_installed

@@ -12,6 +12,7 @@ from bertscore_onnx.cli.options import (
     ContextSentences,
     ReferenceColumns,
     TableFormat,
+    check_contexts,
     option_name,
     sentences_before,
 )
@@ -200,12 +201,19 @@ class MetaOptions:
         has_context, is_plain = bool(self.context_sentences), bool(given) and "doc-bert-score" not in given
         return (
             ("--preset", bool(given) and not has_model, "without --model; add it"),
-            ("--preset", bool(given) and "matching" in self.settings, "with other options of the matching"),
             ("--preset", len(given) > 1 and self.task == "phenomena", "more than once on --task phenomena"),
             (_MATCHING, "matching" in self.settings and not has_model, "without --model; add it"),
             ("--context-sentences", has_context and not has_model, "without --model; add it"),
             ("--context-sentences", has_context and is_plain, "without doc-bert-score among the presets"),
         )
+
+    def check_presets(self) -> None:
+        """Raise typer.BadParameter if presets stand beside other options of matching, or lack their contexts."""
+        if self.preset and "matching" in self.settings:
+            raise typer.BadParameter("use one of them.", param_hint="--preset and the other options of matching")
+        if self.task in ("auc", "phenomena"):
+            for settings in self.scorers.values():
+                check_contexts(settings.get("matching"), f"--task {self.task} reads none")
 
     def num_context(self, metric: str) -> int:
         """Return how many preceding sentences are the context of a metric's texts: of presets, doc-bert-score alone."""

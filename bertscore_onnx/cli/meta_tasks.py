@@ -372,7 +372,7 @@ def run_phenomena(options: MetaOptions) -> None:
     categories = table.keys(table.find("category", ""))
     references = references_of_rows(options, table)
     good, bad = (table.lists(table.find(name, ""), may_be_empty=True) for name in ("good", "bad"))
-    [settings] = options.scorers.values() or [None]
+    [(name, settings)] = options.scorers.items() or [(BERTSCORE, None)]
     with nullcontext() if settings is None else BERTScorer(**settings) as scorer:
         result = evaluate_challenge_set(
             [ChallengeExample(*fields) for fields in zip(categories, references, good, bad, strict=True)],
@@ -381,7 +381,8 @@ def run_phenomena(options: MetaOptions) -> None:
             min_examples=options.min_examples or MIN_EXAMPLES,
             verbose=_verbose(options),
         )
-    _print(options, result)
+    named = {name if metric == BERTSCORE else metric: scores for metric, scores in result.metrics.items()}
+    _print(options, replace(result, metrics=named))
 
 
 _OF_SYSTEMS = frozenset(

@@ -46,8 +46,8 @@ _MATCHING = (
     _option(
         "preset",
         str | None,
-        "Match texts as bertscore, code-bert-score, doc-bert-score, moverscore-1 or moverscore-2; the options below "
-        "change single settings of it.  [default: bertscore]",
+        "Match texts as one of bertscore, code-bert-score, doc-bert-score, moverscore-1 and moverscore-2; the options "
+        "below change single settings of it.  [default: bertscore]",
         metavar="NAME",
     ),
     _option(
@@ -245,6 +245,12 @@ def check_effects(*options: tuple[str, bool, str]) -> None:
     for option, is_idle, reason in options:
         if is_idle:
             raise typer.BadParameter(f"it has no effect {reason}.", param_hint=option)
+
+
+def check_contexts(matching: object, remedy: str) -> None:
+    """Raise typer.BadParameter if a matching, None by default, gives contexts a part, and there are none."""
+    if getattr(matching, "context", "excluded") == "weightless":
+        raise typer.BadParameter(f"doc-bert-score without contexts is bertscore; {remedy}.", param_hint="--preset")
 
 
 # How tables are read: the same options wherever a command reads one.

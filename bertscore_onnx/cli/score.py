@@ -18,6 +18,7 @@ from bertscore_onnx.cli.options import (
     DialectOptions,
     FilesFormat,
     ReferenceColumns,
+    check_contexts,
     check_effects,
     shared_options,
 )
@@ -128,6 +129,8 @@ def score(
     if as_json and output_format not in (None, "json"):
         raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
     check_effects(("--ref-context", ref_context is not None and context is None, "without --context; add it"))
+    if context is None:
+        check_contexts(settings.get("matching"), "add --context FILE")
     result = choose_output(
         seg_level=seg_level,
         file=output,
@@ -147,9 +150,10 @@ def score(
         dialect=dialect.dialect,
         added=result.names if result.with_texts else (),
     )
-    kept = KeptRows(keeps=result.with_texts, read_before=settings["idf"] is True)
+    num_before = [settings["idf"] is True, _centers_by_references(settings)].count(True)
+    kept = KeptRows(keeps=result.with_texts, num_before=num_before)
     needs_columns = result.with_texts and inputs[0].format == "jsonl" and result.format in ("tsv", "csv", "parquet")
-    with open_pairs(inputs, kept, to_read_again=settings["idf"] is True or needs_columns) as pairs:
+    with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:
         check_destination(result.file, [*(file.name for file in inputs), idf_counts])
         columns = _columns_of(kept, result.format) if needs_columns else ()
         from bertscore_onnx.scorer import BERTScorer
@@ -166,6 +170,11 @@ def score(
                 verbose=verbose,
                 quiet=quiet,
             )
+
+
+def _centers_by_references(settings: "ScorerSettings") -> bool:
+    matching = settings.get("matching")
+    return getattr(matching, "center", None) == "references"
 
 
 def _names_of(names: str) -> Sequence[str]:
@@ -276,7 +285,7 @@ def write_scores(
     """Score pairs, and write each as soon as it is scored; then their means."""
     if verbose is None and output.has_pairs and output.file is None and sys.stdout.isatty():
         verbose = False  # no progress bar between scores on a terminal
-    all_layers, unrelated = scorer.manifest.all_layers, scorer.unrelated_scores(lang)
+    all_layers, unrelated = scorer.manifest.all_layers, None if has_contexts else scorer.unrelated_scores(lang)
     signature = str(scorer.signature_of(has_contexts=has_contexts))
     means = Means(unrelated)
     if output.with_texts and output.file is None:

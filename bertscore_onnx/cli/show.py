@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, TextsOfPair, choose_inputs, lines_of, open_pairs
-from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_effects, shared_options
+from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 from bertscore_onnx.errors import InputError
@@ -78,6 +78,7 @@ def show(
     lowest F.
     """
     kind = _kind(output)
+    _check_matching(settings.get("matching"))
     of_files = line is not None or worst is not None
     check_effects(
         ("--idf-sents", idf_sents is not None and idf_counts is not None, "with --idf-counts; leave out one"),
@@ -112,6 +113,21 @@ def show(
                     print()
                 print(f"{inputs[0].unit.capitalize()} {number} of {inputs[0].name}")
             _show(scorer, candidate, references, output, kind)
+
+
+def _check_matching(matching: object) -> None:
+    """Raise typer.BadParameter unless each token of a pair alone has a best match."""
+    check_contexts(matching, "`show` takes no contexts")
+    if getattr(matching, "method", "greedy") != "greedy":
+        raise typer.BadParameter(
+            f"tokens have a best match each in greedy matching alone, and this is {matching}; leave it out.",
+            param_hint="--matching, --preset",
+        )
+    if getattr(matching, "center", None) == "references":
+        raise typer.BadParameter(
+            "a pair is shown alone, without the other references; write them to a file, and give --center FILE.",
+            param_hint="--center",
+        )
 
 
 def _given_pair(candidates: list[str], references: list[str] | None) -> TextPair:

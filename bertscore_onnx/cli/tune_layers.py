@@ -11,6 +11,7 @@ from bertscore_onnx.cli.options import (
     NoQuotes,
     ReferenceColumn,
     TableFormat,
+    check_contexts,
     complete_model,
     shared_options,
 )
@@ -84,8 +85,8 @@ def tune_layers(
         list[str] | None,
         typer.Option(
             metavar="NAME...",
-            help="Try the layers with these variants of matching too: bertscore, code-bert-score, doc-bert-score, "
-            "moverscore-1 or moverscore-2; and with the one of the options below.  [default: bertscore]",
+            help="Try the layers with these variants of matching too: bertscore, code-bert-score, moverscore-1 or "
+            "moverscore-2; and with the one of the options below.  [default: bertscore]",
         ),
     ] = None,
     subtract_optimism: Annotated[
@@ -111,6 +112,8 @@ def tune_layers(
     since the layer was chosen for it: judge it on other data than those it was tuned on.
     """
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
+    settings["model_type"] = model_type
+    first, *others = _matchings(preset or (), settings)
     from bertscore_onnx.cli.judgements import read_table
     from bertscore_onnx.evaluation.layers import pairs_into_one_language
     from bertscore_onnx.evaluation.layers import tune_layers as tune
@@ -133,8 +136,6 @@ def tune_layers(
     found = (name for name in SEGMENT_COLUMNS if name in table.names and not table.is_blank(name))
     unit_column = segment_column or next(found, None)
     units = table.keys(table.find(unit_column, "--segment-column")) if unit_column else None
-    settings["model_type"] = model_type
-    first, *others = _matchings(preset or (), settings)
     with BERTScorer(**first) as scorer:
         tuning = tune(
             scorer,
@@ -164,6 +165,8 @@ def _matchings(presets: Sequence[str], settings: "ScorerSettings") -> "list[Scor
     from bertscore_onnx.matching.variants import Matching, checked_matching
 
     matchings = [Matching.named(name) for name in dict.fromkeys(presets)]
+    for matching in matchings:
+        check_contexts(matching, "`tune-layers` reads no contexts")
     if "matching" in settings or not matchings:
         matchings.append(checked_matching(settings.get("matching", "bertscore")))
     matchings.sort(key=lambda matching: bool(matching.layers))

@@ -111,10 +111,14 @@ def compare(
         raise InputError(f"There is no test {test!r}. Choose one of {', '.join(get_args(Test))}.")
     if num_examples < 0:
         raise InputError(f"num_examples is {num_examples}; expected 0 or more.")
+    if not isinstance(context_sentences, int) or context_sentences < 0:
+        raise InputError(f"context_sentences is {context_sentences!r}; expected an integer of 0 or more.")
     draws = (NUM_RESAMPLES if test == "sacrebleu-bs" else NUM_SWAPS) if num_resamples is None else num_resamples
     check_draws(draws, seed)
     is_given_only = metrics is None and scorer is None and scores is not None
     options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
+    if context_sentences and BERTSCORE not in options:
+        raise InputError("context_sentences has no effect without the metric bertscore. Add it, or leave them out.")
     if systems is None and (options or references is not None):
         raise InputError("There are no texts of systems. Give them as `systems`, or give `scores` alone.")
     lists = () if systems is None else checked_references(() if references is None else references)
@@ -134,7 +138,7 @@ def compare(
             )
     numbers = None if documents is None else document_numbers([*documents], num_segments)
     contexts = None
-    if context_sentences and lists:
+    if context_sentences:
         if numbers is None:
             raise InputError("Preceding sentences are those of a document. Give the document of each segment.")
         contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)

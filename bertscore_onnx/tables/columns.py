@@ -44,7 +44,7 @@ class Column:
     """Whether a value may be a list of texts, in formats that have lists."""
 
     may_be_empty: bool = False
-    """Whether a list may have no text."""
+    """Whether a value may have no text: an empty list, or null."""
 
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
@@ -61,17 +61,21 @@ class Column:
         raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{meant} {remedy}")
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
-        """Return the texts of a value in the column of this name; raise InputError, with the place, if there are none.
+        """Return the texts of a value in the column of this name; raise InputError, with the place, if it is no text.
 
         NaN counts as null.
         """
         if isinstance(value, str):
             return [value]
+        if self.may_be_empty and _is_null(value):
+            return []
         may_be_list = self.may_hold_lists and (value or self.may_be_empty)
         if may_be_list and isinstance(value, list) and all(isinstance(text, str) for text in value):
             return value
         expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
-        raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{_hint(value)}")
+        expected = "a text, a list of texts, or null" if self.may_be_empty else expected
+        hint = "" if self.may_be_empty else _hint(value)
+        raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -118,8 +122,8 @@ def check_errors(errors: str) -> None:
         raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
 
 
-TextsOfRow = tuple[str, list[str]] | tuple[str, list[str], list[str]]
-"""A candidate, its references, and the sentences of their context if there is a column of contexts."""
+TextsOfRow = tuple[str, list[str]] | tuple[str, list[str], list[str] | None]
+"""A candidate, its references, and the sentences of their context if there is a column of contexts; None for null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,39 +153,43 @@ class RowReader:
         check_errors(errors)
         self._candidate = Column((candidate,), "candidate")
         self._references = [Column((name,), "reference", may_hold_lists=True) for name in references]
-        self._contexts = [context_column(context)] if context is not None else []
+        self._context = None if context is None else context_column(context)
         self._errors = errors
         self._title = title
         self._num_read = num_read
 
     def find(self, names: Sequence[str], title: str = "The batch") -> list[str]:
         """Return the names of the columns; raise InputError, with a title, if one is missing."""
-        return [column.find(names, self._title or title) for column in self._columns]
+        contexts = [] if self._context is None else [self._context]
+        columns = (self._candidate, *self._references, *contexts)
+        return [column.find(names, self._title or title) for column in columns]
 
     def read(self, *columns: Sequence[object]) -> Rows:
         """Return the texts of the next rows from the values of the columns, each (rows,); a context comes last."""
         rows = Rows([], [])
-        for values in zip(*columns, strict=True):
+        for candidate, *others in zip(*columns, strict=True):
             self._num_read += 1
             place = _place(self._title, self._num_read)
             try:
-                [text], *others = (
-                    column.texts_of(value, column.names[0], place)
-                    for column, value in zip(self._columns, values, strict=True)
-                )
+                context = () if self._context is None else (self._context_of(others.pop(), self._context, place),)
+                [text] = self._candidate.texts_of(candidate, self._candidate.names[0], place)
+                texts = [
+                    reference
+                    for column, value in zip(self._references, others, strict=True)
+                    for reference in column.texts_of(value, column.names[0], place)
+                ]
             except InputError as error:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
             else:
-                references = [reference for of_column in others[: len(self._references)] for reference in of_column]
-                rows.pairs.append((text, references, others[-1]) if self._contexts else (text, references))
+                rows.pairs.append((text, texts, *context))
                 rows.reasons.append(None)
         return rows
 
-    @property
-    def _columns(self) -> list[Column]:
-        return [self._candidate, *self._references, *self._contexts]
+    @staticmethod
+    def _context_of(value: object, column: Column, place: str) -> list[str] | None:
+        return None if _is_null(value) else column.texts_of(value, column.names[0], place)
 
 
 def context_column(name: str, option: str = "context") -> Column:

@@ -527,6 +527,8 @@ def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str
         item = item.value_type
     if types.is_dictionary(item):
         item = item.value_type
+    if column.may_be_empty and types.is_null(item):
+        return
     if not (types.is_string(item) or types.is_large_string(item) or types.is_string_view(item)):
         expected = "string, or a list of that" if column.may_hold_lists else "string"
         raise InputError(f"{title}: the column {name!r} is of type {given}; expected {expected}.")

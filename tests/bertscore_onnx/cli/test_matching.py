@@ -94,7 +94,7 @@ def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle, ref_contexts
 @pytest.mark.filterwarnings("default::UserWarning")
 def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle):
     rows = [
-        {"candidate": one, "reference": two, "context": [three] if three else []}
+        {"candidate": one, "reference": two, "context": [three] if three else None}
         for one, two, three in zip(CANDIDATES, REFERENCES, CONTEXTS, strict=True)
     ]
     (files / "t.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -117,7 +117,7 @@ def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle
         (["--layers", "4-2"], "--layers is '4-2'; expected numbers and ranges"),
         (["--preset", "moverscore-1"], "holds layer 2 only"),
         (["--center", "nowhere.txt"], "nowhere.txt"),
-        (["--preset", "doc-bert-score", "--rescale-with-baseline", "--lang", "en"], "those of doc-bert-score."),
+        (["--preset", "code-bert-score", "--rescale-with-baseline", "--lang", "en"], "those of code-bert-score."),
         (["--context", "words.txt"], "c.txt has 3 lines and words.txt has 4 lines; expected"),
         (["--matching", "transport", "--long-text", "window"], "at most 1,024 tokens"),
     ],
@@ -161,7 +161,8 @@ def test_show_leaves_excluded_tokens_out_and_refuses_transport(run, refused, tin
     assert "cat" in shown
     assert " . " not in shown
     assert "matching: exclude=punctuation+special" in shown
-    assert "Matches are shown of greedy matching" in refused(*texts, "--preset", "moverscore-2")
+    assert "in greedy matching alone, and this is moverscore-2" in refused(*texts, "--preset", "moverscore-2", status=2)
+    assert "give --center FILE" in refused(*texts, "--center", "references", "--worst", 1, status=2)
     empty = run("show", "-m", tiny_bundle, "-c", "!", "-r", "a cat", "--exclude", "punctuation").stdout
     assert "The matching excludes all tokens of the candidate, so the pair scores 0." in empty
 
@@ -174,6 +175,32 @@ def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, ti
     texts = ["score", "-m", tiny_bundle, "-c", files / "c.txt", "-r", files / "r.txt", "--exclude", "special"]
     assert "rescale:file-" in run(*texts, *rescaled).stdout
     assert "--into-bundle" in refused(*arguments, "--into-bundle", "en", status=2)
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (["score", "-c", "c.txt", "-r", "r.txt"], "add --context FILE"),
+        (["batch", "-i", "t.jsonl", "-o", "out"], "add --context-column NAME"),
+        (["show", "-c", "a cat", "-r", "a dog"], "`show` takes no contexts"),
+        (["baseline", "--corpus", "c.txt"], "random pairs have none"),
+        (["tune-layers", "--judgements", "t.jsonl"], "`tune-layers` reads no contexts"),
+        (["meta", "t.jsonl", "--task", "auc"], "--task auc reads none"),
+        (["meta", "t.jsonl", "--task", "phenomena"], "--task phenomena reads none"),
+    ],
+)
+def test_a_preset_for_contexts_is_refused_without_them(refused, tiny_bundle, command, remedy):
+    said = refused(*command, "--model", tiny_bundle, "--preset", "doc-bert-score", status=2)
+    assert f"doc-bert-score without contexts is bertscore; {remedy}." in said
+
+
+def test_phenomena_are_of_the_preset_and_presets_exclude_other_options(run_json, refused, files, tiny_bundle):
+    example = {"category": "a", "reference": "a cat", "good": ["a cat sat"], "bad": ["a dog"]}
+    (files / "p.jsonl").write_text(json.dumps(example))
+    arguments = ["meta", files / "p.jsonl", "--task", "phenomena", "--model", tiny_bundle, "--preset", "moverscore-2"]
+    assert run_json(*arguments)["metrics"].keys() == {"moverscore-2"}
+    said = refused(*arguments, "--beta", 2, status=2)
+    assert "--preset and the other options of matching: use one of them." in said
 
 
 def test_meta_judges_presets_as_metrics(run_json, tmp_path, tiny_bundle):

@@ -1,12 +1,13 @@
 """`bertscore-onnx score`: what is printed when, and what is left when it ends early."""
 
+import json
 import re
 import signal
 
 import numpy as np
 import pytest
 
-from bertscore_onnx import BERTScorer
+from bertscore_onnx import BERTScorer, Matching
 
 pytestmark = pytest.mark.slow  # it starts processes
 
@@ -104,6 +105,25 @@ def test_idf_weights_and_signature_are_those_of_all_references(run, files, write
     assert "|idf:references|" in signature
 
 
+@pytest.mark.usefixtures("stdin_is_a_pipe")
+@pytest.mark.parametrize("options", [[], ["--idf"]])
+def test_a_pipe_is_centred_by_its_references_and_comes_back(run, refused, tiny_bundle, tmp_path, options):
+    rows = [
+        {"candidate": one, "reference": two, "id": number}
+        for number, (one, two) in enumerate(zip(TEXTS, OTHERS, strict=True))
+    ]
+    stdin = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    arguments = ["score", "-m", tiny_bundle, "-c", "-", "--input-format", "jsonl", "-o", tmp_path / "o.jsonl", *options]
+    result = run(*arguments, "--center", "references", stdin=stdin)
+    assert result.exit_code == 0, result.stderr
+    with BERTScorer(tiny_bundle, device="cpu", idf=bool(options), matching=Matching(center="references")) as scorer:
+        expected = scorer.score(TEXTS, OTHERS)
+    written = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert [row["f1"] for row in written] == pytest.approx(expected.F.tolist(), abs=1e-6)
+    assert [{name: row[name] for name in rows[0]} for row in written] == rows
+    assert "standard input is for the texts" in refused(*arguments, "--center", "-", stdin=stdin, status=2)
+
+
 def test_all_layers_are_a_table_of_means_and_an_array_in_json(run, run_json, files, all_layers_bundle):
     with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
         expected = np.stack(scorer.score(TEXTS, OTHERS)).mean(axis=2, dtype=np.float64).T  # (layers, 3)
@@ -140,9 +160,9 @@ def test_no_bar_comes_unasked_among_scores_on_a_terminal(
     asked = []
     original = BERTScorer.stream
 
-    def stream(self, pairs, *, verbose):
+    def stream(self, pairs, *, verbose, **options):
         asked.append(verbose)
-        return original(self, pairs)
+        return original(self, pairs, **options)
 
     score_on(terminal)
     monkeypatch.setattr(BERTScorer, "stream", stream)

@@ -279,7 +279,7 @@ def test_columns_and_settings_that_do_not_exist_are_refused(tiny_bundle):
         CountBatch(tiny_bundle, nthreads=1)
 
 
-CONTEXTS = [["a tree", "is it"], "it was red", []]
+CONTEXTS = [["a tree", "is it"], None, []]
 
 
 @pytest.mark.filterwarnings("ignore:1 context is empty")
@@ -296,7 +296,8 @@ def test_a_column_of_contexts_counts_and_is_in_the_signature(tiny_bundle):
     for found in (scored, framed):
         assert found["f1"].tolist() == expected.F.tolist()
     nulls = ScoreBatch(tiny_bundle, context="before", errors="null")({**batch, "before": ["it", None, 3]})
-    assert [value is None for value in nulls["f1"]] == [False, True, True]
+    assert [value is None for value in nulls["f1"]] == [False, False, True]
+    assert nulls["error"][2] == "the column 'before' holds a number; expected a text, a list of texts, or null."
     with pytest.raises(InputError, match=r"there is no column 'beforehand'.*Did you mean 'before'"):
         ScoreBatch(tiny_bundle, context="beforehand")(batch)
 

@@ -198,6 +198,8 @@ def test_arguments_of_another_type_are_refused(systems, references, metrics):
     [
         ({"metrics": ["bleu", "bluu"]}, "no metric 'bluu' here. Did you mean bleu"),
         ({"metrics": []}, "no metrics"),
+        ({"context_sentences": -1}, "context_sentences is -1; expected an integer of 0 or more"),
+        ({"metrics": ["bleu"], "context_sentences": 2}, "context_sentences has no effect without the metric bertscore"),
         ({"metrics": ["bleu"], "test": "t"}, "no test 't'"),
         ({"metrics": ["bleu"], "num_resamples": 0}, "0 resamples"),
         ({"metrics": ["bleu"], "num_examples": -1}, "num_examples is -1"),
