@@ -229,6 +229,7 @@ class Pipeline(Closeable):
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
         num_threads = self._num_threads = settings.get("nthreads")
         matching = checked_matching(settings.get("matching", "bertscore"))
+        check_installed(matching)
         if matching.is_optimal:
             self.max_length = _bounded_length(bundle, settings)
         self.tokenizer: TextTokenizer = load_tokenizer(
@@ -261,7 +262,6 @@ class Pipeline(Closeable):
         """The number of layers that are scored."""
         self._chunk_scale = session.provider.chunk_scale
         self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * bundle.vector_size)
-        check_installed(matching)
         self.matching: TokenMatching = token_matching(
             matching, bundle, self.tokenizer.num_special_tokens, self._bare_ids
         )
