@@ -28,8 +28,8 @@ WORDPIECE = {"bert", "bert-relative-key", "bert-relative-key-query", "convbert",
 BYTE_LEVEL = {"bart", "blenderbot", "bort", "deberta", "deberta-absolute", "led", "longformer", "modernbert", "roberta"}
 SUFFIX = {"xlm": "</w>", "xlm-languages": "</w>"}
 CONTINUED = {"bertweet": "@@", "blenderbot-small": "@@"}
-OTHERS = {"byt5"}
-"""Bytes alone, which no vocabulary has as text."""
+OTHERS = {"byt5"} | {"data2vec", "embeddinggemma", "gemma3", "mmbert", "qwen3", "qwen3-embedding"}
+"""ByT5 has bytes alone, which no vocabulary has as text; this computation does not know the vocabularies of the rest."""
 
 BYTES = {character: byte for byte, character in bytes_to_unicode().items()}
 

@@ -13,16 +13,14 @@ from bertscore_onnx.scoring.pipeline import Pipeline
 from tests.support.bundles import exported, saved
 from tests.support.parity import KNOWN_WARNINGS
 from tests.support.scores import CANDIDATES, REFERENCES
-from tests.support.tiny_models import FAST, TINY_MODELS, each_family
+from tests.support.tiny_models import FAST
 
 pytestmark = KNOWN_WARNINGS
-
-QUICK = {"bert", "modernbert", "t5"}
 
 ALPHABET = "abzAé1 .,(#_\n\t日が\u0301'-"
 
 
-@pytest.fixture(scope="module", params=each_family(TINY_MODELS, quick=QUICK))
+@pytest.fixture(scope="module", params=["bert", "modernbert", "t5"])
 def pipeline(request):
     mode = "fast" if request.param in FAST else "slow"
     bundle = exported("bundle", saved(request.param), num_layers=2, tokenizer_mode=mode, scoring_graph=True)
@@ -36,7 +34,7 @@ def tokens_of(pipeline, text, before):
     return ids.tolist(), number
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     context=st.text(ALPHABET, min_size=1, max_size=60),
     other=st.text(ALPHABET, min_size=1, max_size=60),
@@ -51,7 +49,7 @@ def test_a_context_never_changes_which_tokens_are_matched(pipeline, context, oth
     assert matched[0] == matched[1]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     context=st.text(ALPHABET, min_size=1, max_size=300).filter(str.strip),
     text=st.text(ALPHABET, min_size=1, max_size=100).filter(str.strip),
