@@ -29,7 +29,7 @@ BYTE_LEVEL = {"bart", "blenderbot", "bort", "deberta", "deberta-absolute", "led"
 SUFFIX = {"xlm": "</w>", "xlm-languages": "</w>"}
 CONTINUED = {"bertweet": "@@", "blenderbot-small": "@@"}
 OTHERS = {"byt5"} | {"data2vec", "embeddinggemma", "gemma3", "mmbert", "qwen3", "qwen3-embedding"}
-"""ByT5 has bytes alone, which no vocabulary has as text; this computation does not know the vocabularies of the rest."""
+"""ByT5 has bytes alone, which no vocabulary has as text; the vocabularies of the rest are not known here."""
 
 BYTES = {character: byte for byte, character in bytes_to_unicode().items()}
 
