@@ -153,7 +153,7 @@ class Matching:
         if self.preset is not None:
             return self.preset
         changed = [(field.name, getattr(self, field.name)) for field in fields(self)]
-        return ",".join(f"{name}={_short(name, value)}" for name, value in changed if value != _default_of(name))
+        return ",".join(f"{name}={_short(name, value)}" for name, value in changed if value != getattr(_DEFAULT, name))
 
 
 def _many(name: str, values: Any, kind: type) -> list[Any]:
@@ -179,10 +179,6 @@ def _short(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return "+".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else ascii(value) if name == "separator" else str(value)
-
-
-def _default_of(name: str) -> object:
-    return getattr(_DEFAULT, name)
 
 
 _DEFAULT = Matching()

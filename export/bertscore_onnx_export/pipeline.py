@@ -15,14 +15,14 @@ from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder, file_digest
 from bertscore_onnx.encoding.providers import load_onnxruntime
-from bertscore_onnx.errors import ExportError, UnknownLayerError
+from bertscore_onnx.errors import ExportError
 from bertscore_onnx_export.graph.output import OUTPUT
 from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
-from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, license_of
+from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, choose_layer, license_of
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer, compare_with_slow
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
@@ -69,7 +69,7 @@ def export_model(
     config = load_config(source)
     family = family_of(config)
     layers = count_layers(config)
-    num_layers = layers if all_layers else _choose_layer(model_id, num_layers, layers)
+    num_layers = layers if all_layers else choose_layer(model_id, num_layers, layers)
     variant = Variant(None if all_layers else num_layers, tokenizer_mode, precision)
     target = output or bundle_folder(model_id, variant)
     with staging_folder(target, force=force) as folder:
@@ -139,17 +139,6 @@ def export_model(
         license_fields = license_of(source) if license_id is None else {"license": license_id}
         (folder / CARD).write_text(model_card({"path/to/bundle": sealed}, license_fields), encoding="utf-8")
     return target
-
-
-def _choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
-    entry = catalogue.find(model_id)
-    chosen = entry.num_layers if num_layers is None and entry is not None else num_layers
-    if chosen is None:
-        raise UnknownLayerError(
-            f"No layer is known for this model, {model_id}, which has {layers}. Choose one with --num-layers: about "
-            "two thirds of the way up is usual, and `bertscore-onnx tune-layers` finds the best on judgements of yours."
-        )
-    return chosen
 
 
 def _vocabulary(config: Any, facts: TokenizerFacts) -> Vocabulary:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.card import CARD, read_license
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import stored_bundles
-from bertscore_onnx.errors import BertScoreOnnxError, BundleError, ExportError
+from bertscore_onnx.errors import BertScoreOnnxError, BundleError, ExportError, UnknownLayerError
 
 _POINTER = b"version https://git-lfs.github.com/"
 """The beginning of a file that git-lfs has not fetched."""
@@ -103,6 +104,18 @@ def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> N
             f"{source.name_or_path} comes with code of its own (`auto_map` in {file}), and the export runs none. "
             "Export a model whose architecture transformers itself has, or a graph of it with --from-onnx."
         )
+
+
+def choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
+    """Return the layer that was asked for, or the catalogue's; raise an UnknownLayerError if there is neither."""
+    entry = catalogue.find(model_id)
+    chosen = entry.num_layers if num_layers is None and entry is not None else num_layers
+    if chosen is None:
+        raise UnknownLayerError(
+            f"No layer is known for this model, {model_id}, which has {layers}. Choose one with --num-layers: about "
+            "two thirds of the way up is usual, and `bertscore-onnx tune-layers` finds the best on judgements of yours."
+        )
+    return chosen
 
 
 def first_line(error: BaseException) -> str:

@@ -16,10 +16,10 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.card import CARD, model_card
 from bertscore_onnx.bundle.manifest import DATA_FILE, FORMAT_VERSION, GRAPH_FILE, GoldenPair, Manifest, write_manifest
 from bertscore_onnx.bundle.store import Variant, bundle_folder, file_digest
-from bertscore_onnx.errors import ExportError, UnknownLayerError, VerificationError
+from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.spec import TOKENIZER_FILE
 from bertscore_onnx_export.graph.output import OUTPUT
-from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, license_of
+from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, choose_layer, license_of
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.published.cut import (
     PublishedGraph,
@@ -72,11 +72,10 @@ def export_graph(
     config = _read_config(folder)
     size, layers = _number(config, _SIZES, folder), _number(config, _LAYERS, folder)
     graph = read_graph(str(file), size, layers)
-    chosen = _choose_layer(source.model_id, num_layers, layers)
+    chosen = choose_layer(source.model_id, num_layers, layers)
     check_layer(graph, chosen, layers, str(file))
-    with staging_folder(
-        output or bundle_folder(source.model_id, Variant(chosen, "fast", "fp32")), force=force
-    ) as staged:
+    target = output or bundle_folder(source.model_id, Variant(chosen, "fast", "fp32"))
+    with staging_folder(target, force=force) as staged:
         report(f"Writing the graph up to layer {chosen}")
         _write(cut(graph, chosen, size), staged)
         report("Copying the fast tokenizer")
@@ -95,7 +94,7 @@ def export_graph(
         sealed = write_manifest(staged, manifest)
         license_fields = license_of(source) if license_id is None else {"license": license_id}
         (staged / CARD).write_text(model_card({"path/to/bundle": sealed}, license_fields), encoding="utf-8")
-    return output or bundle_folder(source.model_id, Variant(chosen, "fast", "fp32"))
+    return target
 
 
 def _manifest(
@@ -198,17 +197,6 @@ def _max_tokens(config: Mapping[str, Any]) -> int | None:
         if config.get("model_type") in _AFTER_PADDING
         else positions
     )
-
-
-def _choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
-    entry = catalogue.find(model_id)
-    chosen = entry.num_layers if num_layers is None and entry is not None else num_layers
-    if chosen is None:
-        raise UnknownLayerError(
-            f"No layer is known for this model, {model_id}, which has {layers}. Choose one with --num-layers: about "
-            "two thirds of the way up is usual, and `bertscore-onnx tune-layers` finds the best on judgements of yours."
-        )
-    return chosen
 
 
 def _write(model: Any, folder: Path) -> None:
