@@ -1,0 +1,211 @@
+"""The results of `benchmarks.correlations`, and the tables of docs/which_encoder.md made of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.results import table, with_figures
+
+MEAN = "mean"
+MEASURES = {"pearson": "Pearson's r", "kendall": "Kendall's τ_b", "acc_eq": "acc\\*_eq", "spa": "SPA"}
+"""Names in `meta`, and on the page."""
+
+PLAIN = "bertscore"
+
+
+class Value(msgspec.Struct, frozen=True, array_like=True):
+    """A measure with its 95 % interval; None if it has no value, or no interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """A layer that may be as good as the best one."""
+
+    layer: int
+    p: float
+    loss: float  # of Pearson's r
+    loss_high: float  # at most, at 95 %
+
+
+class Best(msgspec.Struct, frozen=True):
+    """The layer with the highest Pearson's r."""
+
+    layer: int
+    optimism: float | None  # how much of its r comes from choosing it
+    others: tuple[Loss, ...]  # p is 0.05 or more
+
+
+class Speed(msgspec.Struct, frozen=True):
+    """The speed of a bundle of one layer, in a process of its own."""
+
+    layer: int
+    is_cut: bool  # whether the bundle holds that layer alone; otherwise the whole model runs
+    pairs: int
+    pairs_per_second: float
+    peak_mb: float
+    bundle_mb: float
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model on a set of judgements, or the reason why there is no result."""
+
+    judgements: str  # the title of the set
+    model: str = ""
+    precision: str = ""
+    preset: str = PLAIN
+    key: dict[str, str] = {}  # what the result depends on
+    made: str = ""
+    machine: dict[str, str] = {}
+    reason: str = ""
+    origin: str = ""  # of the set
+    tokenizer: str = ""
+    max_length: int | None = None
+    left_out: tuple[str, ...] = ()  # language pairs
+    counts: dict[str, tuple[int, int, int]] = {}  # judged outputs, segments and documents of each language pair
+    has_documents: bool = False
+    layers: list[dict[str, dict[str, Value]]] = []  # by language pair and measure
+    best: dict[str, Best] = {}
+    speed: Speed | None = None
+
+
+def write_page(page: Path, records: Sequence[Record]) -> None:
+    """Replace the figures of the page."""
+    page.write_text(with_figures(page.read_text(encoding="utf-8"), [as_markdown(records)]), encoding="utf-8")
+
+
+def as_markdown(records: Sequence[Record]) -> str:
+    """Return the machine, the tables of each set, and what was not measured."""
+    measured = [record for record in records if not record.reason]
+    parts = [*_machines(measured)]
+    for title in dict.fromkeys(record.judgements for record in measured):
+        parts += _of_set([record for record in measured if record.judgements == title])
+    parts += _not_measured([record for record in records if record.reason])
+    return "\n\n".join(parts) + "\n"
+
+
+def _machines(records: Iterable[Record]) -> Iterator[str]:
+    """Yield the facts of each machine with the days of its measurements."""
+    days: dict[str, set[str]] = {}
+    for record in records:
+        facts = "; ".join(f"{name}: {value}" for name, value in record.machine.items() if not name.startswith("load"))
+        days.setdefault(facts, set()).add(record.made.partition(" ")[0])
+    for facts, of_machine in days.items():
+        yield f"Measured {', '.join(sorted(of_machine))}. Machine: {facts}."
+
+
+def _of_set(records: Sequence[Record]) -> Iterator[str]:
+    first = records[0]
+    yield f"### {first.judgements}"
+    yield _described(first)
+    names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
+    header = (
+        "model",
+        "precision",
+        "layer",
+        *(MEASURES[name] for name in names),
+        "pairs/s",
+        "peak memory",
+        "bundle",
+        "tokens",
+    )
+    ordered = sorted(records, key=lambda record: -(_at_best(record, "pearson").value or -2.0))
+    yield table(header, [_overview(record, names) for record in ordered])
+    for record in ordered:
+        yield from _of_record(record, names)
+
+
+def _described(record: Record) -> str:
+    languages = ", ".join(f"{name} {outputs:,}" for name, (outputs, _, _) in record.counts.items())
+    outputs, segments, documents = (sum(column) for column in zip(*record.counts.values(), strict=True))
+    units = f"{documents:,} documents" if record.has_documents else "segments"
+    parts = [f"{outputs:,} judged outputs of {segments:,} segments ({languages}); intervals draw {units}."]
+    if record.origin:
+        parts.append(f"Source: {record.origin}.")
+    if (limit := record.key.get("segments", "None")) != "None":
+        parts.append(f"Limited to about {limit} segments of each language pair.")
+    if record.left_out:
+        parts.append(f"Left out: {', '.join(record.left_out)}.")
+    return " ".join(parts)
+
+
+def _overview(record: Record, names: Sequence[str]) -> Sequence[str]:
+    speed, best = record.speed, record.best[MEAN]
+    rate, peak, size = "-", "-", "-"
+    if speed:
+        rate = f"{speed.pairs_per_second:,.0f}" + ("" if speed.is_cut else " (whole model)")
+        peak, size = f"{speed.peak_mb:,.0f} MB", f"{speed.bundle_mb:,.0f} MB"
+    measures = [_cell(_at_best(record, name)) for name in names]
+    tokens = "any" if record.max_length is None else f"{record.max_length:,}"
+    return (
+        _name(record),
+        record.precision,
+        f"{best.layer} of {len(record.layers) - 1}",
+        *measures,
+        rate,
+        peak,
+        size,
+        tokens,
+    )
+
+
+def _of_record(record: Record, names: Sequence[str]) -> Iterator[str]:
+    yield f"#### {_name(record)}, {record.precision}: {record.judgements}"
+    columns = [name for name in record.layers[0] if name != MEAN]
+    columns = columns if len(columns) == 1 else [MEAN, *columns]
+    for measure in names:
+        rows = [
+            [str(layer), *(_cell(of[name].get(measure)) for name in columns)] for layer, of in enumerate(record.layers)
+        ]
+        yield f"{MEASURES[measure]} by layer:\n\n{table(('layer', *columns), rows)}"
+    rows = [_best_row(name, record.best[name], record.layers) for name in columns]
+    header = ("language pair", "best layer", "r", "of which by choosing", "perhaps as good")
+    yield f"The best layer by Pearson's r:\n\n{table(header, rows)}"
+
+
+def _best_row(name: str, best: Best, layers: Sequence[Mapping[str, Mapping[str, Value]]]) -> list[str]:
+    others = (f"{one.layer} (lower by {one.loss:.3f}, at most {one.loss_high:.3f})" for one in best.others)
+    gain = "-" if best.optimism is None else f"{best.optimism:.3f}"
+    return [name, str(best.layer), _cell(layers[best.layer][name]["pearson"]), gain, ", ".join(others) or "none"]
+
+
+def _at_best(record: Record, name: str) -> Value:
+    """Return a measure at the best layer by Pearson's r, the mean over language pairs."""
+    return record.layers[record.best[MEAN].layer][MEAN].get(name, Value(None, None, None))
+
+
+def _cell(value: Value | None) -> str:
+    if value is None or value.value is None:
+        return "-"
+    interval = "" if value.low is None or value.high is None else f" ({_short(value.low)} to {_short(value.high)})"
+    return f"{value.value:.3f}{interval}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".replace("0.", ".", 1)
+
+
+def _name(record: Record) -> str:
+    return record.model if record.preset == PLAIN else f"{record.model} with {record.preset}"
+
+
+def _not_measured(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a table with a row for each model and reason."""
+    if not records:
+        return
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((_name(record), record.reason), []).append(record)
+
+    def distinct(of: Callable[[Record], str], group: Sequence[Record]) -> str:
+        return ", ".join(dict.fromkeys(filter(None, map(of, group)))) or "all"
+
+    rows = [
+        (name, distinct(lambda one: one.precision, group), distinct(lambda one: one.judgements, group), reason)
+        for (name, reason), group in groups.items()
+    ]
+    yield "### Not measured"
+    yield table(("model", "precision", "judgements", "reason"), rows)
