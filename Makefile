@@ -21,7 +21,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-full test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal correlations docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -101,6 +101,12 @@ bench-gpu:
 # All of that with a tiny model on the CPU, so that it works when there is a GPU; takes a minute.
 bench-gpu-rehearsal: $(INSTALLED)
 	$(RUN) -m benchmarks.gpu --rehearse --output build/rehearsal
+
+# Correlate every layer of the models within reach with the human judgements in $WMT16 and $WMT23, and write
+# docs/which_encoder.md; it resumes. CORRELATIONS holds options, which that page describes.
+correlations: export HF_HUB_OFFLINE := 0
+correlations: $(INSTALLED)
+	$(RUN) -m benchmarks.correlations $(CORRELATIONS)
 
 # Measure every family against bert-score again, and write the support matrix.
 docs: $(INSTALLED)

@@ -29,7 +29,7 @@ from bertscore_onnx.files import replace_whole
 from bertscore_onnx.matching.variants import PRESETS
 from harness.models import Models, exporter_digest
 from harness.processes import ROOT, Child, ChildError, call_in_child
-from harness.results import machine_facts
+from harness.results import BEGIN, END, machine_facts
 
 SETS = {
     "WMT16": ("WMT16 into English, segment-level direct assessment", "metrics task of WMT16 (Bojar et al., 2016)"),
@@ -121,9 +121,8 @@ class Run:
                     try:
                         record = self._measured(model, wanted, judgements, Path(folder))
                     except (ChildError, BertScoreOnnxError) as error:
-                        reason = _reason(error).replace(folder, "the bundle")
-                        if Path(model.source).exists():
-                            reason = reason.replace(model.source, model.name)
+                        reason = _reason(error).replace(repr(model.source), "the model")
+                        reason = reason.replace(model.source, model.name).replace(folder, "the bundle")
                         record = msgspec.structs.replace(wanted, reason=reason)
                     self._store(record)
 
@@ -201,9 +200,9 @@ def slug(name: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of an error in one line, without the name of its class."""
+    """Return the message of an error in one line, without the name of its class and the address of a hub."""
     message = error.reason if isinstance(error, ChildError) else one_line(error)
-    return re.sub(r"^[\w.]+(Error|Exception): ", "", message)[:500]
+    return re.sub(r"^[\w.]+(Error|Exception): ", "", re.sub(r"'https?://\S+'", "the hub", message))[:500]
 
 
 def read_record(file: Path) -> Record | None:
@@ -220,7 +219,10 @@ def read_records(output: Path) -> Iterator[Record]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is missing, write the page, and return the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not options.page.is_file() or END not in options.page.read_text(encoding="utf-8"):
+        parser.error(f"{options.page} is no page with the marks {BEGIN} and {END}, between which the tables go.")
     options.output.mkdir(parents=True, exist_ok=True)
     if not options.page_only:
         run = Run(options.output, options.device, options.segments)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from bertscore_onnx.evaluation.significance import MIN_UNITS
 from harness.results import table, with_figures
 
 MEAN = "mean"
@@ -98,24 +99,21 @@ def _machines(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _of_set(records: Sequence[Record]) -> Iterator[str]:
-    first = records[0]
-    yield f"### {first.judgements}"
-    yield _described(first)
+    yield f"### {records[0].judgements}"
+    yield _described(records[0])
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
-    header = (
-        "model",
-        "precision",
-        "layer",
-        *(MEASURES[name] for name in names),
-        "pairs/s",
-        "peak memory",
-        "bundle",
-        "tokens",
-    )
+    titles = [MEASURES[name] for name in names]
+    header = ("model", "precision", "layer", "perhaps as good", *titles, "pairs/s", "memory", "bundle", "tokens")
     ordered = sorted(records, key=lambda record: -(_at_best(record, "pearson").value or -2.0))
     yield table(header, [_overview(record, names) for record in ordered])
-    for record in ordered:
-        yield from _of_record(record, names)
+    detailed = {record.model: record for record in sorted(records, key=_detail)}
+    for record in sorted(ordered, key=lambda record: record.model):
+        yield from _of_record(record, names, by_language=record is detailed[record.model])
+
+
+def _detail(record: Record) -> tuple[bool, bool]:
+    """Sort the plain results in fp32, whose languages are shown, to the end."""
+    return record.precision == "fp32", record.preset == PLAIN
 
 
 def _described(record: Record) -> str:
@@ -123,6 +121,8 @@ def _described(record: Record) -> str:
     outputs, segments, documents = (sum(column) for column in zip(*record.counts.values(), strict=True))
     units = f"{documents:,} documents" if record.has_documents else "segments"
     parts = [f"{outputs:,} judged outputs of {segments:,} segments ({languages}); intervals draw {units}."]
+    if min(number for *_, number in record.counts.values()) < MIN_UNITS:
+        parts.append(f"**Fewer than {MIN_UNITS} are too few: the intervals are too narrow.**")
     if record.origin:
         parts.append(f"Source: {record.origin}.")
     if (limit := record.key.get("segments", "None")) != "None":
@@ -140,30 +140,28 @@ def _overview(record: Record, names: Sequence[str]) -> Sequence[str]:
         peak, size = f"{speed.peak_mb:,.0f} MB", f"{speed.bundle_mb:,.0f} MB"
     measures = [_cell(_at_best(record, name)) for name in names]
     tokens = "any" if record.max_length is None else f"{record.max_length:,}"
-    return (
-        _name(record),
-        record.precision,
-        f"{best.layer} of {len(record.layers) - 1}",
-        *measures,
-        rate,
-        peak,
-        size,
-        tokens,
-    )
+    layers = f"{best.layer} of {len(record.layers) - 1}", ", ".join(str(one.layer) for one in best.others) or "none"
+    return _name(record), record.precision, *layers, *measures, rate, peak, size, tokens
 
 
-def _of_record(record: Record, names: Sequence[str]) -> Iterator[str]:
+def _of_record(record: Record, names: Sequence[str], *, by_language: bool) -> Iterator[str]:
+    """Yield the tables of a record: all measures, and then the language pairs, if there are several."""
     yield f"#### {_name(record)}, {record.precision}: {record.judgements}"
-    columns = [name for name in record.layers[0] if name != MEAN]
-    columns = columns if len(columns) == 1 else [MEAN, *columns]
-    for measure in names:
-        rows = [
-            [str(layer), *(_cell(of[name].get(measure)) for name in columns)] for layer, of in enumerate(record.layers)
-        ]
-        yield f"{MEASURES[measure]} by layer:\n\n{table(('layer', *columns), rows)}"
-    rows = [_best_row(name, record.best[name], record.layers) for name in columns]
-    header = ("language pair", "best layer", "r", "of which by choosing", "perhaps as good")
-    yield f"The best layer by Pearson's r:\n\n{table(header, rows)}"
+    languages = [name for name in record.layers[0] if name != MEAN]
+    rows = [[str(at), *(_cell(layer[MEAN].get(name)) for name in names)] for at, layer in enumerate(record.layers)]
+    yield table(("layer", *(MEASURES[name] for name in names)), rows)
+    if not by_language:
+        return
+    if len(languages) > 1:
+        for name in names:
+            rows = [
+                [str(at), *(_cell(layer[of].get(name)) for of in languages)] for at, layer in enumerate(record.layers)
+            ]
+            yield f"{MEASURES[name]} by language pair:\n\n{table(('layer', *languages), rows)}"
+    rows = [
+        _best_row(name, record.best[name], record.layers) for name in ([MEAN] if len(languages) > 1 else []) + languages
+    ]
+    yield table(("language pair", "best layer", "Pearson's r", "gain from choosing", "perhaps as good"), rows)
 
 
 def _best_row(name: str, best: Best, layers: Sequence[Mapping[str, Mapping[str, Value]]]) -> list[str]:
@@ -193,19 +191,15 @@ def _name(record: Record) -> str:
 
 
 def _not_measured(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a table with a row for each model and reason."""
+    """Yield a table with a row for each reason."""
     if not records:
         return
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        groups.setdefault((_name(record), record.reason), []).append(record)
-
-    def distinct(of: Callable[[Record], str], group: Sequence[Record]) -> str:
-        return ", ".join(dict.fromkeys(filter(None, map(of, group)))) or "all"
-
-    rows = [
-        (name, distinct(lambda one: one.precision, group), distinct(lambda one: one.judgements, group), reason)
-        for (name, reason), group in groups.items()
-    ]
+    reasons = dict.fromkeys(record.reason for record in records)
+    columns: tuple[Callable[[Record], str], ...] = (_name, lambda one: one.precision, lambda one: one.judgements)
+    rows = []
+    for reason in reasons:
+        group = [record for record in records if record.reason == reason]
+        cells = (", ".join(dict.fromkeys(filter(None, map(column, group)))) or "all" for column in columns)
+        rows.append((*cells, reason.replace("|", "/")))  # a bar would end the cell
     yield "### Not measured"
     yield table(("model", "precision", "judgements", "reason"), rows)

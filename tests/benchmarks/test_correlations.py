@@ -1,0 +1,216 @@
+"""`benchmarks.correlations` with a tiny model and made-up judgements: its files, its page, and what it does again."""
+
+import csv
+import random
+import shutil
+
+import msgspec
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks import correlations
+from benchmarks.correlations import main
+from benchmarks.encoder_page import MEAN, Record
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.evaluation.layers import tune_layers
+from harness.results import BEGIN, END
+from tests.support.scores import WORDS
+
+TITLE = "Made-up judgements"
+SEGMENTS, SYSTEMS = 25, ("one", "two")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Judgements of two language pairs into one language, and one of another."""
+    draw = random.Random(0)  # noqa: S311 -- made-up texts
+    words = WORDS.split()
+    found = []
+    for language_pair in ("de-en", "fr-en", "en-de"):
+        for segment in range(SEGMENTS):
+            reference = draw.choices(words, k=8)
+            for system in SYSTEMS:
+                changed = draw.randint(0, 6)
+                candidate = [*draw.choices(words, k=changed), *reference[changed:]]
+                human = 100 - 10 * changed + draw.randint(-9, 9)
+                found.append((language_pair, system, segment, " ".join(reference), " ".join(candidate), human))
+    return found
+
+
+@pytest.fixture
+def judgements(rows, tmp_path):
+    file = tmp_path / "made-up.tsv"
+    with file.open("w", encoding="utf-8", newline="") as target:
+        writer = csv.writer(target, delimiter="\t")
+        writer.writerows([("lang_pair", "system", "segment", "reference", "candidate", "human"), *rows])
+    return file
+
+
+@pytest.fixture
+def page(tmp_path):
+    file = tmp_path / "page.md"
+    file.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n", encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def run(tmp_path, page, judgements):
+    """Return a function that runs the command on the made-up judgements and a set that does not exist."""
+
+    def command(*options):
+        sets = ["--set", f"{TITLE}={judgements}", "--set", f"Another set={tmp_path / 'missing.tsv'}"]
+        return main([*sets, "--output", str(tmp_path / "results"), "--page", str(page), *map(str, options)])
+
+    return command
+
+
+def rows_of(page, start):
+    lines = page.read_text(encoding="utf-8").split("\n")
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith(f"| {start}")]
+
+
+def test_every_layer_is_correlated_and_what_is_missing_is_named(
+    run, page, tmp_path, rows, tiny_model, tiny_bundle, all_layers_bundle
+):
+    models = (f"tiny={tiny_model}", f"whole={all_layers_bundle}", f"one-layer={tiny_bundle}", "nobody/has-this")
+    assert run(*(word for model in models for word in ("--model", model))) == 0
+    files = {
+        file.name: msgspec.json.decode(file.read_bytes(), type=Record) for file in (tmp_path / "results").iterdir()
+    }
+    assert files.keys() == {
+        "all-models--Another-set.json",
+        *(f"{name}--fp32--Made-up-judgements.json" for name in ("tiny", "whole", "one-layer", "nobody-has-this")),
+    }
+    tiny, whole = (files[f"{name}--fp32--Made-up-judgements.json"] for name in ("tiny", "whole"))
+    used = [row for row in rows if row[0] != "en-de"]
+    assert tiny.left_out == ("en-de (another target language)",)
+    assert tiny.counts == dict.fromkeys(("de-en", "fr-en"), (50, 25, 25))
+
+    names, _, segments, references, candidates, human = zip(*used, strict=True)
+    with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
+        tuned = tune_layers(scorer, candidates, references, human, names, units=list(map(str, segments)))
+        f1 = scorer.score(candidates, references).F  # (layers, rows)
+    for record in (tiny, whole):
+        assert [layer[MEAN]["pearson"].value for layer in record.layers] == pytest.approx(
+            [layer.f1.pearson for layer in tuned.layers], abs=1e-6
+        )
+        is_german = np.array(names) == "de-en"
+        for layer, values in zip(record.layers, f1, strict=True):
+            tau = stats.kendalltau(np.array(human)[is_german], values[is_german]).statistic
+            assert layer["de-en"]["kendall"].value == pytest.approx(tau, abs=5e-3)  # a pair may tie but for rounding
+            assert -1 <= layer[MEAN]["kendall"].low < layer[MEAN]["kendall"].value < layer[MEAN]["kendall"].high <= 1
+        assert (record.best[MEAN].layer, record.max_length) == (tuned.best_layer, scorer.manifest.max_length)
+        assert tuple(other.layer for other in record.best[MEAN].others) == tuned.not_worse
+        assert record.best[MEAN].optimism == pytest.approx(tuned.optimism, abs=1e-5)
+        assert record.speed.pairs_per_second > 0
+        assert record.speed.peak_mb > 20
+    assert (tiny.speed.is_cut, whole.speed.is_cut) == (True, False)
+    assert tiny.speed.bundle_mb < whole.speed.bundle_mb
+
+    text = page.read_text(encoding="utf-8")
+    assert "\nold\n" not in text
+    assert text.startswith("# Title\n")
+    assert text.endswith("The end.\n")
+    pearson = f"{tiny.layers[tuned.best_layer][MEAN]['pearson'].value:.3f}"
+    assert [cells[4].startswith(pearson) for cells in rows_of(page, "tiny ")] == [True]
+    assert rows_of(page, "all models") == [["all models", "all", "Another set", "missing.tsv is no file or folder."]]
+    [one_layer], [unknown] = rows_of(page, "one-layer"), rows_of(page, "nobody/has-this")
+    assert "--all-layers" in one_layer[3]
+    assert unknown[1:3] == ["fp32", TITLE]
+    assert unknown[3].startswith("Cannot load the configuration of the model: ")
+
+
+def test_results_are_kept_until_something_changes(run, page, capsys, judgements, tmp_path, all_layers_bundle):
+    model = ("--model", f"whole={all_layers_bundle}")
+    assert run(*model) == 0
+    first = page.read_bytes()
+    [file] = (tmp_path / "results").glob("whole*.json")
+    before = file.stat().st_mtime_ns
+    capsys.readouterr()
+
+    assert run(*model) == 0
+    output = capsys.readouterr()
+    assert output.out.startswith("0 measured, 1 kept, 1 not measured.")
+    assert f"whole, fp32, {TITLE}: kept" in output.err
+    assert (file.stat().st_mtime_ns, page.read_bytes()) == (before, first)
+
+    file.write_bytes(file.read_bytes()[:100])  # as if the disk had been full
+    assert run(*model, "--segments", "15") == 0
+    assert capsys.readouterr().out.startswith("1 measured, 0 kept")
+    limited = msgspec.json.decode(file.read_bytes(), type=Record)
+    assert limited.counts == dict.fromkeys(("de-en", "fr-en"), (30, 15, 15))
+    assert "Limited to about 15 segments" in page.read_text(encoding="utf-8")
+    assert "Fewer than 20 are too few" in page.read_text(encoding="utf-8")
+
+    judgements.unlink()
+    assert run(*model) == 0  # the page keeps the earlier result
+    assert "made-up.tsv is no file or folder" in page.read_text(encoding="utf-8")
+    assert rows_of(page, "whole")
+
+
+def test_a_stop_keeps_all_results_but_the_one_in_work(
+    run, tmp_path, judgements, monkeypatch, capsys, all_layers_bundle
+):
+    call, calls = correlations.call_in_child, []
+
+    def stop_at_the_third(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return call(*arguments, **options)
+
+    options = (
+        "--model",
+        f"whole={all_layers_bundle}",
+        "--set",
+        f"Second={shutil.copy(judgements, tmp_path / 'b.tsv')}",
+    )
+    monkeypatch.setattr(correlations, "call_in_child", stop_at_the_third)
+    assert run(*options) == 130
+    assert "Stopped after 1 measured" in capsys.readouterr().err
+    assert {file.name for file in (tmp_path / "results").iterdir()} == {
+        "all-models--Another-set.json",
+        "whole--fp32--Made-up-judgements.json",
+    }
+    assert run(*options) == 0
+    assert capsys.readouterr().out.startswith("1 measured, 1 kept, 1 not measured.")
+
+
+def test_variants_and_precisions_have_rows_of_their_own(run, page, tiny_model):
+    presets = ("--preset", "code-bert-score", "doc-bert-score")
+    assert run("--model", f"tiny={tiny_model}", "--precision", "fp32", "fp16", *presets) == 0
+    measured = {(cells[0], cells[1]) for cells in rows_of(page, "tiny ")}
+    assert measured == {("tiny", "fp32"), ("tiny", "fp16")}
+    [variant] = rows_of(page, "tiny with code-bert-score")
+    assert variant[1] == "fp32"
+    [refused] = rows_of(page, "tiny with doc-bert-score")
+    assert "there are no documents" in refused[3]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "="], "'=' is neither MODEL nor NAME=MODEL"),
+        (["--set", "title"], "'title' is not TITLE=PATH"),
+        (["--precision", "fp64"], "invalid choice: 'fp64'"),
+        (["--segments", "0"], "'0' is not a number of 1 or more"),
+        (["--page", "nowhere.md"], "nowhere.md is no page with the marks"),
+    ],
+)
+def test_wrong_options_are_refused_in_one_line(run, capsys, options, message):
+    with pytest.raises(SystemExit) as stopped:
+        run(*options)
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err.strip().split("\n")[-1]
+
+
+def test_nothing_at_all_is_a_failure_and_leaves_the_page(run, page, capsys, judgements, all_layers_bundle):
+    before = page.read_bytes()
+    judgements.write_text("lang_pair\tsystem\nde-en\tone\n", encoding="utf-8")
+    assert run("--model", all_layers_bundle) == 1
+    assert page.read_bytes() == before
+    output = capsys.readouterr()
+    assert "0 measured, 0 kept, 2 not measured." in output.out
+    assert "made-up.tsv" in output.err
+    assert "Nothing is measured" in output.err
