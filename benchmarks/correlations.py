@@ -92,6 +92,7 @@ class Run:
     def __init__(self, output: Path, device: str, segments: int | None) -> None:
         """Take the folder, which exists, and the settings of all measurements."""
         self._output, self._device, self._segments = output, device, segments
+        self._machine = {**machine_facts(), "device": device}
         self._exporter: Child | None = None
         self.counts = {"measured": 0, "kept": 0, "not measured": 0}
 
@@ -138,7 +139,7 @@ class Run:
             found,
             **{name: getattr(wanted, name) for name in ("model", "precision", "preset", "key")},
             made=time.strftime("%Y-%m-%d %H:%M"),
-            machine={**machine_facts(), "device": self._device},
+            machine=self._machine,
             speed=speed,
         )
 

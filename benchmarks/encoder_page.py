@@ -13,6 +13,8 @@ MEASURES = {"pearson": "Pearson's r", "kendall": "Kendall's τ_b", "acc_eq": "ac
 """Names in `meta`, and on the page."""
 
 PLAIN = "bertscore"
+LOAD = "load at the start"
+"""The fact that differs between runs on one machine."""
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
@@ -89,13 +91,15 @@ def as_markdown(records: Sequence[Record]) -> str:
 
 
 def _machines(records: Iterable[Record]) -> Iterator[str]:
-    """Yield the facts of each machine with the days of its measurements."""
-    days: dict[str, set[str]] = {}
+    """Yield the facts of each machine, with the days and the loads of its runs."""
+    groups: dict[str, list[Record]] = {}
     for record in records:
-        facts = "; ".join(f"{name}: {value}" for name, value in record.machine.items() if not name.startswith("load"))
-        days.setdefault(facts, set()).add(record.made.partition(" ")[0])
-    for facts, of_machine in days.items():
-        yield f"Measured {', '.join(sorted(of_machine))}. Machine: {facts}."
+        facts = "; ".join(f"{name}: {value}" for name, value in record.machine.items() if name != LOAD)
+        groups.setdefault(facts, []).append(record)
+    for facts, group in groups.items():
+        days = ", ".join(sorted({record.made.partition(" ")[0] for record in group}))
+        loads = sorted({record.machine.get(LOAD, "?") for record in group})
+        yield f"Measured {days}. Machine: {facts}; {LOAD} of a run: {', '.join(loads)}."
 
 
 def _of_set(records: Sequence[Record]) -> Iterator[str]:
@@ -125,7 +129,7 @@ def _described(record: Record) -> str:
         parts.append(f"**Fewer than {MIN_UNITS} are too few: the intervals are too narrow.**")
     if record.origin:
         parts.append(f"Source: {record.origin}.")
-    if (limit := record.key.get("segments", "None")) != "None":
+    if (limit := record.key.get("segments", "all")) != "all":
         parts.append(f"Limited to about {limit} segments of each language pair.")
     if record.left_out:
         parts.append(f"Left out: {', '.join(record.left_out)}.")
