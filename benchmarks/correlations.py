@@ -72,6 +72,13 @@ class Model:
         return (Path(self.source) / MANIFEST).is_file()
 
     @property
+    def precision_of_bundle(self) -> Precision | None:
+        """The precision of a bundle; None of anything else, and of a damaged bundle."""
+        with suppress(BertScoreOnnxError):
+            return read_manifest(Path(self.source)).precision if self.is_bundle else None
+        return None
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of its files; of its name if it comes from a hub."""
         files = [file for file in sorted(Path(self.source).rglob("*")) if file.is_file()]
@@ -120,12 +127,14 @@ class Run:
                         self._report("kept", wanted)
                         continue
                     try:
-                        record = self._measured(model, wanted, judgements, Path(folder))
+                        self._store(self._measured(model, wanted, judgements, Path(folder)))
                     except (ChildError, BertScoreOnnxError) as error:
                         reason = _reason(error).replace(repr(model.source), "the model")
                         reason = reason.replace(model.source, model.name).replace(folder, "the bundle")
-                        record = msgspec.structs.replace(wanted, reason=reason)
-                    self._store(record)
+                        if found and not found.reason:
+                            self._report("kept", wanted, f"it cannot be measured again: {reason}")
+                        else:
+                            self._store(msgspec.structs.replace(wanted, reason=reason))
 
     def _measured(self, model: Model, wanted: Record, judgements: JudgementSet, folder: Path) -> Record:
         bundle = self._bundle(model, wanted.precision, None, folder)
@@ -179,11 +188,11 @@ class Run:
 
     def _store(self, record: Record) -> None:
         replace_whole(self._file_of(record), msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-        self._report("not measured" if record.reason else "measured", record)
+        self._report("not measured" if record.reason else "measured", record, record.reason)
 
-    def _report(self, outcome: str, record: Record) -> None:
+    def _report(self, outcome: str, record: Record, reason: str = "") -> None:
         self.counts[outcome] += 1
-        self._log(f"{title_of(record)}: {outcome}{record.reason and f': {record.reason}'}")
+        self._log(f"{title_of(record)}: {outcome}{reason and f': {reason}'}")
 
     def _log(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -257,10 +266,8 @@ def _measure_all(run: Run, options: argparse.Namespace) -> None:
     plain = [Variant(precision, PLAIN) for precision in options.precision]
     variants = plain + [Variant(options.precision[0], preset) for preset in options.preset if preset != PLAIN]
     for model in options.model or [_known(name, options.output) for name in MODELS]:
-        own = read_manifest(Path(model.source)).precision if model.is_bundle else None
-        run.measure(
-            model, [*dict.fromkeys(each._replace(precision=own or each.precision) for each in variants)], usable
-        )
+        own = [each._replace(precision=model.precision_of_bundle or each.precision) for each in variants]
+        run.measure(model, [*dict.fromkeys(own)], usable)
 
 
 def _sets_of_environment() -> Iterator[tuple[str, str, str]]:

@@ -75,14 +75,21 @@ def rows_of(page, name):
 def test_every_layer_is_correlated_and_what_is_missing_is_named(
     run, page, tmp_path, rows, tiny_model, tiny_bundle, all_layers_bundle
 ):
-    models = (f"tiny={tiny_model}", f"whole={all_layers_bundle}", f"one-layer={tiny_bundle}", "nobody/has-this")
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "bertscore.json").write_text("{", encoding="utf-8")
+    bundles = (f"whole={all_layers_bundle}", f"one-layer={tiny_bundle}", str(damaged))
+    models = (f"tiny={tiny_model}", *bundles, "nobody/has-this")
     assert run(*(word for model in models for word in ("--model", model))) == 0
     files = {
         file.name: msgspec.json.decode(file.read_bytes(), type=Record) for file in (tmp_path / "results").iterdir()
     }
     assert files.keys() == {
         "all-models--Another-set.json",
-        *(f"{name}--fp32--Made-up-judgements.json" for name in ("tiny", "whole", "one-layer", "nobody-has-this")),
+        *(
+            f"{name}--fp32--Made-up-judgements.json"
+            for name in ("tiny", "whole", "one-layer", "damaged", "nobody-has-this")
+        ),
     }
     tiny, whole = (files[f"{name}--fp32--Made-up-judgements.json"] for name in ("tiny", "whole"))
     used = [row for row in rows if row[0] != "en-de"]
@@ -117,7 +124,9 @@ def test_every_layer_is_correlated_and_what_is_missing_is_named(
     pearson = f"{tiny.layers[tuned.best_layer][MEAN]['pearson'].value:.3f}"
     assert [cells[4].startswith(pearson) for cells in rows_of(page, "tiny")] == [True]
     assert rows_of(page, "all models") == [["all models", "all", "Another set", "missing.tsv is no file or folder"]]
-    [one_layer], [unknown] = rows_of(page, "one-layer"), rows_of(page, "nobody/has-this")
+    [one_layer], [unknown], [of_damaged] = (rows_of(page, name) for name in ("one-layer", "nobody/has-this", "damaged"))
+    assert "bertscore.json" in of_damaged[3]
+    assert str(tmp_path) not in of_damaged[3]
     assert "--all-layers" in one_layer[3]
     assert unknown[1:3] == ["fp32", TITLE]
     assert unknown[3].startswith("Cannot load the configuration of the model: ")
@@ -145,8 +154,12 @@ def test_results_are_kept_until_something_changes(run, page, capsys, judgements,
     assert "Limited to about 15 segments" in page.read_text(encoding="utf-8")
     assert "Fewer than 20 are too few" in page.read_text(encoding="utf-8")
 
+    assert run("--model", "whole=nobody/has-this") == 0  # the earlier result stays
+    assert "kept: it cannot be measured again: Cannot load the configuration" in capsys.readouterr().err
+    assert file.read_bytes() == msgspec.json.format(msgspec.json.encode(limited), indent=1) + b"\n"
+
     judgements.unlink()
-    assert run(*model) == 0  # the page keeps the earlier result
+    assert run(*model) == 0
     assert "made-up.tsv is no file or folder" in page.read_text(encoding="utf-8")
     assert rows_of(page, "whole")
 
