@@ -85,7 +85,7 @@ def as_markdown(records: Sequence[Record]) -> str:
     measured = [record for record in records if not record.reason]
     parts = [*_machines(measured)]
     for title in dict.fromkeys(record.judgements for record in measured):
-        parts += _of_set([record for record in measured if record.judgements == title])
+        parts += _of_set(title, measured)
     parts += _not_measured([record for record in records if record.reason])
     return "\n\n".join(parts) + "\n"
 
@@ -102,8 +102,10 @@ def _machines(records: Iterable[Record]) -> Iterator[str]:
         yield f"Measured {days}. Machine: {facts}; {LOAD} of a run: {', '.join(loads)}."
 
 
-def _of_set(records: Sequence[Record]) -> Iterator[str]:
-    yield f"### {records[0].judgements}"
+def _of_set(title: str, measured: Sequence[Record]) -> Iterator[str]:
+    """Yield the tables of a set: all models, and then each one by layer; `measured` are those of all sets."""
+    records = [record for record in measured if record.judgements == title]
+    yield f"### {title}"
     yield _described(records[0])
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
     titles = [MEASURES[name] for name in names]
@@ -113,6 +115,17 @@ def _of_set(records: Sequence[Record]) -> Iterator[str]:
     detailed = {record.model: record for record in sorted(records, key=_detail)}
     for record in sorted(ordered, key=lambda record: record.model):
         yield from _of_record(record, names, by_language=record is detailed[record.model])
+        yield from _chosen_elsewhere(record, measured)
+
+
+def _chosen_elsewhere(record: Record, measured: Sequence[Record]) -> Iterator[str]:
+    """Yield how the layers do that are best on other sets, which they owe to no choice on this one."""
+    for other in measured:
+        is_same = (other.model, other.precision, other.preset) == (record.model, record.precision, record.preset)
+        if is_same and other.judgements != record.judgements and len(other.layers) == len(record.layers):
+            layer = other.best[MEAN].layer
+            r = _cell(record.layers[layer][MEAN]["pearson"])
+            yield f"Layer {layer}, the best on {other.judgements}, has r = {r} here."
 
 
 def _detail(record: Record) -> tuple[bool, bool]:

@@ -190,6 +190,9 @@ def test_a_stop_keeps_all_results_but_the_one_in_work(
     }
     assert run(*options) == 0
     assert capsys.readouterr().out.startswith("1 measured, 1 kept, 1 not measured.")
+    first = (tmp_path / "results" / "whole--fp32--Made-up-judgements.json").read_bytes()
+    layer = msgspec.json.decode(first, type=Record).best[MEAN].layer
+    assert f"Layer {layer}, the best on {TITLE}, has r = " in page.read_text(encoding="utf-8")
 
 
 def test_variants_and_precisions_have_rows_of_their_own(run, page, tiny_model):
