@@ -165,7 +165,7 @@ def test_results_are_kept_until_something_changes(run, page, capsys, judgements,
 
 
 def test_a_stop_keeps_all_results_but_the_one_in_work(
-    run, tmp_path, judgements, monkeypatch, capsys, all_layers_bundle
+    run, page, tmp_path, judgements, monkeypatch, capsys, all_layers_bundle
 ):
     call, calls = correlations.call_in_child, []
 
