@@ -216,7 +216,7 @@ def _not_measured(records: Sequence[Record]) -> Iterator[str]:
     rows = []
     for reason in reasons:
         group = [record for record in records if record.reason == reason]
-        cells = (", ".join(dict.fromkeys(filter(None, map(column, group)))) or "all" for column in columns)
+        cells = ("; ".join(dict.fromkeys(filter(None, map(column, group)))) or "all" for column in columns)
         rows.append((*cells, reason.replace("|", "/")))  # a bar would end the cell
     yield "### Not measured"
     yield table(("model", "precision", "judgements", "reason"), rows)
