@@ -100,6 +100,13 @@ def _machines(records: Iterable[Record]) -> Iterator[str]:
         days = ", ".join(sorted({record.made.partition(" ")[0] for record in group}))
         loads = sorted({record.machine.get(LOAD, "?") for record in group})
         yield f"Measured {days}. Machine: {facts}; {LOAD} of a run: {', '.join(loads)}."
+        if any(_was_busy(record.machine) for record in group):
+            yield "**The machine was busy with other work: these speeds are too low, and cannot be compared.**"
+
+
+def _was_busy(machine: Mapping[str, str]) -> bool:
+    """Return whether other processes used more than a quarter of the processors."""
+    return float(machine.get(LOAD, 0)) > float(machine.get("cores usable", 1)) / 4
 
 
 def _of_set(title: str, measured: Sequence[Record]) -> Iterator[str]:
@@ -113,7 +120,7 @@ def _of_set(title: str, measured: Sequence[Record]) -> Iterator[str]:
     ordered = sorted(records, key=lambda record: -(_at_best(record, "pearson").value or -2.0))
     yield table(header, [_overview(record, names) for record in ordered])
     detailed = {record.model: record for record in sorted(records, key=_detail)}
-    for record in sorted(ordered, key=lambda record: record.model):
+    for record in sorted(ordered, key=lambda record: (record.model, record is not detailed[record.model])):
         yield from _of_record(record, names, by_language=record is detailed[record.model])
         yield from _chosen_elsewhere(record, measured)
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from benchmarks import correlations
 from benchmarks.correlations import main
-from benchmarks.encoder_page import MEAN, Record
+from benchmarks.encoder_page import MEAN, Best, Record, Value, as_markdown
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.evaluation.layers import tune_layers
 from harness.results import BEGIN, END
@@ -231,3 +231,14 @@ def test_nothing_at_all_is_a_failure_and_leaves_the_page(run, page, capsys, judg
     assert "0 measured, 0 kept, 2 not measured." in output.out
     assert "made-up.tsv" in output.err
     assert "Nothing is measured" in output.err
+
+
+@pytest.mark.parametrize(("load", "is_busy"), [("0.40", False), ("0.60", True)])
+def test_speeds_on_a_busy_machine_are_not_for_comparison(load, is_busy):
+    machine = {"cores usable": "2", "load at the start": load}
+    values = {"pearson": Value(0.5, 0.4, 0.6)}
+    record = Record(
+        TITLE, "model", "fp32", machine=machine, counts={"de-en": (2, 2, 2)}, layers=[{MEAN: values, "de-en": values}]
+    )
+    record = msgspec.structs.replace(record, best={name: Best(0, None, ()) for name in (MEAN, "de-en")})
+    assert ("The machine was busy" in as_markdown([record])) == is_busy
