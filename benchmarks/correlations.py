@@ -142,7 +142,7 @@ class Run:
         found: Record = call_in_child(correlate_layers, bundle, judgements, wanted.preset, self._device, limit=LIMIT)
         layer = found.best[MEAN].layer
         cut = bundle if model.is_bundle else self._bundle(model, wanted.precision, layer, folder)
-        subject = (cut, layer, wanted.preset, judgements.sample(), self._device)
+        subject = (cut, layer, wanted.preset, judgements.sample(wanted.preset), self._device)
         speed = call_in_child(measure_speed, *subject, limit=LIMIT)
         return msgspec.structs.replace(
             found,

@@ -214,12 +214,16 @@ def _name(record: Record) -> str:
     return record.model if record.preset == PLAIN else f"{record.model} with {record.preset}"
 
 
+def _variant(record: Record) -> str:
+    return record.precision if record.preset == PLAIN else f"{record.precision} with {record.preset}"
+
+
 def _not_measured(records: Sequence[Record]) -> Iterator[str]:
     """Yield a table with a row for each reason."""
     if not records:
         return
     reasons = dict.fromkeys(record.reason for record in records)
-    columns: tuple[Callable[[Record], str], ...] = (_name, lambda one: one.precision, lambda one: one.judgements)
+    columns: tuple[Callable[[Record], str], ...] = (lambda one: one.model, _variant, lambda one: one.judgements)
     rows = []
     for reason in reasons:
         group = [record for record in records if record.reason == reason]

@@ -28,6 +28,7 @@ from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.scoring.inputs import Pair
 from harness.processes import peak_memory
 
 SPEED_PAIRS, SPEED_ROUNDS, SPEED_SECONDS = 300, 3, 60.0
@@ -63,11 +64,11 @@ class JudgementSet:
             digest.update(np.asarray(one.human_segment).tobytes())
         return digest.hexdigest()
 
-    def sample(self) -> list[tuple[str, Sequence[str]]]:
-        """Return some candidates with their references, spread over the language pairs, to measure speed with."""
+    def sample(self, preset: str) -> list[Pair]:
+        """Return some pairs, spread over the language pairs, to measure speed with."""
         number = -(-SPEED_PAIRS // len(self.language_pairs))
         cells = [(one, judged_cells(one)) for one in self.language_pairs]
-        return [pair for one, of in cells for pair in texts(one, of[:: max(1, len(of) // number)][:number])]
+        return [pair for one, of in cells for pair in texts(one, of[:: max(1, len(of) // number)][:number], preset)]
 
 
 def read_set(title: str, origin: str, path: str, num_segments: int | None) -> JudgementSet:
@@ -126,10 +127,21 @@ def judged_cells(judged: JudgedSystems) -> Cells:
     return list(zip(systems.tolist(), segments.tolist(), strict=True))
 
 
-def texts(judged: JudgedSystems, cells: Cells) -> list[tuple[str, Sequence[str]]]:
-    """Return candidates with their references."""
+def texts(judged: JudgedSystems, cells: Cells, preset: str) -> list[Pair]:
+    """Return candidates with their references, and their contexts if the preset reads any."""
     candidates = judged.candidates or ()
-    return [(candidates[system][segment] or "", judged.references[system][segment]) for system, segment in cells]
+    before = None
+    if preset == CONTEXT:
+        if not judged.documents:
+            raise InputError(
+                f"{preset} reads the sentences before a segment in its document, and there are no documents."
+            )
+        before = preceding_sentences(judged.references[0], judged.documents, CONTEXT_SENTENCES)
+    pairs: list[Pair] = []
+    for system, segment in cells:
+        pair = candidates[system][segment] or "", judged.references[system][segment]
+        pairs.append(pair if before is None else (*pair, before[segment] or None))
+    return pairs
 
 
 # What processes of their own do.
@@ -176,19 +188,18 @@ def correlate_layers(bundle: Path, judgements: JudgementSet, preset: str, device
     )
 
 
-def measure_speed(
-    bundle: Path, layer: int, preset: str, sample: Sequence[tuple[str, Sequence[str]]], device: str
-) -> Speed:
+def measure_speed(bundle: Path, layer: int, preset: str, sample: Sequence[Pair], device: str) -> Speed:
     """Score pairs at a layer, several times; the rate is that of the median."""
     is_cut = not read_manifest(bundle).all_layers
     chosen = None if is_cut else layer
     seconds: list[float] = []
     with BERTScorer(bundle, device=device, matching=Matching.named(preset), num_layers=chosen) as scorer:
-        candidates, references = ([*side] for side in zip(*sample, strict=True))
-        scorer.score(candidates[:32], references[:32])
+        for _ in scorer.stream(sample[:32], has_contexts=preset == CONTEXT):
+            pass  # warming up
         while len(seconds) < SPEED_ROUNDS and sum(seconds) < SPEED_SECONDS:
             started = time.perf_counter()
-            scorer.score(candidates, references)
+            for _ in scorer.stream(sample, has_contexts=preset == CONTEXT):
+                pass
             seconds.append(time.perf_counter() - started)
     size = sum(file.stat().st_size for file in bundle.iterdir()) / 1e6
     return Speed(layer, is_cut, len(sample), len(sample) / float(np.median(seconds)), peak_memory(), size)
@@ -197,14 +208,7 @@ def measure_speed(
 def _scores(judged: JudgedSystems, scorer: BERTScorer, preset: str) -> NDArray[np.float64]:
     """Return F of the judged outputs, (layers, systems, segments), NaN elsewhere."""
     cells = judged_cells(judged)
-    pairs: list[Any] = texts(judged, cells)
-    if preset == CONTEXT:
-        if not judged.documents:
-            raise InputError(
-                f"{preset} reads the sentences before a segment in its document, and there are no documents."
-            )
-        before = preceding_sentences(judged.references[0], judged.documents, CONTEXT_SENTENCES)
-        pairs = [(*pair, before[segment]) for pair, (_, segment) in zip(pairs, cells, strict=True)]
+    pairs = texts(judged, cells, preset)
     f1 = np.full((len(scorer.manifest.layers), len(judged.systems), len(judged.segments)), np.nan)
     for (system, segment), score in zip(cells, scorer.stream(pairs, has_contexts=preset == CONTEXT), strict=True):
         f1[:, system, segment] = score.F
