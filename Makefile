@@ -21,7 +21,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-full test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-families test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -44,11 +44,15 @@ quick: $(INSTALLED)
 test: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10
 
-# Run the tests that `make test` leaves out: every family, the packages, pages in a browser, the tools of this project.
+# Run tests that `make test` leaves out: the packages, shell commands, pages in a browser, the tools of this project.
 test-full: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m full
 
-test-all: test test-full
+# Run the tests of every family, of which `make test` has one for each way of cutting: five minutes.
+test-families: $(INSTALLED)
+	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m families
+
+test-all: test test-full test-families
 
 # Run the tests of exports with transformers 5, which has an environment of its own: four minutes.
 test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed

@@ -531,8 +531,8 @@ EVERY_INPUT = {"bert", "convbert", "modernbert", "t5", "xlnet"}
 
 
 def each_family(names: Iterable[str], quick: Set[str] = EVERY_CUT) -> list[Any]:
-    """Return the names as parameters of a test; those that are not among the quick are left to `make test-full`."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.full) for name in names]
+    """Return the names as parameters of a test; those that are not among the quick are left to `make test-families`."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.families) for name in names]
 
 
 def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False) -> Path:

@@ -49,7 +49,7 @@ def scores(bundle, texts, size, **options):
     [(*case, 40) for case in sorted(QUICK)]
     + [
         pytest.param(name, precision, number, marks=mark)
-        for number, mark in ((40, pytest.mark.full), (160, pytest.mark.calibration))
+        for number, mark in ((40, pytest.mark.families), (160, pytest.mark.calibration))
         for name in TINY_MODELS
         for precision in PRECISIONS
         if (name, precision) != ("bort", "int8")  # nothing to compute in int8

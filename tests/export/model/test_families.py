@@ -34,7 +34,7 @@ NEEDS_LAYERS = {"deberta-v2", "deberta-v3"}
 """What fails with no layer at all, in bert-score as well."""
 
 CUTS = [
-    pytest.param(name, num_layers, marks=() if name in EVERY_CUT and num_layers < LAYERS - 1 else pytest.mark.full)
+    pytest.param(name, num_layers, marks=() if name in EVERY_CUT and num_layers < LAYERS - 1 else pytest.mark.families)
     for name in SETTINGS
     for num_layers in (0, 1, LAYERS - 1)
     if num_layers or name not in NEEDS_LAYERS
