@@ -11,10 +11,11 @@ from transformers import PreTrainedModel
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import VerificationError
 from bertscore_onnx_export.model.families import Family, after_padding
-from bertscore_onnx_export.model.source import first_line
 
 HARMLESS = 1e-4
 """The largest change of a coordinate that leaves a unit vector the same."""
+
+_ELSE = "Export a model of another type; `bertscore-onnx models` lists those known to work."
 
 
 def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
@@ -47,13 +48,13 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
             difference = float((vectors - unit_vectors(model, ids, mask))[..., :tokens, :].abs().max())
         except Exception as error:  # ONNX Runtime's errors are untyped; different shapes raise RuntimeError
             raise VerificationError(
-                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: "
-                f"{first_line(error)}"
+                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: the "
+                f"export records a run on one number of tokens, which this one cannot repeat on others. {_ELSE}"
             ) from error
         if not difference <= HARMLESS:
             raise VerificationError(
                 f"The graph of a model of the type {model.config.model_type!r} differs from PyTorch by "
-                f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted."
+                f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted. {_ELSE}"
             )
 
 

@@ -12,6 +12,7 @@ from bertscore_onnx_export.model.source import Source
 from transformers import AutoConfig, AutoModel
 
 from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.errors import UnsupportedFamilyError
 from tests.support.tiny_models import (
     EVERY_CUT,
     FIRST_ORDINARY_ID,
@@ -95,6 +96,19 @@ def test_tiny_models_show_layers_and_positions(name, models):
     turned = bert_encode(reference_model(models(name), 1), ids.flip(1), mask).flip(1)
     assert np.abs(unit(shallow) - unit(deep)).max() > 0.05
     assert np.abs(unit(shallow) - unit(turned)).max() > 0.05
+
+
+@pytest.mark.parametrize(
+    ("model_type", "message"),
+    [
+        ("clip", "which has no hidden_size; .* Load its text model"),
+        ("vit", "which has no vocab_size; .* another model"),
+    ],
+)
+def test_a_model_that_reads_more_than_text_is_refused(model_type, message, tmp_path):
+    AutoConfig.for_model(model_type).save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedFamilyError, match=message):
+        load_config(Source(str(tmp_path)))
 
 
 def test_every_model_of_the_catalogue_has_a_family():
