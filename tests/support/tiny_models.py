@@ -14,7 +14,7 @@ import pytest
 import sentencepiece
 import torch
 import transformers
-from bertscore_onnx_export.model.families import family_of
+from bertscore_onnx_export.model.positions import max_positions
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizer, PreTrainedTokenizerFast
@@ -558,7 +558,7 @@ def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False, 
     if "pad_index" in settings:
         settings["pad_index"] = tokenizer.pad_token_id
     config = AutoConfig.for_model(model_type, **settings)
-    tokenizer.model_max_length = family_of(config).max_tokens(config) or UNBOUNDED_LENGTH
+    tokenizer.model_max_length = max_positions(config) or UNBOUNDED_LENGTH
     tokenizer.save_pretrained(folder)
     save_tiny_model(model_type, settings, folder, seed)
     return folder

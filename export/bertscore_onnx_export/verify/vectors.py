@@ -10,7 +10,8 @@ from transformers import PreTrainedModel
 
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import VerificationError
-from bertscore_onnx_export.model.families import Family, after_padding
+from bertscore_onnx_export.model.families import Family
+from bertscore_onnx_export.model.positions import after_padding, max_positions
 
 HARMLESS = 1e-4
 """The largest change of a coordinate that leaves a unit vector the same."""
@@ -67,7 +68,7 @@ def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | Non
     For an untested family it is the number in the configuration, if the model runs at that length, or else the number
     that RoBERTa's way of counting positions leaves.
     """
-    longest = family.max_tokens(config)
+    longest = max_positions(config)
     if family.is_tested or longest is None:
         return longest
     try:
