@@ -58,7 +58,7 @@ test-all: test test-full test-families
 test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed
 	$(RUN) -m pytest --quiet --durations 3 -m transformers5 tests/export/test_transformers_5.py
 	$(TRANSFORMERS5)/bin/python -m pytest --quiet --durations 3 -m transformers5 \
-		tests/export/test_families_of_transformers_5.py tests/export/test_published.py
+		tests/export/test_families_of_today.py tests/export/test_published.py
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)
@@ -106,11 +106,13 @@ bench-gpu:
 bench-gpu-rehearsal: $(INSTALLED)
 	$(RUN) -m benchmarks.gpu --rehearse --output build/rehearsal
 
-# Measure every family against bert-score again, and write the support matrix.
-docs: $(INSTALLED)
+# Measure every family against bert-score again, those of transformers 5 in its environment, and write the matrix.
+docs: $(INSTALLED) $(TRANSFORMERS5)/.installed
 	$(RUN) -m pytest --junitxml=build/parity.xml -m "" tests/parity/test_tiny_families.py \
 		tests/export/graph/test_batch_invariance.py
-	$(RUN) scripts/document_models.py build/parity.xml
+	$(TRANSFORMERS5)/bin/python -m pytest --junitxml=build/parity5.xml -m transformers5 \
+		tests/export/test_families_of_today.py tests/export/graph/test_batch_invariance.py
+	$(RUN) scripts/document_models.py build/parity.xml build/parity5.xml
 
 # Build the documentation in build/site, and check it: no warning, every public name, every link.
 site: $(SITE)/.installed
