@@ -37,7 +37,7 @@ check: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
 
 quick: $(INSTALLED)
-	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not full and not ray and not spark" \
+	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not families and not full and not ray and not spark" \
 		tests/bertscore_onnx tests/documents tests/test_*.py
 
 # Run the tests, parity with bert-score included: five minutes on two cores.

@@ -43,7 +43,7 @@ def drawn(names, seeds, marks):
 
 
 MODELS_OF_5 = drawn(ONLY_IN_5, range(3), IN_TRANSFORMERS_5)
-MODELS = [*drawn(IN_BOTH, (1, 2), pytest.mark.full), *MODELS_OF_5]  # the seed of the parity tests is 0
+MODELS = [*drawn(IN_BOTH, (1, 2), pytest.mark.families), *MODELS_OF_5]  # the seed of the parity tests is 0
 
 
 @pytest.fixture(scope="module", params=MODELS)
