@@ -21,7 +21,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-full test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal correlations docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-families test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal correlations docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -37,24 +37,28 @@ check: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
 
 quick: $(INSTALLED)
-	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not full and not ray and not spark" \
+	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not families and not full and not ray and not spark" \
 		tests/bertscore_onnx tests/documents tests/test_*.py
 
 # Run the tests, parity with bert-score included: five minutes on two cores.
 test: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10
 
-# Run the tests that `make test` leaves out: every family, the packages, pages in a browser, the tools of this project.
+# Run tests that `make test` leaves out: the packages, shell commands, pages in a browser, the tools of this project.
 test-full: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m full
 
-test-all: test test-full
+# Run the tests of every family, of which `make test` has one for each way of cutting: five minutes.
+test-families: $(INSTALLED)
+	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m families
+
+test-all: test test-full test-families
 
 # Run the tests of exports with transformers 5, which has an environment of its own: four minutes.
 test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed
 	$(RUN) -m pytest --quiet --durations 3 -m transformers5 tests/export/test_transformers_5.py
 	$(TRANSFORMERS5)/bin/python -m pytest --quiet --durations 3 -m transformers5 \
-		tests/export/test_families_of_transformers_5.py tests/export/test_published.py
+		tests/export/test_families_of_today.py tests/export/test_published.py
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)
@@ -108,11 +112,13 @@ correlations: export HF_HUB_OFFLINE := 0
 correlations: $(INSTALLED)
 	$(RUN) -m benchmarks.correlations $(CORRELATIONS)
 
-# Measure every family against bert-score again, and write the support matrix.
-docs: $(INSTALLED)
+# Measure every family against bert-score again, those of transformers 5 in its environment, and write the matrix.
+docs: $(INSTALLED) $(TRANSFORMERS5)/.installed
 	$(RUN) -m pytest --junitxml=build/parity.xml -m "" tests/parity/test_tiny_families.py \
 		tests/export/graph/test_batch_invariance.py
-	$(RUN) scripts/document_models.py build/parity.xml
+	$(TRANSFORMERS5)/bin/python -m pytest --junitxml=build/parity5.xml -m transformers5 \
+		tests/export/test_families_of_today.py tests/export/graph/test_batch_invariance.py
+	$(RUN) scripts/document_models.py build/parity.xml build/parity5.xml
 
 # Build the documentation in build/site, and check it: no warning, every public name, every link.
 site: $(SITE)/.installed

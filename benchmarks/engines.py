@@ -31,14 +31,14 @@ def load_ours(path: str, **settings: Any) -> Any:
     return BERTScorer(path, **settings)
 
 
-def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32") -> Any:
+def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32", fast: bool = False) -> Any:
     """Load a model folder into bert-score's scorer, and cast its model to another type by hand."""
     import torch
     import transformers
     from bert_score import BERTScorer
 
     transformers.logging.set_verbosity_error()
-    scorer = BERTScorer(path, num_layers=num_layers, device=device)
+    scorer = BERTScorer(path, num_layers=num_layers, device=device, use_fast_tokenizer=fast)
     scorer._model.to(getattr(torch, dtype))
     return scorer
 

@@ -18,7 +18,14 @@ class TorchScorer:
     """
 
     def __init__(
-        self, path: str, *, device: str, num_layers: int, dtype: str = "float16", unpadded: bool = False
+        self,
+        path: str,
+        *,
+        device: str,
+        num_layers: int,
+        dtype: str = "float16",
+        unpadded: bool = False,
+        prefix_space: bool = True,  # as bert-score for RoBERTa
     ) -> None:
         """Load the model, cut at a layer."""
         import torch
@@ -26,12 +33,12 @@ class TorchScorer:
 
         transformers.logging.set_verbosity_error()
         self._torch, self._device = torch, device
-        self._tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=True)  # as bert-score
+        self._tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=prefix_space)
         kind = getattr(torch, dtype)
-        model = transformers.AutoModel.from_pretrained(
-            path, attn_implementation="sdpa", dtype=kind, add_pooling_layer=False
-        )
-        model.encoder.layer = model.encoder.layer[:num_layers]
+        model = transformers.AutoModel.from_pretrained(path, attn_implementation="sdpa", dtype=kind)
+        model.pooler, model.config.use_cache = None, False
+        holder, name = (model.encoder, "layer") if hasattr(model, "encoder") else (model, "layers")
+        setattr(holder, name, getattr(holder, name)[:num_layers])
         self._model = model.to(device).eval()
         self._special = torch.tensor(
             [self._tokenizer.cls_token_id, self._tokenizer.sep_token_id, self._tokenizer.pad_token_id], device=device

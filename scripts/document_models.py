@@ -1,16 +1,17 @@
 """Writes the support matrix from the catalogue and from the results of the parity tests (`make docs`).
 
-    python scripts/document_models.py [RESULTS]
+    python scripts/document_models.py [RESULTS …]
 
-RESULTS is the file that `pytest --junitxml=RESULTS` writes of the tests that `make docs` runs. The largest differences
-of each family in it are copied into `models/bertscore_onnx_models/parity.csv`. Without RESULTS those figures are kept,
-and only `docs/models.md` is written.
+RESULTS are the files that `pytest --junitxml=RESULTS` writes of the tests that `make docs` runs, with transformers 4.57
+and with 5. The largest differences of each family in them are copied into `models/bertscore_onnx_models/parity.csv`;
+those of other families are kept there. Then `docs/models.md` is written.
 """
 
 import csv
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -40,12 +41,13 @@ PRECISIONS = ("fp16", "int8")
 
 REFERENCES = {
     **dict.fromkeys(("gemma3", "modernbert", "qwen3"), "bert-score 0.3.13 with its fast tokenizer"),
+    **dict.fromkeys(("eurobert", "jina-embeddings-v3", "nomic-bert"), "transformers 5"),
     "squeezebert": "transformers",
 }
 """The families that are not compared with plain bert-score. It fails to cut SqueezeBERT's models, so its scorer gets
-models cut by transformers; some have no slow tokenizer that a bundle reproduces."""
+models cut by transformers; some have no slow tokenizer that a bundle reproduces, and some only transformers 5 has."""
 
-CASE = r"\[([^\]]+?)(?:-(?:True|False|(?:fp32|fp16|int8)(?:-[0-9]+)?))?\]$"
+CASE = r"\[([^\]]+?)(?:-seed\d)?(?:-(?:True|False|(?:fp32|fp16|int8)(?:-[0-9]+)?))?\]$"
 """The end of a test's name: a model, and what else the test depends on."""
 
 HEADER = """# Models
@@ -56,13 +58,16 @@ HEADER = """# Models
 scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared with
 those of bert-score 0.3.13, run live with a batch size of 1, with and without idf. *Largest difference* is that of any
 P, R or F. *Tokenizer* counts the edge-case texts of the export that get other ids than from the original tokenizer; see
-[tokenizers.md](tokenizers.md). The original is the slow tokenizer, except for ModernBERT, Gemma 3 and Qwen3: export
-these with `--tokenizer-mode fast`. *fp16* and *int8* give the largest difference between F in that precision, on a
-CPU, and F in fp32, for the same pairs; a dash means that such a bundle cannot be made. *Batch* is the largest
-difference between any P, R or F of a pair scored alone and of the same pair scored among 159 others, in batches of 7 in
-another order, and with three threads in one run, in any of the three precisions, on a CPU; here the random models are
-wide enough for ONNX Runtime to sum in several blocks. A dash means that it has not been measured. Random weights show
-that the computation is right, but not the loss with real weights: [Export a model](export.md) has figures for MiniLM.
+[tokenizers.md](tokenizers.md). The original is the slow tokenizer, except for ModernBERT, Gemma 3, Qwen3 and the
+families that only transformers 5 has: export these with `--tokenizer-mode fast`. As bert-score does not run with
+transformers 5, the scores of the latter, of three models each, are compared with its formulas on transformers' vectors.
+*fp16* and *int8* give the largest difference between F in that precision, on a CPU, and F in fp32, for the same pairs,
+or for those of positive P and R in the families of transformers 5; a dash means that such a bundle cannot be made.
+*Batch* is the largest difference between any P, R or F of a pair scored alone and of the same pair scored among 159
+others, in batches of 7 in another order, and with three threads in one run, in any of the three precisions, on a CPU;
+here the random models are wide enough for ONNX Runtime to sum in several blocks. A dash means that it has not been
+measured. Random weights show that the computation is right, but not the loss with real weights: [Export a
+model](export.md) has figures for MiniLM.
 
 *Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the model's
 tokenizer states a lower maximum, as that of t5-small does (512), a bundle has that one, and `bertscore-onnx inspect`
@@ -82,30 +87,30 @@ shapes before it is accepted.
 def main() -> None:
     """Write the figures, if results are given, and the document."""
     if len(sys.argv) > 1:
-        write_parity(Path(sys.argv[1]))
+        write_parity(map(Path, sys.argv[1:]))
     DOCUMENT.write_text(document(), encoding="utf-8")
 
 
-def write_parity(results: Path) -> None:
+def write_parity(results: Iterable[Path]) -> None:
     """Write the largest figure of each family in the test results to `parity.csv`."""
     largest: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for case in ElementTree.parse(results).iter("testcase"):  # noqa: S314 -- our own file
+    for case in (case for file in results for case in ElementTree.parse(file).iter("testcase")):  # noqa: S314 -- ours
         match = re.search(CASE, case.get("name", ""))
         for figure in case.iter("property"):
             family = VARIANTS.get(match[1], match[1]) if match else ""
             name = figure.get("name", "")
             largest[family][name] = max(largest[family][name], float(figure.get("value", "nan")))
+    with PARITY.open(encoding="utf-8", newline="") as file:
+        header, *kept = csv.reader(file)
+    rows = {row[0]: row for row in kept}
+    for family, figures in largest.items():
+        reference = REFERENCES.get(family, "bert-score 0.3.13")
+        difference, ids = figures["largest_difference"], figures["tokenizer_differences"]
+        costs = [f"{figures[precision]:.1e}" if precision in figures else "" for precision in PRECISIONS]
+        batch = f"{figures['batch_difference']:.1e}" if "batch_difference" in figures else ""
+        rows[family] = [family, reference, f"{difference:.1e}", f"{ids:.0f}", *costs, batch]
     with PARITY.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(
-            ["family", "reference", "largest_difference", "tokenizer_differences", *PRECISIONS, "batch_difference"]
-        )
-        for family, figures in sorted(largest.items()):
-            reference = REFERENCES.get(family, "bert-score 0.3.13")
-            difference, ids = figures["largest_difference"], figures["tokenizer_differences"]
-            costs = [f"{figures[precision]:.1e}" if precision in figures else "" for precision in PRECISIONS]
-            batch = f"{figures['batch_difference']:.1e}" if "batch_difference" in figures else ""
-            rows.writerow([family, reference, f"{difference:.1e}", f"{ids:.0f}", *costs, batch])
+        csv.writer(file, lineterminator="\n").writerows([header, *(rows[family] for family in sorted(rows))])
 
 
 def document() -> str:

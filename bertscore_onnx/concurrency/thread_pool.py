@@ -19,6 +19,9 @@ T = TypeVar("T")
 Result = TypeVar("Result")
 Task = Callable[[], None]
 
+PATIENCE = 60.0
+"""Seconds that a thread waits for the others before it begins what each of them shall do."""
+
 
 class ThreadPool:
     """A few threads that many callers share."""
@@ -48,6 +51,23 @@ class ThreadPool:
         finally:
             for future in running:
                 future.cancel()
+
+    def run_in_each(self, work: Callable[[], object]) -> None:
+        """Do the work once in each thread; or once inline, if there are none.
+
+        No thread begins before all are here, so that none does the part of another.
+        """
+        number = max(self._number, 1)
+        together = threading.Barrier(number)
+
+        def join_and_work(_: int) -> None:
+            with suppress(threading.BrokenBarrierError):  # not all threads could be started, or they were closed
+                together.wait(PATIENCE)
+            work()
+
+        self._follow_fork()
+        with self._joining:  # two callers would each hold threads for which the other waits
+            deque(self.map(join_and_work, range(number)), maxlen=0)
 
     def submit(self, work: Callable[[T], Result], item: T) -> Future[Result]:
         """Do the work for one item in the next free thread; or inline, if no thread could be started."""
@@ -97,7 +117,7 @@ class ThreadPool:
         self._pid, self._changed, self._is_closed = os.getpid(), threading.Lock(), False
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._idle = threading.Semaphore(0)
-        self._in_line = threading.RLock()
+        self._in_line, self._joining = threading.RLock(), threading.Lock()
         self._num_started = 0
 
     def _start_thread(self) -> None:

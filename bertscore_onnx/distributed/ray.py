@@ -1,5 +1,6 @@
 """Scores the rows of a Ray dataset, counts its documents, and does the work of a job on Ray."""
 
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from os import PathLike
@@ -182,6 +183,8 @@ def _check_gpus(gpus: object, device: object) -> None:
         raise InputError(f"gpus_per_actor is {gpus!r}; expected a number of 0 or more.")
     if not gpus and str(device).startswith("cuda"):
         raise InputError(f"device is {device!r}, and the actors are to have no GPU; give gpus_per_actor=1.")
+    if 0 < gpus <= 1 and re.fullmatch(r"cuda:0*[1-9]\d*", str(device)):
+        raise InputError(f'device is {str(device)!r}, and Ray shows each actor its own card as "cuda"; leave it out.')
 
 
 def _try_out(score_batch: ScoreBatch, gpus: float) -> None:

@@ -223,6 +223,11 @@ def choose_providers(device: object) -> list[Provider]:
     offered = load_onnxruntime().get_available_providers()
     if device is None:
         return [provider for provider in DEFAULTS if provider.name in offered or provider is CPU]
+    if re.fullmatch(r"cuda:\d+(\s*,\s*(cuda:)?\d+)+", str(device)):
+        raise InputError(
+            f'device is {str(device)!r}, and a scorer uses one card. Start a process for each, with device="cuda:0", '
+            '"cuda:1", …, or score on Ray with gpus_per_actor=1.'
+        )
     match = re.fullmatch(r"(cpu|openvino|coreml|cuda)(?::(\d+))?", str(device))
     if match is None or (match[2] and match[1] != "cuda"):
         raise InputError(

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -88,7 +89,7 @@ class ScoringGraph(Closeable):
     def warm_up(self) -> None:
         """Run each shape that later runs may have, in each thread, if the provider prepares itself for every shape."""
         if self._buckets is not None:
-            list(self._threads.map(self._run_shapes, [self._buckets.shapes()] * self.session.concurrency))
+            self._threads.run_in_each(partial(self._run_shapes, self._buckets.shapes()))
 
     def _run_shapes(self, shapes: Sequence[tuple[int, int]]) -> None:
         for pairs, tokens in shapes:

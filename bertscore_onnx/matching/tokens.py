@@ -12,6 +12,7 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
 from bertscore_onnx.matching.variants import SEPARATOR_FIELD, Excluded, Matching
+from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx.text.vocabulary import Vocabulary
 
 Tokenise = Callable[[Sequence[str]], Sequence[NDArray[np.int64]]]
@@ -169,9 +170,7 @@ class TokenMatching:
         return _kept(table, ids, begins, is_kept, weightless, is_excluded)
 
 
-def token_matching(
-    matching: Matching, bundle: Bundle, num_special_tokens: tuple[int, int], tokenise: Tokenise
-) -> TokenMatching:
+def token_matching(matching: Matching, bundle: Bundle, tokenizer: TextTokenizer, tokenise: Tokenise) -> TokenMatching:
     """Apply a matching to the vocabulary of a bundle, which is read only if the matching depends on it."""
     manifest, mask, separator = bundle.manifest, None, matching.separator
     if matching.exclude or matching.words or SEPARATOR_FIELD in separator:
@@ -179,7 +178,9 @@ def token_matching(
         separator = separator.replace(SEPARATOR_FIELD, vocabulary.special.get(manifest.empty_ids[-1], ""))
         if matching.exclude or matching.words:
             mask = _token_mask(matching, manifest, vocabulary, tokenise)
-    return TokenMatching(matching, mask, num_special_tokens, separator)
+            if "special" in matching.exclude:
+                mask.is_kept[tokenizer.added_ids] = False  # also those that have a weight, such as Gemma's <bos>
+    return TokenMatching(matching, mask, tokenizer.num_special_tokens, separator)
 
 
 def _kept(

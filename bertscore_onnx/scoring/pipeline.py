@@ -262,9 +262,7 @@ class Pipeline(Closeable):
         """The number of layers that are scored."""
         self._chunk_scale = session.provider.chunk_scale
         self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * bundle.vector_size)
-        self.matching: TokenMatching = token_matching(
-            matching, bundle, self.tokenizer.num_special_tokens, self._bare_ids
-        )
+        self.matching: TokenMatching = token_matching(matching, bundle, self.tokenizer, self._bare_ids)
         """How tokens are matched; without the mean vector if that comes from the references of each call."""
         if not matching.is_default:
             self.model += f", matching={matching}"

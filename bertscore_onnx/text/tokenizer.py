@@ -86,6 +86,8 @@ class TextTokenizer:
         self._empty_ids = list(empty_ids)
         self.num_special_tokens: tuple[int, int] = self._encode.num_special_tokens
         """The number of special tokens in front of every text, and behind it."""
+        self.added_ids: list[int] = self._encode.added_ids
+        """The ids of these."""
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
         """Return each text's ids, (tokens,), at least one, special tokens included; and the number of truncated texts.
@@ -135,7 +137,9 @@ class FastTokenizer:
         """Load a `tokenizer.json`; `max_length` counts special tokens, and None sets no bound."""
         self._tokenizer = load_tokenizer_json(path)
         self._in_parallel = in_parallel
-        is_special = np.array(self._tokenizer.encode("a").special_tokens_mask)
+        probe = self._tokenizer.encode("a")
+        is_special = np.array(probe.special_tokens_mask)
+        self.added_ids: list[int] = np.array(probe.ids)[is_special == 1].tolist()
         num_prefix = int(is_special.argmin())
         self.num_special_tokens: tuple[int, int] = (num_prefix, int(is_special[num_prefix:].sum()))
         if max_length is not None:
@@ -162,6 +166,7 @@ class SlowTokenizer:
         self._encode_segments = _segment_encoder(path, spec, in_parallel)
         self._spec = spec
         self.num_special_tokens: tuple[int, int] = (len(spec.prefix_ids), len(spec.suffix_ids))
+        self.added_ids: list[int] = [*spec.prefix_ids, *spec.suffix_ids]
         self._max_ids = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:

@@ -127,9 +127,11 @@ def test_neither_torch_nor_transformers_is_imported(published, tmp_path):
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
-def change(folder, output, *, config=None, graph=None, without=()):
+def change(folder, output, *, config=None, graph=None, without=(), content=None):
     """Copy a published graph with changes."""
     shutil.copytree(folder, output)
+    if content:
+        (output / "onnx" / "model.onnx").write_bytes(content)
     if config:
         settings = json.loads((output / "config.json").read_text()) | config
         (output / "config.json").write_text(json.dumps(settings))
@@ -160,6 +162,7 @@ def with_head(graph):
     [
         ({"graph": without_names}, "cannot be cut at layer 1: its nodes do not tell its layers apart"),
         ({"graph": with_head}, "returns no vectors of tokens, but logits_last_hidden_state"),
+        ({"content": b"version https://git-lfs.github.com/spec/v1\n"}, "cannot be read: Error parsing message"),
         ({"without": ["onnx/model.onnx"]}, "has no onnx/model.onnx or model.onnx"),
         ({"without": ["tokenizer.json"]}, "has no tokenizer.json"),
         ({"without": ["config.json"]}, "config.json: "),

@@ -148,7 +148,7 @@ def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
     assert_same_scores(ours, theirs.score(*comparable, batch_size=1))
 
 
-@pytest.mark.full
+@pytest.mark.families
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_scores_in_reduced_precision(model, bundle, token_ids, precision, tmp_path, record_property):
     manifest = read_manifest(bundle)
@@ -189,7 +189,7 @@ def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(bundle):
         ]
 
 
-@pytest.mark.parametrize("name", ["t5", pytest.param("mbart", marks=pytest.mark.full)])
+@pytest.mark.parametrize("name", ["t5", pytest.param("mbart", marks=pytest.mark.families)])
 def test_each_layer_of_a_model_with_a_final_norm_is_that_of_bert_score_cut_there(name, peer_of):
     """bert-score itself, with all layers, applies the norm to the last one alone."""
     small, texts = saved(name), [list(side) for side in zip(*ORDINARY_PAIRS[:8], strict=True)]

@@ -14,7 +14,7 @@ import pytest
 import sentencepiece
 import torch
 import transformers
-from bertscore_onnx_export.model.families import family_of
+from bertscore_onnx_export.model.positions import max_positions
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizer, PreTrainedTokenizerFast
@@ -117,6 +117,12 @@ ONLY_IN_5: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "nomic-bert": ("nomic_bert", _BERT | {"head_dim": 8}),
 }
 """As `SETTINGS`; models that transformers 4.57 lacks."""
+
+IN_TRANSFORMERS_5 = [
+    pytest.mark.transformers5,
+    pytest.mark.skipif(transformers.__version__.startswith("4."), reason="transformers 4 lacks these families"),
+]
+"""Marks of tests of `ONLY_IN_5`."""
 
 SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "albert": ("albert", _BERT | {"embedding_size": 16}),
@@ -498,6 +504,7 @@ _WIDE = {
 """Sizes at which ONNX Runtime sums products in several blocks, as in real models."""
 
 FAST = {
+    **dict.fromkeys(ONLY_IN_5, fast_byte_bpe),
     "embeddinggemma": _fast_gemma,
     "gemma3": _fast_gemma,
     "mmbert": _fast_gemma,
@@ -531,16 +538,16 @@ EVERY_INPUT = {"bert", "convbert", "modernbert", "t5", "xlnet"}
 
 
 def each_family(names: Iterable[str], quick: Set[str] = EVERY_CUT) -> list[Any]:
-    """Return the names as parameters of a test; those that are not among the quick are left to `make test-full`."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.full) for name in names]
+    """Return the names as parameters of a test; those that are not among the quick are left to `make test-families`."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.families) for name in names]
 
 
-def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False) -> Path:
+def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False, seed: int = 0) -> Path:
     """Save a model and its tokenizer in a folder; both know the same ids and the same maximum length."""
     (folder / "training").mkdir(parents=True)
     make_tokenizer = FAST[name] if name in FAST else KINDS[_KIND_OF.get(name, name)]
     tokenizer = make_tokenizer(folder / "training")
-    model_type, settings = SETTINGS[_SETTINGS_OF.get(name, name)]
+    model_type, settings = {**SETTINGS, **ONLY_IN_5}[_SETTINGS_OF.get(name, name)]
     settings = {**settings, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
     if is_wide:
         if settings.get("embedding_size") == settings.get("hidden_size"):
@@ -551,9 +558,9 @@ def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False) 
     if "pad_index" in settings:
         settings["pad_index"] = tokenizer.pad_token_id
     config = AutoConfig.for_model(model_type, **settings)
-    tokenizer.model_max_length = family_of(config).max_tokens(config) or UNBOUNDED_LENGTH
+    tokenizer.model_max_length = max_positions(config) or UNBOUNDED_LENGTH
     tokenizer.save_pretrained(folder)
-    save_tiny_model(model_type, settings, folder)
+    save_tiny_model(model_type, settings, folder, seed)
     return folder
 
 

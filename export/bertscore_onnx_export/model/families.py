@@ -15,39 +15,12 @@ from bertscore_onnx_export.model.decoders import use_own_masks
 from bertscore_onnx_export.model.versions import drop_absolute_positions
 
 
-def as_configured(config: Any) -> int | None:
-    """Return the number of positions in the configuration; None if it has none, or -1 as in XLNet."""
-    positions = getattr(config, "max_position_embeddings", None)
-    return positions if positions and positions > 0 else None
-
-
-def after_padding(config: Any) -> int:
-    """Return the number of positions for a model that counts them from the padding id plus one, as RoBERTa does."""
-    return int(config.max_position_embeddings) - int(config.pad_token_id) - 1
-
-
-def _of_encoder(config: Any) -> int:
-    return int(config.max_encoder_position_embeddings)
-
-
-def _unbounded(config: Any) -> None:
-    return None
-
-
-def _absolute_only(config: Any) -> int | None:
-    """Return the bound of DeBERTa: only its first version can have absolute positions beside the relative ones."""
-    return as_configured(config) if config.position_biased_input else None
-
-
 @dataclass(frozen=True, slots=True)
 class Family:
     """One architecture."""
 
     name: str
     """Its name in the catalogue and in manifests."""
-
-    max_tokens: Callable[[Any], int | None] = as_configured
-    """Returns the most tokens of a model with a configuration; None for no bound."""
 
     model_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments for loading it: parts to leave out since no token vector depends on them, and the code to run."""
@@ -168,7 +141,6 @@ _NO_POOLER = {"add_pooling_layer": False}
 _SDPA = {"attn_implementation": "sdpa"}  # otherwise a model may use flash attention, if that is installed
 _T5 = Family(
     "t5",
-    _unbounded,
     loader=AutoModelForTextEncoding,
     least_layers=1,
     adapt=_drop_blocks,
@@ -184,18 +156,18 @@ FAMILIES: Mapping[str, Family] = {
     "big_bird": Family("bigbird", model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}),
     "blenderbot": Family("blenderbot", final_norm="layer_norm"),
     "blenderbot-small": Family("blenderbot-small"),
-    "camembert": Family("camembert", after_padding, _NO_POOLER),
+    "camembert": Family("camembert", _NO_POOLER),
     "convbert": Family("convbert", adapt=use_products, padding=False),  # its convolutions reach into the padding
-    "data2vec-text": Family("data2vec", after_padding, _NO_POOLER),
-    "deberta": Family("deberta", _absolute_only),
-    "deberta-v2": Family("deberta-v2", _absolute_only, adapt=use_products),
+    "data2vec-text": Family("data2vec", _NO_POOLER),
+    "deberta": Family("deberta"),
+    "deberta-v2": Family("deberta-v2", adapt=use_products),
     "distilbert": Family("distilbert"),
     "electra": Family("electra"),
     "eurobert": Family("eurobert", model_arguments=_SDPA, final_norm="norm"),
     "gemma3_text": Family("gemma3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
     "jina_embeddings_v3": Family("jina-embeddings-v3", model_arguments=_NO_POOLER),
-    "led": Family("led", _of_encoder, adapt=use_band_attention),
-    "longformer": Family("longformer", after_padding, _NO_POOLER, adapt=use_band_attention),
+    "led": Family("led", adapt=use_band_attention),
+    "longformer": Family("longformer", _NO_POOLER, adapt=use_band_attention),
     "mbart": Family("mbart", final_norm="layer_norm", also=("mbart50",)),
     "modernbert": Family(
         "modernbert",
@@ -205,20 +177,20 @@ FAMILIES: Mapping[str, Family] = {
         adapt=_drop_layers,
         final_norm="final_norm",
     ),
-    "mpnet": Family("mpnet", after_padding, _NO_POOLER),
+    "mpnet": Family("mpnet", _NO_POOLER),
     "mt5": replace(_T5, name="mt5", also=()),
     "nomic_bert": Family("nomic-bert"),
     "pegasus": Family("pegasus", final_norm="layer_norm"),
-    "prophetnet": Family("prophetnet", _unbounded),  # tokens past its positions share the last one
+    "prophetnet": Family("prophetnet"),
     "qwen3": Family("qwen3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
     "rembert": Family("rembert", model_arguments=_NO_POOLER),
-    "roberta": Family("roberta", after_padding, _NO_POOLER, also=("bertweet",)),
+    "roberta": Family("roberta", _NO_POOLER, also=("bertweet",)),
     "squeezebert": Family("squeezebert", adapt=use_products),
     "t5": _T5,
     "umt5": replace(_T5, name="umt5", also=(), is_tested=False),  # bert-score wrongly loads it as a T5
     "xlm": Family("xlm"),
-    "xlm-prophetnet": Family("xlm-prophetnet", _unbounded),  # as prophetnet
-    "xlm-roberta": Family("xlm-roberta", after_padding, _NO_POOLER),
+    "xlm-prophetnet": Family("xlm-prophetnet"),
+    "xlm-roberta": Family("xlm-roberta", _NO_POOLER),
     "xlnet": Family("xlnet"),
 }
 """By the `model_type` of a configuration of transformers."""

@@ -37,6 +37,9 @@ _SAFE_ATTENTION = (None, "eager", "sdpa")
 _ADOPTED = ("eurobert", "nomic_bert")
 """Types of models that were published with code of their own, which transformers has adopted since."""
 
+_TEXT_PART = "Load its text model with transformers, `save_pretrained` it with the tokenizer, and export that folder."
+"""The advice for models of several parts, such as CLIP, of which one reads text."""
+
 _NOT_ENCODING = ("decoder.", "pooler.")
 """The prefixes of weights that no token vector depends on."""
 
@@ -165,7 +168,12 @@ def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
 
 def _check_size(config: Any, name: str, least: int, largest: int) -> int:
     """Return a size from a configuration; raise an ExportError unless it is within bounds."""
-    size = getattr(config, name, None)
+    if not hasattr(config, name):
+        raise UnsupportedFamilyError(
+            f"{config.name_or_path} is of the type {config.model_type!r}, which has no {name}; expected an encoder of "
+            f"text alone. {_TEXT_PART if 'text_config' in vars(config) else 'Export another model.'}"
+        )
+    size = getattr(config, name)
     if type(size) is not int or not least <= size <= largest:
         raise ExportError(
             f"The configuration of {config.name_or_path} has {size!r} as {name}; expected a whole number from "

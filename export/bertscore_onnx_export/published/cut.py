@@ -47,7 +47,9 @@ def read_graph(file: str, hidden_size: int, num_layers: int) -> PublishedGraph:
     try:
         model = onnx.load(file)
     except Exception as error:  # of protobuf, onnx or the system
-        raise ExportError(f"{file} cannot be read: {one_line(error)}. Download it and its data again.") from error
+        raise ExportError(
+            f"{file} cannot be read: {one_line(error)}. Download it and its data again; in a clone, run `git lfs pull`."
+        ) from error
     vectors = _rename_output(model, _find_vectors(model, file))
     _set_other_inputs(model, file)
     found = list(_candidates(model.graph, num_layers))

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from bertscore_onnx.bundle.store import Variant, bundle_folder, file_digest
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.spec import TOKENIZER_FILE
 from bertscore_onnx_export.graph.output import OUTPUT
+from bertscore_onnx_export.model.positions import max_positions
 from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, choose_layer, license_of
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.published.cut import (
@@ -39,8 +41,6 @@ _PACKAGES = ("bertscore-onnx", "onnx", "tokenizers")
 _PLACES = ("onnx/model.onnx", "model.onnx")
 _LAYERS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers", "num_layers", "n_layers")
 _SIZES = ("hidden_size", "d_model", "dim", "emb_dim")
-_AFTER_PADDING = {"camembert", "data2vec-text", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl"}
-"""Types of models that count positions from the padding id plus one."""
 
 STAGES = 5
 """The number of stages that `export_graph` reports."""
@@ -79,7 +79,7 @@ def export_graph(
         report(f"Writing the graph up to layer {chosen}")
         _write(cut(graph, chosen, size), staged)
         report("Copying the fast tokenizer")
-        tokenizer = read_tokenizer(folder, config, _max_tokens(config))
+        tokenizer = read_tokenizer(folder, config, max_positions(SimpleNamespace(**({"model_type": None} | config))))
         tokenizer.tokenizer.no_truncation()
         (staged / TOKENIZER_FILE).write_text(tokenizer.tokenizer.to_str(pretty=True), encoding="utf-8")
         report("Scoring with the uncut graph")
@@ -185,17 +185,6 @@ def _number(config: Mapping[str, Any], names: tuple[str, ...], folder: Path) -> 
             return number
     raise ExportError(
         f"The config.json of {folder} has no number as {' or '.join(names)}. Copy it from the model's repository."
-    )
-
-
-def _max_tokens(config: Mapping[str, Any]) -> int | None:
-    positions = config.get("max_position_embeddings")
-    if type(positions) is not int or positions <= 0:
-        return None
-    return (
-        positions - int(config.get("pad_token_id") or 0) - 1
-        if config.get("model_type") in _AFTER_PADDING
-        else positions
     )
 
 

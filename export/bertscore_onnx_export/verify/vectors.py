@@ -10,11 +10,13 @@ from transformers import PreTrainedModel
 
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import VerificationError
-from bertscore_onnx_export.model.families import Family, after_padding
-from bertscore_onnx_export.model.source import first_line
+from bertscore_onnx_export.model.families import Family
+from bertscore_onnx_export.model.positions import after_padding, max_positions
 
 HARMLESS = 1e-4
 """The largest change of a coordinate that leaves a unit vector the same."""
+
+_ELSE = "Export a model of another type; `bertscore-onnx models` lists those known to work."
 
 
 def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
@@ -47,13 +49,13 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
             difference = float((vectors - unit_vectors(model, ids, mask))[..., :tokens, :].abs().max())
         except Exception as error:  # ONNX Runtime's errors are untyped; different shapes raise RuntimeError
             raise VerificationError(
-                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: "
-                f"{first_line(error)}"
+                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: the "
+                f"export records a run on one number of tokens, which this one cannot repeat on others. {_ELSE}"
             ) from error
         if not difference <= HARMLESS:
             raise VerificationError(
                 f"The graph of a model of the type {model.config.model_type!r} differs from PyTorch by "
-                f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted."
+                f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted. {_ELSE}"
             )
 
 
@@ -66,7 +68,7 @@ def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | Non
     For an untested family it is the number in the configuration, if the model runs at that length, or else the number
     that RoBERTa's way of counting positions leaves.
     """
-    longest = family.max_tokens(config)
+    longest = max_positions(config)
     if family.is_tested or longest is None:
         return longest
     try:

@@ -2,6 +2,7 @@ import gc
 import threading
 import time
 import weakref
+from collections import Counter
 
 import pytest
 
@@ -39,6 +40,28 @@ def test_results_come_in_order_whichever_is_done_first(threads):
         return item * 10
 
     assert list(threads.map(work, range(20))) == [item * 10 for item in range(20)]
+
+
+def test_work_for_each_thread_is_done_once_by_each(threads):
+    list(threads.map(time.sleep, [0.001] * 4))  # both are started, and idle
+    done = []
+
+    def call():
+        for _ in range(50):
+            threads.run_in_each(lambda: done.append(threading.current_thread().name))
+
+    callers = [threading.Thread(target=call) for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+    assert Counter(done) == {"bertscore-test_0": 100, "bertscore-test_1": 100}
+
+
+def test_work_for_each_thread_is_done_once_where_there_are_none():
+    done = []
+    ThreadPool(0, "bertscore-test").run_in_each(lambda: done.append(threading.current_thread()))
+    assert done == [threading.current_thread()]
 
 
 def test_without_threads_callers_do_the_work_one_at_a_time():

@@ -46,11 +46,15 @@ def spark(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def cluster():
-    """A cluster of two CPUs in this machine, whose processes find the package where this one does."""
+    """A cluster of two CPUs in this machine, whose processes find the package where this one does.
+
+    It claims to have two GPUs, of which Ray gives actors the numbers.
+    """
     import ray
 
     ray.init(
         num_cpus=2,
+        num_gpus=2,
         include_dashboard=False,
         log_to_driver=False,
         logging_level=logging.ERROR,

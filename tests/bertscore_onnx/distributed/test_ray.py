@@ -1,5 +1,6 @@
 import os
 import signal
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer, Matching
 from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx.distributed import ray as ray_module
 from bertscore_onnx.distributed.ray import count_documents, score_dataset
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
 from bertscore_onnx.scoring.tokenization import count_documents as count_here
@@ -138,6 +140,7 @@ def test_documents_of_a_dataset_without_rows_cannot_be_counted(cluster, tiny_bun
         ({"num_actors": 1.5}, "num_actors is"),
         ({"gpus_per_actor": -1}, "gpus_per_actor is -1"),
         ({"device": "cuda"}, "give gpus_per_actor=1"),
+        ({"device": "cuda:1", "gpus_per_actor": 1}, 'its own card as "cuda"; leave it out'),
         ({"errors": "skip"}, "errors is 'skip'"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -166,6 +169,26 @@ def test_a_dataset_of_another_library_is_refused(tiny_bundle):
 def test_an_actor_that_cannot_be_placed_is_reported(cluster, tiny_bundle):
     with pytest.warns(UserWarning, match="No node of the cluster has the 64 CPUs of an actor"):
         score_dataset(blocks(table_of_pairs(2)), tiny_bundle, cpus_per_actor=64)
+
+
+def test_each_actor_scores_on_a_card_of_its_own(cluster, tiny_bundle, tmp_path, monkeypatch):
+    class OnStandIns(ScoreBatch):
+        def __init__(self, *arguments, **settings):
+            super().__init__(*arguments, **{**settings, "device": "cpu"})
+            self.device = settings["device"]
+
+        def __call__(self, batch):
+            card = os.environ["CUDA_VISIBLE_DEVICES"]
+            (tmp_path / card).touch()
+            until = time.monotonic() + 120
+            while len([*tmp_path.iterdir()]) < 2 and time.monotonic() < until:  # there is work for both actors
+                time.sleep(0.05)
+            return super().__call__(batch).append_column("on", [[f"{self.device} of {card}"] * len(batch)])
+
+    monkeypatch.setattr(ray_module, "ScoreBatch", OnStandIns)
+    scored = rows_of(score_dataset(blocks(table_of_pairs(40)), tiny_bundle, gpus_per_actor=1, rows_per_batch=1))
+    assert {row["on"] for row in scored} == {"cuda of 0", "cuda of 1"}
+    assert len(scored) == 40
 
 
 def test_a_job_goes_on_where_an_actor_is_killed(cluster, tiny_bundle):

@@ -91,6 +91,12 @@ def test_an_unknown_device_is_refused(name):
         providers.choose_providers(name)
 
 
+@pytest.mark.parametrize("name", ["cuda:0,1", "cuda:0,cuda:1", "cuda:0, 1, 2"])
+def test_several_cards_are_refused_with_the_way_to_use_them(name):
+    with pytest.raises(InputError, match=r"a scorer uses one card\. Start a process for each.*gpus_per_actor=1\.$"):
+        providers.choose_providers(name)
+
+
 @pytest.mark.parametrize(
     ("features", "precision"),
     [

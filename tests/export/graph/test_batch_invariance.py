@@ -6,7 +6,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from tests.support.bundles import exported, lower, saved
 from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS
-from tests.support.tiny_models import FAST, TINY_MODELS
+from tests.support.tiny_models import FAST, IN_TRANSFORMERS_5, ONLY_IN_5, TINY_MODELS
 
 pytestmark = KNOWN_WARNINGS
 
@@ -49,12 +49,13 @@ def scores(bundle, texts, size, **options):
     [(*case, 40) for case in sorted(QUICK)]
     + [
         pytest.param(name, precision, number, marks=mark)
-        for number, mark in ((40, pytest.mark.full), (160, pytest.mark.calibration))
+        for number, mark in ((40, pytest.mark.families), (160, pytest.mark.calibration))
         for name in TINY_MODELS
         for precision in PRECISIONS
         if (name, precision) != ("bort", "int8")  # nothing to compute in int8
         if number == 160 or (name, precision) not in QUICK
-    ],
+    ]
+    + [pytest.param(name, one, 160, marks=IN_TRANSFORMERS_5) for name in ONLY_IN_5 for one in PRECISIONS],
 )
 def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(name, precision, number, tmp_path, record_property):
     model = saved(name, is_wide=True)

@@ -8,10 +8,12 @@ from bert_score.utils import bert_encode, get_model
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import FAMILIES, family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
+from bertscore_onnx_export.model.positions import max_positions
 from bertscore_onnx_export.model.source import Source
 from transformers import AutoConfig, AutoModel
 
 from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.errors import UnsupportedFamilyError
 from tests.support.tiny_models import (
     EVERY_CUT,
     FIRST_ORDINARY_ID,
@@ -34,7 +36,7 @@ NEEDS_LAYERS = {"deberta-v2", "deberta-v3"}
 """What fails with no layer at all, in bert-score as well."""
 
 CUTS = [
-    pytest.param(name, num_layers, marks=() if name in EVERY_CUT and num_layers < LAYERS - 1 else pytest.mark.full)
+    pytest.param(name, num_layers, marks=() if name in EVERY_CUT and num_layers < LAYERS - 1 else pytest.mark.families)
     for name in SETTINGS
     for num_layers in (0, 1, LAYERS - 1)
     if num_layers or name not in NEEDS_LAYERS
@@ -97,6 +99,19 @@ def test_tiny_models_show_layers_and_positions(name, models):
     assert np.abs(unit(shallow) - unit(turned)).max() > 0.05
 
 
+@pytest.mark.parametrize(
+    ("model_type", "message"),
+    [
+        ("clip", "which has no hidden_size; .* Load its text model"),
+        ("vit", "which has no vocab_size; .* another model"),
+    ],
+)
+def test_a_model_that_reads_more_than_text_is_refused(model_type, message, tmp_path):
+    AutoConfig.for_model(model_type).save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedFamilyError, match=message):
+        load_config(Source(str(tmp_path)))
+
+
 def test_every_model_of_the_catalogue_has_a_family():
     named = [name for family in FAMILIES.values() for name in (family.name, *family.also)]
     assert {entry.family for entry in catalogue.entries().values()} <= {*named}
@@ -109,7 +124,7 @@ def test_the_catalogue_has_a_length_for_the_families_that_have_a_bound():
     def is_bounded(name):
         [family] = [family for family in FAMILIES.values() if name in (family.name, *family.also)]
         model_type, settings = SETTINGS[family.name]
-        return family.max_tokens(AutoConfig.for_model(model_type, **settings)) is not None
+        return max_positions(AutoConfig.for_model(model_type, **settings)) is not None
 
     entries = catalogue.entries().values()
     wrong = [entry.name for entry in entries if (entry.max_length is not None) != is_bounded(entry.family)]
@@ -127,7 +142,7 @@ def export(model, num_layers, folder):
 def family_and_length(model):
     config = load_config(Source(str(model)))
     family = family_of(config)
-    return family, family.max_tokens(config) or UNBOUNDED_LENGTH
+    return family, max_positions(config) or UNBOUNDED_LENGTH
 
 
 def reference_model(model, num_layers):
