@@ -16,6 +16,7 @@ from harness.results import Case, Goal, Skipped, figure
 PAIRS = 64
 TRANSFORMERS = "transformers"
 LIMIT = 3600.0
+AS_ON_CPU = {"batch_tokens": 512, "prefix_space": False}  # of the rival: as little padding as ours
 
 Sizes = Mapping[str, Any]
 
@@ -123,7 +124,7 @@ def _contest(case: Case, model: Model, work: Mapping[str, list[str]], settings: 
     contestants = {
         OURS: ours(model, label=f"{model.name}, layer {model.num_layers}: ours"),
         TRANSFORMERS: Contestant(
-            f"{model.name}: transformers", "torch", lambda: model.folder, {**options, "prefix_space": False}
+            f"{model.name}: transformers", "torch", lambda: model.folder, {**options, **AS_ON_CPU}
         ),
         PEER: Contestant(f"{model.name}: bert-score", PEER, lambda: model.folder, {**options, "fast": True}),
     }

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-BATCH_TOKENS = 16_384  # of a run; and of the two sides of pairs that are matched together
+BATCH_TOKENS = 16_384  # of a run on a GPU; and of the two sides of pairs that are matched together
 MAX_LENGTH = 512
 
 Rows = list[Any]  # the ids of each text, (tokens,)
@@ -25,6 +25,7 @@ class TorchScorer:
         num_layers: int,
         dtype: str = "float16",
         unpadded: bool = False,
+        batch_tokens: int = BATCH_TOKENS,
         prefix_space: bool = True,  # as bert-score for RoBERTa
     ) -> None:
         """Load the model, cut at a layer."""
@@ -32,7 +33,7 @@ class TorchScorer:
         import transformers
 
         transformers.logging.set_verbosity_error()
-        self._torch, self._device = torch, device
+        self._torch, self._device, self._batch_tokens = torch, device, batch_tokens
         self._tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=prefix_space)
         kind = getattr(torch, dtype)
         model = transformers.AutoModel.from_pretrained(path, attn_implementation="sdpa", dtype=kind)
@@ -59,7 +60,7 @@ class TorchScorer:
         with torch.inference_mode():
             self._encode(ids)
             scores = torch.zeros((3, len(candidates)), device=self._device)
-            for batch in _batches((self._lengths[sides[0]] + self._lengths[sides[1]]).tolist()):
+            for batch in self._batches((self._lengths[sides[0]] + self._lengths[sides[1]]).tolist()):
                 scores[:, batch] = self._match(*(side[batch] for side in sides))
         precision, recall, f1 = scores.tolist()
         return precision, recall, f1
@@ -70,7 +71,7 @@ class TorchScorer:
         self._lengths = torch.tensor([len(ids) for ids in texts])
         self._starts = torch.zeros_like(self._lengths)
         vectors, in_order, end = [], [], 0
-        for batch in _batches(self._lengths.tolist()):
+        for batch in self._batches(self._lengths.tolist()):
             chosen = [texts[text] for text in batch]
             vectors.append(torch.nn.functional.normalize(self._run(chosen), dim=-1))
             in_order += chosen
@@ -98,6 +99,15 @@ class TorchScorer:
             (values * weight).sum(1) / weight.sum(1).clamp(min=1) for values, weight in zip(best, weights, strict=True)
         )
         return torch.stack([precision, recall, (2 * precision * recall / (precision + recall)).nan_to_num()])
+
+    def _batches(self, lengths: list[int]) -> Iterator[list[int]]:
+        """Yield the numbers of texts of like length, the longest first."""
+        order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+        start = 0
+        while start < len(order):
+            size = max(1, self._batch_tokens // lengths[order[start]])
+            yield order[start : start + size]
+            start += size
 
     def _run_padded(self, texts: Rows) -> Any:
         """Return the vectors of all tokens, (tokens, hidden)."""
@@ -158,13 +168,3 @@ def _varlen_attention(device: str) -> Callable[..., Any]:
     except ModuleNotFoundError:
         function = import_module("torch.nn.attention.varlen").varlen_attn
     return lambda query, key, value, bounds, longest: function(query, key, value, bounds, bounds, longest, longest)
-
-
-def _batches(lengths: list[int]) -> Iterator[list[int]]:
-    """Yield the numbers of texts of like length, the longest first."""
-    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
-    start = 0
-    while start < len(order):
-        size = max(1, BATCH_TOKENS // lengths[order[start]])
-        yield order[start : start + size]
-        start += size
