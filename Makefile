@@ -58,7 +58,7 @@ test-all: test test-full test-families
 test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed
 	$(RUN) -m pytest --quiet --durations 3 -m transformers5 tests/export/test_transformers_5.py
 	$(TRANSFORMERS5)/bin/python -m pytest --quiet --durations 3 -m transformers5 \
-		tests/export/test_families_of_today.py tests/export/test_published.py
+		tests/export/test_families_of_today.py tests/export/test_published.py tests/export/graph/test_batch_invariance.py
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)

@@ -20,7 +20,7 @@ from typing import NamedTuple, get_args
 import msgspec
 
 from benchmarks.encoder_page import MEAN, PLAIN, Record, write_page
-from benchmarks.layer_correlation import JudgementSet, correlate_layers, export_bundle, measure_speed, read_set
+from benchmarks.layer_correlation import JudgementSet, Part, correlate_layers, export_bundle, measure_speed, read_set
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.store import MANIFEST, Precision, file_digest
@@ -32,10 +32,18 @@ from harness.processes import ROOT, Child, ChildError, call_in_child
 from harness.results import BEGIN, END, machine_facts
 
 SETS = {
-    "WMT16": ("WMT16 into English, segment-level direct assessment", "metrics task of WMT16 (Bojar et al., 2016)"),
-    "WMT23": ("WMT23 Hebrew to English, MQM", "metrics task of WMT23 (Freitag et al., 2023), reference refB"),
+    "WMT16": (
+        "WMT16 into English, segment-level direct assessment",
+        "metrics task of WMT16 (Bojar et al., 2016)",
+        None,
+    ),
+    "WMT23": (
+        "WMT23 Hebrew to English, MQM",
+        "metrics task of WMT23 (Freitag et al., 2023), reference refB",
+        Part("he-en", "mqm", "refB"),
+    ),
 }
-"""The sets without `--set`: environment variables with their paths, titles and origins."""
+"""The sets without `--set`: environment variables with their paths; titles, origins, and the part in use."""
 
 MINILM = "all-MiniLM-L6-v2"
 MODELS = (
@@ -101,6 +109,7 @@ class Run:
         self._output, self._device, self._segments = output, device, segments
         self._machine = {**machine_facts(), "device": device}
         self._exporter: Child | None = None
+        self._failed: dict[tuple[str, str, int | None], str] = {}  # the reasons of exports, which are not repeated
         self.counts = {"measured": 0, "kept": 0, "not measured": 0}
 
     def close(self) -> None:
@@ -110,7 +119,7 @@ class Run:
             self._exporter = None
 
     def note_set(self, judgements: JudgementSet) -> None:
-        """Keep the reason why there is no such set; forget it if there is one."""
+        """Store the reason why a set cannot be used; delete an earlier one."""
         self._file(ALL_MODELS, judgements.title).unlink(missing_ok=True)
         if judgements.reason:
             self._store(Record(judgements.title, ALL_MODELS, reason=judgements.reason))
@@ -161,6 +170,9 @@ class Run:
         output = folder / f"{precision}-{'all' if num_layers is None else num_layers}"
         if output.is_dir():
             return output
+        export = model.source, precision, num_layers
+        if export in self._failed:
+            raise ExportError(self._failed[export])
         self._exporter = self._exporter or Child(hides_stderr=True)
         offline = os.environ.get("HF_HUB_OFFLINE", "0")
         try:
@@ -170,6 +182,7 @@ class Run:
             self.close()
             raise
         if reason:
+            self._failed[export] = reason
             raise ExportError(reason)
         return output
 
@@ -231,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is missing, write the page, and return the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if not options.page.is_file() or END not in options.page.read_text(encoding="utf-8"):
+    if not options.page.is_file() or not all(mark in options.page.read_text(encoding="utf-8") for mark in (BEGIN, END)):
         parser.error(f"{options.page} is no page with the marks {BEGIN} and {END}, between which the tables go.")
     options.output.mkdir(parents=True, exist_ok=True)
     if not options.page_only:
@@ -258,8 +271,8 @@ def _summary(run: Run) -> str:
 
 
 def _measure_all(run: Run, options: argparse.Namespace) -> None:
-    given: Iterable[tuple[str, str, str]] = options.set or _sets_of_environment()
-    sets = [read_set(title, origin, path, options.segments) for title, origin, path in given]
+    given: Iterable[tuple[str, str, str, Part | None]] = options.set or _sets_of_environment()
+    sets = [read_set(title, origin, path, options.segments, part) for title, origin, path, part in given]
     for judgements in sets:
         run.note_set(judgements)
     usable = [judgements for judgements in sets if not judgements.reason]
@@ -270,9 +283,9 @@ def _measure_all(run: Run, options: argparse.Namespace) -> None:
         run.measure(model, [*dict.fromkeys(own)], usable)
 
 
-def _sets_of_environment() -> Iterator[tuple[str, str, str]]:
-    for variable, (title, origin) in SETS.items():
-        yield title, origin, os.environ.get(variable) or f"${variable}"
+def _sets_of_environment() -> Iterator[tuple[str, str, str, Part | None]]:
+    for variable, (title, origin, part) in SETS.items():
+        yield title, origin, os.environ.get(variable) or f"${variable}", part
 
 
 def _known(name: str, output: Path) -> Model:
@@ -314,7 +327,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--device", default="cpu", help="as `score` has it (default: cpu)")
     parser.add_argument(
-        "--output", type=Path, default=ROOT / "build" / "correlations", metavar="FOLDER", help="of the results"
+        "--output",
+        type=lambda path: Path(path).resolve(),
+        default=ROOT / "build" / "correlations",
+        metavar="FOLDER",
+        help="of the results",
     )
     parser.add_argument(
         "--page", type=Path, default=ROOT / "docs" / "which_encoder.md", metavar="FILE", help="the page to write"
@@ -327,16 +344,18 @@ def _model(text: str) -> Model:
     name, equals, source = text.partition("=")
     if not name or (equals and not source):
         raise argparse.ArgumentTypeError(f"{text!r} is neither MODEL nor NAME=MODEL")
-    if equals:
+    source = source or name
+    if not Path(source).is_dir():
         return Model(name, source)
-    return Model(Path(name).resolve().name if Path(name).is_dir() else name, name)
+    folder = Path(source).resolve()  # processes of their own run elsewhere
+    return Model(name if equals else folder.name, str(folder))
 
 
-def _titled_path(text: str) -> tuple[str, str, str]:
+def _titled_path(text: str) -> tuple[str, str, str, None]:
     title, _, path = text.rpartition("=")
     if not title or not path:
         raise argparse.ArgumentTypeError(f"{text!r} is not TITLE=PATH")
-    return title, "", path
+    return title, "", path, None
 
 
 def _count(text: str) -> int:

@@ -84,8 +84,8 @@ def as_markdown(records: Sequence[Record]) -> str:
     """Return the machine, the tables of each set, and what was not measured."""
     measured = [record for record in records if not record.reason]
     parts = [*_machines(measured)]
-    for title in dict.fromkeys(record.judgements for record in measured):
-        parts += _of_set(title, measured)
+    for judgements in dict.fromkeys(map(_scored, measured)):
+        parts += _of_set([record for record in measured if _scored(record) == judgements], measured)
     parts += _not_measured([record for record in records if record.reason])
     return "\n\n".join(parts) + "\n"
 
@@ -98,7 +98,7 @@ def _machines(records: Iterable[Record]) -> Iterator[str]:
         groups.setdefault(facts, []).append(record)
     for facts, group in groups.items():
         days = ", ".join(sorted({record.made.partition(" ")[0] for record in group}))
-        loads = sorted({record.machine.get(LOAD, "?") for record in group})
+        loads = sorted({record.machine[LOAD] for record in group}, key=float)
         yield f"Measured {days}. Machine: {facts}; {LOAD} of a run: {', '.join(loads)}."
         if any(_was_busy(record.machine) for record in group):
             yield "**The machine was busy with other work: these speeds are too low, and cannot be compared.**"
@@ -106,13 +106,17 @@ def _machines(records: Iterable[Record]) -> Iterator[str]:
 
 def _was_busy(machine: Mapping[str, str]) -> bool:
     """Return whether other processes used more than a quarter of the processors."""
-    return float(machine.get(LOAD, 0)) > float(machine.get("cores usable", 1)) / 4
+    return float(machine[LOAD]) > float(machine["cores usable"]) / 4
 
 
-def _of_set(title: str, measured: Sequence[Record]) -> Iterator[str]:
+def _scored(record: Record) -> tuple[str, ...]:
+    """Return what was scored: the title of a set, and which of its outputs."""
+    return record.judgements, *(record.key.get(name, "") for name in ("judgements", "segments"))
+
+
+def _of_set(records: Sequence[Record], measured: Sequence[Record]) -> Iterator[str]:
     """Yield the tables of a set: all models, and then each one by layer; `measured` are those of all sets."""
-    records = [record for record in measured if record.judgements == title]
-    yield f"### {title}"
+    yield f"### {records[0].judgements}"
     yield _described(records[0])
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
     titles = [MEASURES[name] for name in names]
@@ -126,7 +130,7 @@ def _of_set(title: str, measured: Sequence[Record]) -> Iterator[str]:
 
 
 def _chosen_elsewhere(record: Record, measured: Sequence[Record]) -> Iterator[str]:
-    """Yield how the layers do that are best on other sets, which they owe to no choice on this one."""
+    """Yield how the layers do that are best on other sets, whose r here owes nothing to the choice."""
     for other in measured:
         is_same = (other.model, other.precision, other.preset) == (record.model, record.precision, record.preset)
         if is_same and other.judgements != record.judgements and len(other.layers) == len(record.layers):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,14 @@ FAST = "--tokenizer-mode fast"
 Cells = list[tuple[int, int]]
 
 
+class Part(NamedTuple):
+    """The part of a folder of judgements that is in use."""
+
+    language_pair: str
+    gold: str
+    reference: str
+
+
 @dataclass(frozen=True)
 class JudgementSet:
     """Human judgements of one or more language pairs, or the reason why there are none."""
@@ -71,12 +79,12 @@ class JudgementSet:
         return [pair for one, of in cells for pair in texts(one, of[:: max(1, len(of) // number)][:number], preset)]
 
 
-def read_set(title: str, origin: str, path: str, num_segments: int | None) -> JudgementSet:
-    """Read judgements as `meta` does, of the language pairs into the most common target language."""
+def read_set(title: str, origin: str, path: str, num_segments: int | None, part: Part | None = None) -> JudgementSet:
+    """Read judgements as `meta` does: a part, or all language pairs into the most common target language."""
     try:
         if not Path(path).exists():
             raise InputError(f"{path} is no file or folder")
-        judged = _read(path)
+        judged = _read(path, part)
     except BertScoreOnnxError as error:
         return JudgementSet(title, origin, reason=str(error).replace(path, Path(path).name))
     chosen = pairs_into_one_language(one.language_pair for one in judged)
@@ -86,8 +94,12 @@ def read_set(title: str, origin: str, path: str, num_segments: int | None) -> Ju
     return JudgementSet(title, origin, used, left_out, "" if used else f"no usable judgements: {', '.join(left_out)}")
 
 
-def _read(path: str) -> list[JudgedSystems]:
-    if Path(path).is_dir():
+def _read(path: str, part: Part | None) -> list[JudgedSystems]:
+    if part:
+        judged = [
+            read_eval_set(EvalSet(path), part.language_pair, gold=part.gold, reference=part.reference, with_texts=True)
+        ]
+    elif Path(path).is_dir():
         eval_set = EvalSet(path)
         judged = [read_eval_set(eval_set, name, with_texts=True) for name in eval_set.language_pairs]
     else:
@@ -144,7 +156,7 @@ def texts(judged: JudgedSystems, cells: Cells, preset: str) -> list[Pair]:
     return pairs
 
 
-# What processes of their own do.
+# These functions run in child processes.
 
 
 def export_bundle(

@@ -109,7 +109,7 @@ class Models:
 
     @cached_property
     def roberta_embeddings(self) -> Model:
-        """Only the embeddings of the same model, so that almost all time is spent around it."""
+        """Only the embeddings of the same model, so that more than half of the time is spent around it."""
         return replace(self.roberta_large, name="roberta-large-embeddings", num_layers=0)
 
     @cached_property

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.bundle.manifest import Manifest
 
 _PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
+_POLL = 0.02  # seconds
 
 CPU_SECONDS = 600
 """Far more than the golden pairs of the largest model take on one CPU."""
@@ -119,7 +121,9 @@ def continue_in_child(folder: Path) -> None:
         return
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+            time.sleep(_POLL)  # a wait without end would miss a signal that comes just before it
+        status = os.waitstatus_to_exitcode(ended[1])
     except KeyboardInterrupt:
         os.kill(child, signal.SIGKILL)  # it may be in native code, which ignores the signal
         raise

@@ -19,8 +19,8 @@ T = TypeVar("T")
 Result = TypeVar("Result")
 Task = Callable[[], None]
 
-PATIENCE = 60.0
-"""Seconds that a thread waits for the others before it begins what each of them shall do."""
+PATIENCE = 10.0
+"""Seconds that a thread waits for the others before it starts the work."""
 
 
 class ThreadPool:
@@ -55,7 +55,7 @@ class ThreadPool:
     def run_in_each(self, work: Callable[[], object]) -> None:
         """Do the work once in each thread; or once inline, if there are none.
 
-        No thread begins before all are here, so that none does the part of another.
+        All threads wait for each other first, so that no thread does the work twice.
         """
         number = max(self._number, 1)
         together = threading.Barrier(number)

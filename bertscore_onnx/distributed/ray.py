@@ -249,6 +249,7 @@ class RayEngine:
         check_installed(["ray"], "ray,cpu", "Scoring on Ray")
         self._nthreads = nthreads
         self._num_gpus = int(str(device).startswith("cuda"))
+        _check_gpus(self._num_gpus, device)
 
     def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
         """Yield the results of all parts, in any order; an `Engine`.

@@ -87,11 +87,14 @@ class TokenMask:
         return is_kept
 
 
-def _token_mask(matching: Matching, manifest: Manifest, vocabulary: Vocabulary, tokenise: Tokenise) -> TokenMask:
+def _token_mask(
+    matching: Matching, manifest: Manifest, vocabulary: Vocabulary, added_ids: Sequence[int], tokenise: Tokenise
+) -> TokenMask:
     size = manifest.vocab_size
     is_kept = np.ones(size, dtype=np.bool_)
     if "special" in matching.exclude:
         is_kept[manifest.special_ids] = False
+        is_kept[[token for token in added_ids if token < size]] = False  # some have a weight, such as Gemma's <bos>
     if kinds := [_KINDS[kind] for kind in matching.exclude if kind in _KINDS]:
         for token in range(size):
             text = vocabulary.bytes_of(token).decode(errors="replace")
@@ -177,9 +180,7 @@ def token_matching(matching: Matching, bundle: Bundle, tokenizer: TextTokenizer,
         vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
         separator = separator.replace(SEPARATOR_FIELD, vocabulary.special.get(manifest.empty_ids[-1], ""))
         if matching.exclude or matching.words:
-            mask = _token_mask(matching, manifest, vocabulary, tokenise)
-            if "special" in matching.exclude:
-                mask.is_kept[tokenizer.added_ids] = False  # also those that have a weight, such as Gemma's <bos>
+            mask = _token_mask(matching, manifest, vocabulary, tokenizer.added_ids, tokenise)
     return TokenMatching(matching, mask, tokenizer.num_special_tokens, separator)
 
 

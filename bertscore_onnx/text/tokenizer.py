@@ -87,7 +87,7 @@ class TextTokenizer:
         self.num_special_tokens: tuple[int, int] = self._encode.num_special_tokens
         """The number of special tokens in front of every text, and behind it."""
         self.added_ids: list[int] = self._encode.added_ids
-        """The ids of these."""
+        """The ids of the special tokens around every text."""
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
         """Return each text's ids, (tokens,), at least one, special tokens included; and the number of truncated texts.

@@ -162,7 +162,7 @@ def with_head(graph):
     [
         ({"graph": without_names}, "cannot be cut at layer 1: its nodes do not tell its layers apart"),
         ({"graph": with_head}, "returns no vectors of tokens, but logits_last_hidden_state"),
-        ({"content": b"version https://git-lfs.github.com/spec/v1\n"}, "cannot be read: Error parsing message"),
+        ({"content": b"version https://git-lfs.github.com/spec/v1\n"}, "run `git lfs pull`"),
         ({"without": ["onnx/model.onnx"]}, "has no onnx/model.onnx or model.onnx"),
         ({"without": ["tokenizer.json"]}, "has no tokenizer.json"),
         ({"without": ["config.json"]}, "config.json: "),

@@ -65,8 +65,8 @@ def _file(source: Source, name: str) -> Path:
         if not file.is_file():
             available = sorted(one.parent.name for one in Path(source.name_or_path).glob(f"*/{_CONFIG}"))
             raise ExportError(
-                f"{source.name_or_path} has no adapter {source.adapter!r}: a folder in it with {_CONFIG} and "
-                f"{_WEIGHTS}. It has: {', '.join(available) or 'none'}."
+                f"{source.name_or_path} has no adapter {source.adapter!r}: expected a folder of that "
+                f"name in it with {_CONFIG} and {_WEIGHTS}. It has: {', '.join(available) or 'none'}."
             )
         return file
     from huggingface_hub import hf_hub_download

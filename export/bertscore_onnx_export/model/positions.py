@@ -16,7 +16,7 @@ _ABSOLUTE_TOO = frozenset({"deberta", "deberta-v2"})
 
 def max_positions(config: Any) -> int | None:
     """Return the most tokens that a configuration has positions for; None for no bound."""
-    name = config.model_type
+    name = config.model_type if isinstance(config.model_type, str) else ""
     if name in _UNBOUNDED or (name in _ABSOLUTE_TOO and not getattr(config, "position_biased_input", True)):
         return None
     positions = getattr(config, "max_encoder_position_embeddings" if name == "led" else "max_position_embeddings", None)
@@ -28,4 +28,4 @@ def max_positions(config: Any) -> int | None:
 def after_padding(config: Any) -> int:
     """Return the number of positions for a model that counts them from the padding id plus one, as RoBERTa does."""
     padding = getattr(config, "pad_token_id", None)
-    return int(config.max_position_embeddings) - (1 if padding is None else int(padding)) - 1
+    return int(config.max_position_embeddings) - (padding if type(padding) is int else 1) - 1

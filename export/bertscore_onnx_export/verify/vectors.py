@@ -12,11 +12,12 @@ from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import VerificationError
 from bertscore_onnx_export.model.families import Family
 from bertscore_onnx_export.model.positions import after_padding, max_positions
+from bertscore_onnx_export.model.source import first_line
 
 HARMLESS = 1e-4
 """The largest change of a coordinate that leaves a unit vector the same."""
 
-_ELSE = "Export a model of another type; `bertscore-onnx models` lists those known to work."
+_ADVICE = "Export a model of another type; `bertscore-onnx models` lists those known to work."
 
 
 def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
@@ -49,17 +50,17 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
             difference = float((vectors - unit_vectors(model, ids, mask))[..., :tokens, :].abs().max())
         except Exception as error:  # ONNX Runtime's errors are untyped; different shapes raise RuntimeError
             raise VerificationError(
-                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: the "
-                f"export records a run on one number of tokens, which this one cannot repeat on others. {_ELSE}"
+                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: "
+                f"{first_line(error).rstrip('.')}. {_ADVICE}"
             ) from error
         if not difference <= HARMLESS:
             raise VerificationError(
                 f"The graph of a model of the type {model.config.model_type!r} differs from PyTorch by "
-                f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted. {_ELSE}"
+                f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted. {_ADVICE}"
             )
 
 
-# Facts that the table of families has for tested families, and that are found by running other models.
+# Facts known for tested families, and found by running other models.
 
 
 def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | None:

@@ -66,7 +66,7 @@ def test_the_model_is_named_with_its_adapter():
 
 
 def test_an_unknown_adapter_is_answered_with_those_there_are(model):
-    with pytest.raises(ExportError, match=r"has no adapter 'matching': a folder .* It has: retrieval\."):
+    with pytest.raises(ExportError, match=r"has no adapter 'matching': expected a folder .* It has: retrieval\."):
         load(model, "matching")
 
 
