@@ -59,10 +59,11 @@ scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts ove
 those of bert-score 0.3.13, run live with a batch size of 1, with and without idf. *Largest difference* is that of any
 P, R or F. *Tokenizer* counts the edge-case texts of the export that get other ids than from the original tokenizer; see
 [tokenizers.md](tokenizers.md). The original is the slow tokenizer, except for ModernBERT, Gemma 3, Qwen3 and the
-families that only transformers 5 has: export these with `--tokenizer-mode fast`. As bert-score does not run with
-transformers 5, the scores of the latter, of three models each, are compared with its formulas on transformers' vectors.
-*fp16* and *int8* give the largest difference between F in that precision, on a CPU, and F in fp32, for the same pairs,
-or for those of positive P and R in the families of transformers 5; a dash means that such a bundle cannot be made.
+families that only transformers 5 has: export these with `--tokenizer-mode fast`. bert-score does not run with
+transformers 5, so the scores of those families, three models each, are compared with its formulas on transformers'
+vectors. *fp16* and *int8* give the largest difference between F in that precision, on a CPU, and F in fp32, for the
+same pairs (in the families of transformers 5, for those with positive P and R); a dash means that such a bundle cannot
+be made.
 *Batch* is the largest difference between any P, R or F of a pair scored alone and of the same pair scored among 159
 others, in batches of 7 in another order, and with three threads in one run, in any of the three precisions, on a CPU;
 here the random models are wide enough for ONNX Runtime to sum in several blocks. A dash means that it has not been
