@@ -48,7 +48,7 @@ test: $(INSTALLED)
 test-full: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m full
 
-# Run the tests of every family, of which `make test` has one for each way of cutting: five minutes.
+# Run the tests of every family, of which `make test` has one for each way of cutting: seven minutes.
 test-families: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m families
 
