@@ -43,9 +43,8 @@ class Best(msgspec.Struct, frozen=True):
 
 
 class Speed(msgspec.Struct, frozen=True):
-    """The speed of a bundle of one layer, in a process of its own."""
+    """The speed of a bundle at the best layer, in a process of its own."""
 
-    layer: int
     is_cut: bool  # whether the bundle holds that layer alone; otherwise the whole model runs
     pairs: int
     pairs_per_second: float

@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +87,11 @@ def encoders_of_today(settings: Settings) -> Case:
     for name in ENCODERS:
         try:
             model = _made(name, settings)
-            ready = {"fp32": _export(case, model)}
+            exported = replace(model, ready={"fp32": _export(case, model)})
         except ChildError as error:
             case.skipped.append(Skipped(name, error.reason))
             continue
-        _contest(case, Model(name, model.folder, model.num_layers, model.bundles, ready), work, settings)
+        _contest(case, exported, work, settings)
     return case
 
 

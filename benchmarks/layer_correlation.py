@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,10 +19,17 @@ from bertscore_onnx.cli.judgements import read_table
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.cli.meta_table import systems_of_table
 from bertscore_onnx.errors import BertScoreOnnxError, InputError
-from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, mean_by_system
+from bertscore_onnx.evaluation.correlation import Floats, Measure, mean_by_system
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
-from bertscore_onnx.evaluation.layers import loss_bounds, optimism, p_values, pairs_into_one_language, resampled_pearson
+from bertscore_onnx.evaluation.layers import (
+    loss_bounds,
+    optimism,
+    p_values,
+    pairs_into_one_language,
+    resampled_pearson,
+    why_unusable,
+)
 from bertscore_onnx.evaluation.meta import meta_evaluate
 from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, preceding_sentences
 from bertscore_onnx.evaluation.power import SIGNIFICANT
@@ -61,9 +69,9 @@ class JudgementSet:
     """The language pairs that are not used, each with the reason."""
     reason: str = ""
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """The SHA-256 of all that is scored and correlated."""
+        """The SHA-256 of all that is scored and correlated, which every model and variant asks for."""
         digest = hashlib.sha256()
         for one in self.language_pairs:
             digest.update(
@@ -114,8 +122,7 @@ def _unusable(judged: JudgedSystems, chosen: Sequence[str]) -> str:
         return "another target language"
     if judged.human_segment is None or judged.candidates is None:
         return "no judgements of segments"
-    human = judged.human_segment.ravel()
-    return correlate_pairs(human, np.arange(len(human), dtype=np.float64)).reason
+    return why_unusable(judged.human_segment.ravel())
 
 
 def _limited(judged: JudgedSystems, most: int | None) -> JudgedSystems:
@@ -214,7 +221,7 @@ def measure_speed(bundle: Path, layer: int, preset: str, sample: Sequence[Pair],
                 pass
             seconds.append(time.perf_counter() - started)
     size = sum(file.stat().st_size for file in bundle.iterdir()) / 1e6
-    return Speed(layer, is_cut, len(sample), len(sample) / float(np.median(seconds)), peak_memory(), size)
+    return Speed(is_cut, len(sample), len(sample) / float(np.median(seconds)), peak_memory(), size)
 
 
 def _scores(judged: JudgedSystems, scorer: BERTScorer, preset: str) -> NDArray[np.float64]:

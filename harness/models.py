@@ -200,9 +200,9 @@ def export(
     """Export a model folder into a bundle."""
     from bertscore_onnx_export.pipeline import export_model
 
-    options: dict[str, Any] = {"tokenizer_mode": tokenizer_mode}
-    if precision != "fp32":
-        options["precision"] = precision
-    if scoring_graph:
-        options["scoring_graph"] = True
+    options: dict[str, Any] = {
+        "precision": precision,
+        "scoring_graph": scoring_graph,
+        "tokenizer_mode": tokenizer_mode,
+    }
     export_model(str(folder), name=name, num_layers=num_layers, output=output, force=True, **options)

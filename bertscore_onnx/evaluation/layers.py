@@ -281,7 +281,7 @@ def tune_layers(
     if np.isinf(human).any():
         raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
     judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
-    reasons = {name: _unusable(human[rows]) for name, rows in judged_rows.items()}
+    reasons = {name: why_unusable(human[rows]) for name, rows in judged_rows.items()}
     used = {name: rows for name, rows in judged_rows.items() if not reasons[name]}
     if not used:
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "there are no rows"
@@ -343,7 +343,7 @@ def _check_rows(expected: int, **found: int | tuple[int, ...]) -> None:
             raise InputError(f"There are {expected} candidates, and {name} is {size} long; expected one for each.")
 
 
-def _unusable(human: Floats) -> str:
+def why_unusable(human: Floats) -> str:
     """Return why human scores correlate with nothing; empty if they may."""
     return correlate_pairs(human, np.arange(len(human), dtype=np.float64)).reason
 
