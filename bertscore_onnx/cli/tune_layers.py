@@ -17,6 +17,7 @@ from bertscore_onnx.cli.options import (
 )
 from bertscore_onnx.cli.outputs import chosen_format
 from bertscore_onnx.cli.terminal import echo, print_table
+from bertscore_onnx.tables.sources import Dialect
 
 if TYPE_CHECKING:
     from bertscore_onnx.evaluation.layers import LayerCorrelation, LayerTuning
@@ -114,12 +115,12 @@ def tune_layers(
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
     settings["model_type"] = model_type
     first, *others = _matchings(preset or (), settings)
-    from bertscore_onnx.cli.judgements import read_table
     from bertscore_onnx.evaluation.layers import pairs_into_one_language
     from bertscore_onnx.evaluation.layers import tune_layers as tune
     from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.tables.input_table import read_table
 
-    table = read_table(judgements, input_format, has_quotes=False if no_quotes else None)
+    table = read_table(judgements, input_format, Dialect(has_quotes=not no_quotes))
     human = table.numbers(table.find(human_column or ("human", "human_score"), "--human-column"))
     candidates = table.texts(table.find(candidate_column or "candidate", "--candidate-column"))
     references = table.lists(table.find(reference_column or ("reference", "references"), "--reference-column"))

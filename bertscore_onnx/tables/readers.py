@@ -1,6 +1,7 @@
 """Reads tables in TSV, CSV, JSON lines and Parquet row by row; a few rows are in memory at a time."""
 
 import csv
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -313,11 +314,22 @@ class JsonLinesReader(TableReader):
 
 def _decoded(line: str, place: str) -> Record:
     try:
-        return _OBJECTS.decode(line)
+        values = _OBJECTS.decode(line)
+        if line.count(":") > len(values):  # a colon in a text, or a key that occurs again
+            json.loads(line, object_pairs_hook=lambda pairs: _checked_keys(pairs, place), parse_int=str)
+        return values
     except msgspec.ValidationError as error:
         raise InputError(f"{place}: expected a JSON object.{_ONE_PER_LINE}") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"{place}: expected a JSON object ({error}).{_ONE_PER_LINE}") from error
+
+
+def _checked_keys(pairs: list[tuple[str, object]], place: str) -> Record:
+    keys = [key for key, _ in pairs]
+    if len({*keys}) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InputError(f"{place}: the key {twice!r} occurs {keys.count(twice)} times; expected once.")
+    return dict(pairs)
 
 
 _OBJECTS = msgspec.json.Decoder(dict[str, object])

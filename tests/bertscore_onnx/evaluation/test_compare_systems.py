@@ -167,9 +167,9 @@ def test_equal_systems_do_not_differ(scorer):
     ("systems", "references", "message"),
     [
         ({"base": ["a"]}, ["a"], "one system, base"),
-        ({}, ["a"], "no system"),
-        ({"base": ["a", "b"], "other": ["a"]}, ["a", "b"], "other has 1 texts, .* line 2 has no partner"),
-        ({"base": ["a"], "other": []}, ["a"], "other has 0 texts, .* line 1 has no partner"),
+        ({}, ["a"], "no texts of systems"),
+        ({"base": ["a", "b"], "other": ["a"]}, ["a", "b"], r"'other'\] has 1 value; .* value 2 of"),
+        ({"base": ["a"], "other": []}, ["a"], r"'other'\] has 0 values; .* value 1 of"),
         ({"base": [], "other": []}, [], "no references"),
         ({"base": ["a"], "other": ["b"]}, [[]], r"references\[0\] is empty"),
     ],
@@ -268,7 +268,7 @@ def test_documents_are_the_units_of_tests_and_intervals():
     for plain, grouped in zip(by_segment.metrics, by_document.metrics, strict=True):
         assert [one.score for one in grouped.systems] == pytest.approx([one.score for one in plain.systems])
         assert [one.ci for one in grouped.systems] != [one.ci for one in plain.systems]
-    with pytest.raises(InputError, match="documents for 2 segments"):
+    with pytest.raises(InputError, match="documents has 2 values"):
         compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a", "b"])
     with pytest.raises(InputError, match="one document"):
         compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a"] * SEGMENTS)
