@@ -121,6 +121,12 @@ class MetaOptions:
         int | None,
         typer.Option(metavar="N", min=1, help="For phenomena: minimum number of examples per category.  [default: 5]"),
     ] = None
+    missing: Annotated[
+        Literal["raise", "drop"],
+        typer.Option(
+            "--missing", help="Refuse a judged output without a score, or leave its segment out for all systems."
+        ),
+    ] = "raise"
     language_pair_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column of the language pairs.  [default: lang_pair]")
     ] = None
@@ -130,8 +136,11 @@ class MetaOptions:
     segment_column: Annotated[
         str | None,
         typer.Option(
+            "--segment-column",
+            "--id-column",
             metavar="NAME",
-            help="Column of the segments; without it each row is a whole system.  [default: segment or segment_id]",
+            help="Column of the segments; without it each row is a whole system.  [default: segment, segment_id or "
+            "seg_id]",
         ),
     ] = None
     document_column: Annotated[

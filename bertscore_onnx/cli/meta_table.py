@@ -54,7 +54,7 @@ def systems_of_table(
     pairs = np.array(rows.language_pairs, dtype=object)
     return [
         _language_pair(table, rows, name, np.flatnonzero(pairs == name), several_judgements)
-        for name in dict.fromkeys(options.language_pair or rows.language_pairs)
+        for name in dict.fromkeys(options.language_pair or sorted(rows.language_pairs))
     ]
 
 
@@ -70,6 +70,8 @@ class _Rows:
     scores: dict[str, Floats]
     candidates: list[str] | None
     references: list[list[str]]
+    dropped: set[tuple[str, str]]
+    """Language pairs and segments that are left out."""
 
     @classmethod
     def read(cls, table: InputTable, options: MetaOptions) -> "_Rows":
@@ -79,12 +81,16 @@ class _Rows:
         human_column = table.find(options.human_column or HUMAN_COLUMNS, "--human-column")
         human = table.numbers(human_column)
         scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
+        language_pairs, segments = _language_pairs(table, options), None if segment is None else table.keys(segment)
+        dropped = set()
         for name, values in scores.items():
-            for row in np.flatnonzero(np.isnan(values) & ~np.isnan(human)):
-                raise InputError(
-                    f"{table.place(int(row))}: the column {name!r} holds no score, but {human_column!r} a judgement. "
-                    "Add the score, or leave out the judgement."
-                )
+            for row in np.flatnonzero(np.isnan(values) & ~np.isnan(human)).tolist():
+                if segments is None or options.missing == "raise":
+                    raise InputError(
+                        f"{table.place(row)}: the column {name!r} holds no score, but {human_column!r} a judgement. "
+                        'Add the score, or leave out the segment for all systems with missing="drop".'
+                    )
+                dropped.add((language_pairs[row], segments[row]))
         if options.metrics and segment is None:
             raise InputError(
                 f"{table.title} has no column of segments, so that each row is a whole system, which has no text to "
@@ -92,14 +98,15 @@ class _Rows:
             )
         system = table.find(options.system_column or SYSTEM_COLUMNS, "--system-column")
         return cls(
-            _language_pairs(table, options),
+            language_pairs,
             [""] * len(table) if table.is_blank(system) else table.keys(system),
-            None if segment is None else table.keys(segment),
+            segments,
             None if segment is None else _documents(table, options),
             human,
             scores,
             texts_of_rows(options, table) if options.metrics else None,
             references_of_rows(options, table) if options.metrics else [],
+            dropped,
         )
 
     def output(self, row: int) -> list[object]:
@@ -127,6 +134,11 @@ def _documents(table: InputTable, options: MetaOptions) -> list[str] | None:
 def _language_pair(
     table: InputTable, rows: _Rows, name: str, chosen: NDArray[np.int64], several_judgements: bool
 ) -> JudgedSystems:
+    dropped = sorted((segment for pair, segment in rows.dropped if pair == name), key=natural_key)
+    if rows.segments and dropped:
+        chosen = np.array([row for row in chosen if rows.segments[row] not in dropped], dtype=np.int64)
+        if not len(chosen):
+            raise InputError(f"{table.title}: no segment of {name} has a score of each judged output.")
     systems = sorted({rows.systems[row] for row in chosen})
     segments = sorted({rows.segments[row] for row in chosen}, key=natural_key) if rows.segments else [""]
     cells = _cells(table, rows, chosen, systems, segments, several_judgements)
@@ -137,7 +149,8 @@ def _language_pair(
         matrix[tuple(cells.T)] = values[chosen]
         return matrix  # (systems, segments)
 
-    human = _mean_judgements(rows.human[chosen], cells, shape)
+    order = np.lexsort((rows.human[chosen], *cells.T))  # the order of rows changes no sum
+    human = _mean_judgements(rows.human[chosen][order], cells[order], shape)
     scores = {metric: arranged(values) for metric, values in rows.scores.items()}
     has_segments = rows.segments is not None
     candidates, references = _texts(rows, chosen, cells, shape)
@@ -155,6 +168,7 @@ def _language_pair(
         documents=tuple(documents[segment] for segment in sorted(documents)),
         candidates=candidates,
         references=references,
+        dropped=tuple(dropped),
     )
 
 

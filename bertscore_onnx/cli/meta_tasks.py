@@ -189,7 +189,11 @@ def _of_table(options: MetaOptions, several_judgements: bool) -> list[JudgedSyst
     if options.source != STANDARD_INPUT and not Path(options.source).exists():
         raise InputError(f"There is no folder or file {options.source!r}. Name an EvalSet or a table.")
     table = read_table(options.source, options.input_format)
-    return systems_of_table(table, options, several_judgements=several_judgements)
+    language_pairs = systems_of_table(table, options, several_judgements=several_judgements)
+    for judged in language_pairs:
+        if judged.dropped and not options.quiet:
+            echo(f"{judged.language_pair}: left out {', '.join(judged.dropped)}, which lack a score.")
+    return language_pairs
 
 
 def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> JudgedSystems:
@@ -397,6 +401,7 @@ _OF_SYSTEMS = frozenset(
         "segment_column",
         "document_column",
         "human_column",
+        "missing",
         "candidate_column",
         "context_sentences",
     }

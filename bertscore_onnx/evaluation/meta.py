@@ -49,6 +49,7 @@ from bertscore_onnx.evaluation.metric_tests import (
 )
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.significance import MIN_UNITS
+from bertscore_onnx.evaluation.tables import plural
 
 Test = Literal["segments", "perm-both"]
 TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa")
@@ -348,6 +349,8 @@ def _place(metric: MetricAgreement) -> tuple[float, float]:
 
 def _notes(judged: JudgedSystems) -> Iterator[str]:
     """Yield warnings about scores that are less comparable."""
+    if judged.dropped:
+        yield f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no score by some metric"
     if judged.human_segment is None:
         return
     for name, metric in judged.metrics.items():
