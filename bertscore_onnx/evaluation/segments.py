@@ -78,9 +78,14 @@ class SegmentColumns:
         """Return the number of rows."""
         return len(next(iter(self.columns.values())))
 
-    def lacking(self, row: int) -> str | None:
-        """Return the first column without a value in a row; None if all have one."""
-        return next((name for name, values in self.columns.items() if is_missing(values[row])), None)
+    def incomplete(self) -> dict[int, str]:
+        """Return the rows that lack a value, with the first column where they do."""
+        rows: dict[int, str] = {}
+        for name, values in self.columns.items():
+            for row, value in enumerate(values):
+                if value is None or value != value:  # NaN
+                    rows.setdefault(row, name)
+        return rows
 
 
 def is_frame(value: object) -> bool:
@@ -91,11 +96,6 @@ def is_frame(value: object) -> bool:
 def table_of(value: Any, title: str) -> InputTable:
     """Return a table, or the rows of a data frame, which messages call by the title."""
     return value if isinstance(value, InputTable) else InputTable.of_frame(value, title)
-
-
-def is_missing(value: object) -> bool:
-    """Return whether a value is None or NaN."""
-    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def columns_of_list(values: Sequence[Any], title: str, name: str = "") -> SegmentColumns:
@@ -263,9 +263,7 @@ def _systems_by_column(
 
 def _check_alike(table: InputTable, columns: Mapping[str, Sequence[float]]) -> None:
     """Raise InputError if some columns hold whole numbers alone, as counts and years do, and others do not."""
-    whole = [
-        name for name, values in columns.items() if all(is_missing(value) or value == int(value) for value in values)
-    ]
+    whole = [name for name, values in columns.items() if all(math.isnan(value) or value % 1 == 0 for value in values)]
     if 0 < len(whole) < len(columns):
         others = [name for name in columns if name not in whole]
         raise InputError(
@@ -395,21 +393,18 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     names: Sequence[str | int] = sorted(found, key=natural_key) if with_ids else range(1, len(plain[0]) + 1)
     kept: list[str | int] = []
     dropped: list[str | int] = []
+    lacking = [one.incomplete() for one in inputs]
     for name in names:
-        is_complete = all(_has(one, rows, name) for one, rows in zip(inputs, rows_of, strict=True))
+        found_in = (rows.get(name) for rows in rows_of)
+        is_complete = all(row is not None and row not in rows for row, rows in zip(found_in, lacking, strict=True))
         (kept if is_complete else dropped).append(name)
     if dropped and missing == "raise":
-        raise _incomplete(inputs, rows_of, dropped[0])
+        raise _incomplete(inputs, rows_of, lacking, dropped[0])
     if not kept:
         titles = _list(dict.fromkeys(one.title for one in inputs))
         raise InputError(f"No segment is in all of {titles}, with a value in every column.")
     rows = tuple(np.array([rows[name] for name in kept], dtype=np.int64) for rows in rows_of)
     return JoinedSegments(tuple(kept), tuple(dropped), rows)
-
-
-def _has(one: SegmentColumns, rows: Mapping[Any, int], name: str | int) -> bool:
-    row = rows.get(name)
-    return row is not None and one.lacking(row) is None
 
 
 def _rows_by_id(one: SegmentColumns, missing: Missing) -> dict[str | int, int]:
@@ -468,17 +463,22 @@ def _unequal(one: SegmentColumns, other: SegmentColumns) -> InputError:
     )
 
 
-def _incomplete(inputs: Sequence[SegmentColumns], rows_of: Sequence[Mapping[Any, int]], name: str | int) -> InputError:
+def _incomplete(
+    inputs: Sequence[SegmentColumns],
+    rows_of: Sequence[Mapping[Any, int]],
+    lacking: Sequence[Mapping[int, str]],
+    name: str | int,
+) -> InputError:
     """Return the error for a segment that some input lacks."""
     remedy = 'or leave out such segments of all systems with missing="drop".'
     place = next(one.place(rows[name]) for one, rows in zip(inputs, rows_of, strict=True) if name in rows)
-    for one, rows in zip(inputs, rows_of, strict=True):
+    for one, rows, columns in zip(inputs, rows_of, lacking, strict=True):
         if name not in rows:
             return InputError(f"{place}: segment {name!r} is not in {one.title}. Add it there, {remedy}")
-        if (column := one.lacking(rows[name])) is not None:
-            where = f" of {column!r}" if len(one.columns) > 1 or column != one.title else ""
+        if (column := columns.get(rows[name])) is not None:
+            of_column = f" of {column!r}" if column != one.title else ""
             return InputError(
-                f"{one.place(rows[name])}: there is no value{where} for segment {name!r}. Add it, {remedy}"
+                f"{one.place(rows[name])}: there is no value{of_column} for segment {name!r}. Add it, {remedy}"
             )
     raise AssertionError(name)
 
