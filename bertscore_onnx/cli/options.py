@@ -424,6 +424,8 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx compare -m BUNDLE -r references.txt -c base.txt other.txt
         bertscore-onnx compare -m BUNDLE -r first.txt second.txt -c a.txt b.txt c.txt --all-pairs --html report.html
         bertscore-onnx compare --metric bleu chrf --test sacrebleu-ar -r references.txt -c base.txt other.txt --json
+        bertscore-onnx compare -m BUNDLE -c outputs.csv --systems base other --documents outputs.csv
+        bertscore-onnx compare --scores comet.csv --baseline base --missing drop
     """,
     "meta": """
         bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB

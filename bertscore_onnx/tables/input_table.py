@@ -46,7 +46,11 @@ class InputTable:
 
         InputError is raised if the columns have different numbers of values; InputTypeError for anything else.
         """
-        batch = adapt(frame)
+        index = getattr(getattr(frame, "index", None), "name", None)  # pandas may hold the ids there
+        batch = adapt(frame.reset_index() if index is not None and index not in frame.columns else frame)
+        for name in batch.names:
+            if batch.names.count(name) > 1:
+                raise InputError(f"{title}: there are {batch.names.count(name)} columns {name!r}; expected one.")
         columns = [batch.values(name) for name in batch.names]
         names = [str(name) for name in batch.names]
         if len({*map(len, columns)}) > 1:

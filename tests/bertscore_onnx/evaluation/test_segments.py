@@ -109,6 +109,13 @@ def test_texts_references_and_documents_are_joined(table):
     assert result(one_by_one)["systems"][1]["metrics"]["bleu"]["won"] == expected.metrics[0].systems[1].won
 
 
+def test_the_index_of_a_frame_may_hold_the_ids(table):
+    indexed = shuffled(table, 2).set_index("segment")
+    assert compared(indexed, documents=indexed) == compared(table, documents=table)
+    with pytest.raises(InputError, match="2 columns 'base'"):
+        compare(scores=table.rename(columns={"other": "base"}))
+
+
 def test_the_columns_that_were_taken_are_listed(table):
     found = compare(scores=table.assign(note="good", year=2024))
     [choice] = found.choices
