@@ -41,9 +41,16 @@ class ColumnChoice:
     """Which columns of a table were taken for systems, and which were not."""
 
     table: str
+    """The file, or the argument that was the data frame."""
+
     id_column: str | None
+    """The column of ids; None if rows were joined by position."""
+
     systems: tuple[str, ...]
+    """The columns of systems, or the systems in the rows."""
+
     ignored: tuple[str, ...]
+    """All other columns, or systems."""
 
     def __str__(self) -> str:
         """Return a sentence about them."""
