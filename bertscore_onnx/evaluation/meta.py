@@ -309,7 +309,7 @@ def _unit_sums(judged: JudgedSystems) -> tuple[dict[str, dict[str, UnitSums]], d
     is_judged = ~np.isnan(human).all(axis=0)
     units = judged.unit_numbers(is_judged)
     human = human[:, is_judged]
-    rows = ~np.isnan(judged.human_system) & ~np.isnan(human).all(axis=1)
+    rows = ~np.isnan(judged.human_system)
     for name, metric in judged.metrics.items():
         scores = None if metric.segment is None else metric.segment[:, is_judged]
         if scores is None or np.ptp(scores[~np.isnan(human)]) == 0:

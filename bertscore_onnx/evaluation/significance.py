@@ -27,6 +27,9 @@ ALL = slice(None)
 ROUNDING = 1e-12
 """Relative to the scores; sums of 100,000 segments differ by less when they are added in another order."""
 
+LARGEST = 1e150
+"""Larger scores are refused."""
+
 MIN_UNITS = 20
 """Segments or documents below which neither tests nor intervals can be relied on, and a result comes with a warning."""
 
@@ -251,6 +254,8 @@ def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
             f"System {system} has the score {matrix[system, segment]} for segment {segment}, both counted from 0. "
             "Leave out the segments that have no score for some system."
         )
+    if np.abs(matrix).max() > LARGEST:
+        raise InputError(f"A score is beyond ±{LARGEST:g}, and sums of squares would overflow. Scale the scores.")
     return matrix
 
 

@@ -144,7 +144,8 @@ class DelimitedReader(TableReader):
         default = "\t" if table_format == "tsv" else _delimiter_of(first) if self.has_header else ","
         self.delimiter = dialect.delimiter or default
         self._fields = self._read(chain([first], lines))
-        number, self._first = next(self._fields)
+        number, fields = next(self._fields)
+        self._first = fields or [""]
         self.place = self._place(number)
         self.header = BYTE_ORDER_MARK * (first != marked) + self._row
         """The first row as the file has it, without its line end."""
@@ -200,7 +201,12 @@ class DelimitedReader(TableReader):
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         num_fields = len(self.names)
         first = [] if self.has_header else [(1, self._first)]
+        blank = 0  # the first of the blank lines that may end the table; in a single column they are empty texts
         for number, fields in chain(first, self._fields):
+            if not fields and num_fields > 1:
+                blank = blank or number
+                continue
+            number, fields = (blank, [""]) if blank else (number, fields or [""])
             if len(fields) != num_fields:
                 raise InputError(
                     f"{self._place(number)}: there "
@@ -210,11 +216,11 @@ class DelimitedReader(TableReader):
             yield number, fields
 
     def _read(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of the line where each row begins, and its fields."""
+        """Yield the number of the line where each row begins, and its fields; none for a blank line."""
         number = 1
         try:
             for fields in self._parsed(self._bounded(lines)):
-                yield number, fields or [""]  # an empty line is one empty field
+                yield number, fields
                 self._row_start, number = self._num_characters, self._num_lines + 1
                 if self._parts:
                     self._parts.clear()
