@@ -61,6 +61,7 @@ def compare(
     scores: Annotated[
         list[str] | None,
         typer.Option(
+            "--scores",
             metavar="FILE...",
             help="Tables of segment scores that other metrics, or people, gave: a column for each system, or the "
             "columns system, segment and score. With -c they stand beside our metrics, otherwise alone.",
@@ -97,36 +98,46 @@ def compare(
     dialect: DialectOptions,
     lower_better: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME...", help="The metrics in --scores whose lower scores are better."),
+        typer.Option(
+            "--lower-better", metavar="NAME...", help="The metrics in --scores whose lower scores are better."
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
+            "--metric",
             metavar="NAME...",
             help="One or more of bertscore, bleu, chrf and ter.  [default: bertscore; none with --scores and no model]",
         ),
     ] = None,
     bleu_tokenize: Annotated[
-        str | None, typer.Option(metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]")
+        str | None,
+        typer.Option("--bleu-tokenize", metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]"),
     ] = None,
     chrf_word_order: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]")
+        int | None,
+        typer.Option(
+            "--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]"
+        ),
     ] = None,
     test: Annotated[
         Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"],
-        typer.Option(help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
+        typer.Option("--test", help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
     ] = "permutation",
     resamples: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]"),
+        typer.Option(
+            "--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]"
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Also test every pair of systems, with Holm's correction.")
     ] = False,
     documents: Annotated[
         str | None,
         typer.Option(
+            "--documents",
             metavar="FILE",
             help="The document of each segment: lines, or the column document of a table. Tests take whole documents.",
         ),
@@ -134,12 +145,14 @@ def compare(
     context_sentences: ContextSentences = None,
     margin: Annotated[
         float | None,
-        typer.Option(metavar="D", help="Also test whether a system is at most D worse than the baseline."),
+        typer.Option("--margin", metavar="D", help="Also test whether a system is at most D worse than the baseline."),
     ] = None,
     power: Annotated[
         list[float] | None,
         typer.Option(
-            metavar="D...", help="Also print how often a true difference of D is found, and with how many segments."
+            "--power",
+            metavar="D...",
+            help="Also print how often a true difference of D is found, and with how many segments.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -148,10 +161,13 @@ def compare(
     ] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
     html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a report with charts, one page for a browser.")
+        str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
     ] = None,
     examples: Annotated[
-        int, typer.Option(metavar="N", min=0, help="For each system, show the N segments with the largest differences.")
+        int,
+        typer.Option(
+            "--examples", metavar="N", min=0, help="For each system, show the N segments with the largest differences."
+        ),
     ] = 3,
     verbose: bool | None,
 ) -> None:

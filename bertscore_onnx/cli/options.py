@@ -333,6 +333,7 @@ class DialectOptions:
     delimiter: Annotated[
         str | None,
         typer.Option(
+            "--delimiter",
             metavar="CHARACTER",
             callback=_delimiter,
             help="Character between the fields of TSV and CSV.  [default: tab in TSV; in CSV a comma, semicolon or "

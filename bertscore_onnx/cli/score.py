@@ -65,13 +65,16 @@ def score(
     context: Annotated[
         str | None,
         typer.Option(
+            "--context",
             metavar="FILE",
             help="What stands before each pair and is not matched: a line, or the column context of a table.",
         ),
     ] = None,
     ref_context: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What stands before the references instead.  [default: as --context]"),
+        typer.Option(
+            "--ref-context", metavar="FILE", help="What stands before the references instead.  [default: as --context]"
+        ),
     ] = None,
     candidate_column: CandidateColumn = None,
     reference_column: ReferenceColumns = None,
@@ -79,7 +82,9 @@ def score(
     input_format: FilesFormat = None,
     reference_format: Annotated[
         InputFormat | None,
-        typer.Option(help="Format of the files of references, if it differs from --input-format."),
+        typer.Option(
+            "--reference-format", help="Format of the files of references, if it differs from --input-format."
+        ),
     ] = None,
     dialect: DialectOptions,
     seg_level: Annotated[
@@ -102,13 +107,14 @@ def score(
     output_format: Annotated[
         OutputFormat | None,
         typer.Option(
+            "--output-format",
             help="Format of the rows; json also has the means, and without -s or -o only these.  "
-            "[default: by the name of --output; else tsv]"
+            "[default: by the name of --output; else tsv]",
         ),
     ] = None,
-    score_names: Annotated[str, typer.Option(metavar="P,R,F", help="Names of the columns of the scores.")] = ",".join(
-        SCORE_NAMES
-    ),
+    score_names: Annotated[
+        str, typer.Option("--score-names", metavar="P,R,F", help="Names of the columns of the scores.")
+    ] = ",".join(SCORE_NAMES),
     as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
     verbose: bool | None,
     quiet: bool,
