@@ -76,7 +76,7 @@ class SegmentColumns:
     """The place of a row, counted from 0, in messages."""
 
     unit: str = "row"
-    """What a row is in messages: a row, or a line."""
+    """What a row is in messages, such as a line."""
 
     choice: ColumnChoice | None = None
     """How the columns were chosen, if they had to be."""
@@ -154,17 +154,16 @@ def text_columns(
 def _values(table: InputTable, column: Column, missing: Missing) -> list[Any]:
     """Return the texts of a column, or the names of documents; None for a null, if segments may be missing."""
     name = table.find(column.names, column.option)
-
-    def read(rows: InputTable) -> Sequence[Any]:
-        return (
-            rows.keys(name) if column is DOCUMENT else rows.lists(name) if column.may_hold_lists else rows.texts(name)
-        )
-
+    read: Callable[[InputTable, str], Sequence[Any]] = InputTable.texts
+    if column.may_hold_lists:
+        read = InputTable.lists
+    elif column is DOCUMENT:
+        read = InputTable.keys
     if missing == "raise":
-        return [*read(table)]
+        return [*read(table, name)]
     values: list[Any] = [None] * len(table)
     present, rows = table.without_nulls(name)
-    for row, value in zip(rows, read(present), strict=True):
+    for row, value in zip(rows, read(present, name), strict=True):
         values[row] = value
     return values
 
@@ -227,11 +226,13 @@ def system_texts(
     id_column: str | None = None,
     missing: Missing = "raise",
 ) -> SegmentColumns:
-    """Return the texts of systems, in a column for each, as `system_scores` does with numbers."""
+    """Return the texts of systems, in a column for each, as `system_scores` does with numbers.
+
+    Columns of references are no systems.
+    """
     if "system" in table.names:
-        [texts] = (
-            _Cells(table, id_column).by_metric([""] * len(table), _values(table, candidate, missing), systems).values()
-        )
+        values = _values(table, candidate, missing)
+        [texts] = _Cells(table, id_column).by_metric([""] * len(table), values, systems).values()
         return texts
     id_name, ids = ids_of(table, id_column)
     names = systems
