@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
+from numbers import Integral
 from os import PathLike
 
 import numpy as np
@@ -105,16 +106,22 @@ def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWei
     unseen = np.nan if factory is None else _checked(factory(), "unseen tokens")
     table = np.full(manifest.vocab_size, unseen, dtype=np.float32)
     for key, weight in weights.items():
-        if not 0 <= key < manifest.vocab_size:
-            raise IdfError(f"The idf table has the token id {key!r}; {manifest.model_id} has 0 to {len(table) - 1}.")
+        if isinstance(key, bool) or not isinstance(key, Integral) or not 0 <= key < manifest.vocab_size:
+            raise IdfError(
+                f"The idf table has the token id {key!r}; expected integers, from 0 to {len(table) - 1} for "
+                f"{manifest.model_id}."
+            )
         table[key] = _checked(weight, f"token id {key}")
     return TokenWeights(table, _words(manifest), _digest(table))
 
 
 def _checked(weight: float, what: str) -> float:
-    if not 0 <= weight <= MAX_WEIGHT:
-        raise IdfError(f"The idf table gives {what} the weight {weight!r}; expected 0 to {MAX_WEIGHT:g}.")
-    return weight
+    try:
+        if 0 <= weight <= MAX_WEIGHT:
+            return weight
+    except (TypeError, ValueError):  # it is no number
+        pass
+    raise IdfError(f"The idf table gives {what} the weight {weight!r}; expected a number from 0 to {MAX_WEIGHT:g}.")
 
 
 def _words(manifest: Manifest) -> NDArray[np.bool_]:
