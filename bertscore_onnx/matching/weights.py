@@ -136,16 +136,29 @@ def _digest(table: NDArray[np.float32]) -> str:
 
 # Baseline rescaling: bert-score's `journal/rescale_baseline.md`, (s - b) / (1 - b) for each of P, R and F.
 
+_RAW, _FILE, _LANGUAGE = "no", "file-", "language-"
+"""In a signature: no rescaling; what stands before a digest; and before a language that looks like one of the three."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rescaling:
     """The rescaling of raw scores with the baseline of each layer, or none."""
 
-    name: str = "no"
-    """The signature's name for it."""
+    language: str | None = None
+    """The language of the bundle's baseline; None for a baseline of the caller, or for none."""
 
     baselines: tuple[Baseline, ...] = ()
     """The baseline of each layer; without any, scores stay raw."""
+
+    @property
+    def name(self) -> str:
+        """The signature's name for it, each a different one: `no` is also the code of Norwegian."""
+        if not self.baselines:
+            return _RAW
+        if self.language is None:
+            return _FILE + hashlib.sha256(repr([*self.baselines]).encode()).hexdigest()[:12]
+        is_taken = self.language == _RAW or self.language.startswith((_FILE, _LANGUAGE))
+        return _LANGUAGE + self.language if is_taken else self.language
 
     def apply(self, scores: Scores) -> Scores:
         """Rescale scores, (layers, …); the axis of layers may be missing if there is only one."""
@@ -179,7 +192,7 @@ def choose_rescaling(
     """
     if path is not None:
         baselines = tuple(read_baseline_file(path, layer) for layer in manifest.layers)
-        return Rescaling("file-" + hashlib.sha256(repr([*baselines]).encode()).hexdigest()[:12], baselines)
+        return Rescaling(None, baselines)
     known = ", ".join(sorted(manifest.baselines))
     if lang is None:
         raise BaselineError(
@@ -216,8 +229,8 @@ def random_pairs_f1(
     """
     known = manifest.unrelated_scores
     if lang is None:
-        lang = rescaling.name if rescaling.name in known or len(known) != 1 else next(iter(known))
-    measured = known.get(lang.lower())
+        lang = next(iter(known)) if rescaling.language not in known and len(known) == 1 else rescaling.language
+    measured = None if lang is None else known.get(lang.lower())
     if measured is None or measured.precision != signature.precision:
         return None
     if signature.idf != "no" or signature.matching is not None:
