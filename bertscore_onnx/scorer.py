@@ -375,7 +375,8 @@ class BERTScorer(Closeable):
 
         Returns:
             `Scores` of three float32 arrays (cands, refs), or (layers, cands, refs) with `all_layers`;
-            `best_reference` is (cands,), or (layers, cands); 0 if there are no references.
+            `best_reference` is (cands,), or (layers, cands); 0 if there are no references. `truncated` is (cands,
+            refs).
 
         Raises:
             InputError: something is not a string.
@@ -394,7 +395,9 @@ class BERTScorer(Closeable):
         precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching)
         stats.warn(self.max_length, stacklevel=2)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
-        return self._finish(Scores(precision, recall, f1, best))
+        of_candidates, of_references = (side.is_truncated[side.rows] for side in encoded)
+        truncated = of_candidates[:, None] | of_references
+        return self._finish(Scores(precision, recall, f1, best, truncated))
 
     def compute_idf(self, sents: Iterable[str]) -> None:
         """Compute idf weights from sentences, usually all references; they replace any earlier ones.
@@ -478,13 +481,18 @@ class BERTScorer(Closeable):
             IdfError: idf weights come from the references, and these do not differ.
             EncodingError: the model returned vectors that are not finite.
             ClosedError: the scorer was closed.
+
+        Warns:
+            UserWarning: texts were truncated because they are longer than the model's maximum.
         """
-        from bertscore_onnx.similarity import TokenMatches, token_similarities
+        from bertscore_onnx.similarity import TokenMatches, pair_similarities
+        from bertscore_onnx.similarity.matches import warn_of_truncated
 
         references = (reference,) if isinstance(reference, str) else tuple(reference)
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")
-        found = token_similarities(self, self._token_names, candidate, references)
+        found = pair_similarities(self, self._token_names, [(candidate, reference) for reference in references])
+        warn_of_truncated(found, self.max_length, stacklevel=2)
         return TokenMatches(candidate, references, tuple(found), self.signature)
 
     def plot_example(self, candidate: str, reference: str, fname: str | PathLike[str] = "") -> None:
@@ -504,12 +512,18 @@ class BERTScorer(Closeable):
                 scores all layers, while a drawing shows one.
             EncodingError: the model returned vectors that are not finite.
             ClosedError: the scorer was closed.
+
+        Warns:
+            UserWarning: texts were truncated because they are longer than the model's maximum.
         """
-        from bertscore_onnx.similarity import token_similarity
+        from bertscore_onnx.similarity import pair_similarities
         from bertscore_onnx.similarity.drawing import plot_matches
+        from bertscore_onnx.similarity.matches import warn_of_truncated
 
         with self.with_idf(False) if self._weights is None else nullcontext(self) as scorer:
-            plot_matches(token_similarity(scorer, self._token_names, candidate, reference), fname)
+            [found] = pair_similarities(scorer, self._token_names, [(candidate, reference)])
+        warn_of_truncated([found], self.max_length, stacklevel=2)
+        plot_matches(found, fname)
 
     @cached_property
     def _token_names(self) -> "TokenNames":

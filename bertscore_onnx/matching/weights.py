@@ -167,7 +167,11 @@ class Rescaling:
         per_layer = (len(self.baselines), *[1] * (scores.F.ndim - 1))
         precision, recall, f1 = (np.reshape(b, per_layer) for b in zip(*map(astuple, self.baselines), strict=True))
         return Scores(
-            rescale(scores.P, precision), rescale(scores.R, recall), rescale(scores.F, f1), scores.best_reference
+            rescale(scores.P, precision),
+            rescale(scores.R, recall),
+            rescale(scores.F, f1),
+            scores.best_reference,
+            scores.truncated,
         )
 
 

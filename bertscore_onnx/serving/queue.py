@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
@@ -46,6 +46,7 @@ class Request:
         self.has_begun: bool = False
         self.token_ids: Mapping[Text, NDArray[np.int64]] = pairs.token_ids
         self.num_context: Mapping[Text, int] = pairs.num_context
+        self.truncated: Set[Text] = pairs.truncated
         # one candidate for each reference; the references of a candidate are side by side
         self.candidates: list[Text] = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
         self.references: Sequence[Text] = references.texts
@@ -99,9 +100,10 @@ class Request:
             return None
         parts = [part for _, part in sorted(self._scored, key=lambda scored: scored[0])]
         precision, recall, f1 = (np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True))
+        truncated = np.concatenate([part.truncated for part in parts])
         if f1.ndim == 2:  # (layers, pairs)
-            return best_of_references(precision, recall, f1, self._counts)
-        return best_of_references(precision[None], recall[None], f1[None], self._counts).of_layer(0)
+            return best_of_references(precision, recall, f1, self._counts, truncated)
+        return best_of_references(precision[None], recall[None], f1[None], self._counts, truncated).of_layer(0)
 
     def deadline_error(self) -> DeadlineError:
         """Return the error of a request whose deadline has passed."""
@@ -138,13 +140,17 @@ def join_batch(batch: Sequence[SubBatch]) -> Pairs:
     references: list[Text] = []
     token_ids: dict[Text, NDArray[np.int64]] = {}
     num_context: dict[Text, int] = {}
+    truncated: set[Text] = set()
     for sub_batch in batch:
         texts = sub_batch.texts
         candidates += texts[0]
         references += texts[1]
         token_ids.update((text, sub_batch.request.token_ids[text]) for side in texts for text in side)
         num_context.update(sub_batch.request.num_context)
-    return Pairs(singles(candidates), singles(references), token_ids=token_ids, num_context=num_context)
+        truncated |= sub_batch.request.truncated
+    return Pairs(
+        singles(candidates), singles(references), token_ids=token_ids, num_context=num_context, truncated=truncated
+    )
 
 
 def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
@@ -153,7 +159,8 @@ def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
     for sub_batch in batch:
         start, end = end, end + sub_batch.stop - sub_batch.start
         precision, recall, f1 = (part[..., start:end].copy() for part in scores)  # a view would keep the whole batch
-        parts.append(Scores(precision, recall, f1, scores.best_reference[..., start:end].copy()))
+        best, truncated = scores.best_reference[..., start:end].copy(), scores.truncated[start:end].copy()
+        parts.append(Scores(precision, recall, f1, best, truncated))
     return parts
 
 
@@ -323,10 +330,10 @@ class RequestQueue:
             self._stats.count_batch(lengths, seconds, waits)
             self._batch_size.learn(int(lengths.sum()), seconds)
 
-    def count(self, name: str) -> None:
-        """Count a restart or a warning."""
+    def count(self, name: str, number: int = 1) -> None:
+        """Count a restart, a warning or truncated texts."""
         with self._changed:
-            self._stats.count(name)
+            self._stats.count(name, number)
 
     def answer_sub_batch(self, sub_batch: SubBatch, scores: Scores) -> None:
         """Add scores to their request, and answer it if these were the last."""
