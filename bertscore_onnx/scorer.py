@@ -307,7 +307,8 @@ class BERTScorer(Closeable):
             candidate: the name of the column of candidates.
             reference: the name of the column of references, a text or a list of texts per row; or several names.
             context: the name of a column of contexts, a text or a list of sentences per row, as for `score`.
-            names: the names of the columns of precision, recall and F1.
+            names: the names of the columns of precision, recall and F1; with a fourth name, there is also a column of
+                whether a text of the row was truncated.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
@@ -318,8 +319,8 @@ class BERTScorer(Closeable):
             list over the layers. The given frame is not changed.
 
         Raises:
-            InputError: a column is missing, or has the name of one that is to be added; `names` are not three different
-                ones; or a row cannot be scored.
+            InputError: a column is missing, or has the name of one that is to be added; `names` are not three
+                or four different ones; or a row cannot be scored.
             InputTypeError: the frame is of another kind.
             IdfError, EncodingError, ClosedError: as for `score`.
 

@@ -106,9 +106,13 @@ def score(
             "[default: by the name of --output; else tsv]"
         ),
     ] = None,
-    score_names: Annotated[str, typer.Option(metavar="P,R,F", help="Names of the columns of the scores.")] = ",".join(
-        SCORE_NAMES
-    ),
+    score_names: Annotated[
+        str,
+        typer.Option(
+            metavar="P,R,F",
+            help="Names of the columns of the scores; with a fourth, a column of whether a text was truncated.",
+        ),
+    ] = ",".join(SCORE_NAMES),
     as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
     verbose: bool | None,
     quiet: bool,
@@ -329,6 +333,7 @@ class Means:
     def __init__(self, unrelated: "NDArray[np.float64] | None" = None) -> None:
         """Count pairs above unrelated ones too, given quantiles of their F1, (quantiles,) or (layers, quantiles)."""
         self.pairs = 0
+        self.truncated = 0
         self._sums: Any = 0.0  # (3, layers)
         self._above: Any = 0.0  # pairs that score higher than 99 % of unrelated ones, (layers,)
         self._high: Any = None
@@ -347,6 +352,7 @@ class Means:
             if self._high is not None:
                 self._above = self._above + (values[2] > self._high)
             self.pairs += 1
+            self.truncated += score.truncated
             yield score
 
     def by_layer(self) -> list[list[float]]:
@@ -437,9 +443,10 @@ def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:
     layers: list[dict[str, Any]] = [dict(zip(SCORE_NAMES, layer, strict=True)) for layer in means.by_layer()]
     for layer, share in zip(layers, means.above_unrelated() or (), strict=False):
         layer["f1_above_unrelated"] = share
+    counts = {"pairs": means.pairs, "truncated": means.truncated}
     if all_layers:
-        return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], "pairs": means.pairs}
-    return {**layers[0], "pairs": means.pairs}
+        return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], **counts}
+    return {**layers[0], **counts}
 
 
 def _json(value: object) -> str:
