@@ -146,7 +146,8 @@ class MicroBatcher(Closeable):
             pairs = self.tokenise(pairs)
         if deadline is not None:
             check_seconds("deadline", deadline)
-        request = Request(pairs, self._deadline if deadline is None else deadline, client)
+        seconds = self._deadline if deadline is None else deadline
+        request = Request(pairs, seconds, client, is_optimal=self._scorer.matching.is_optimal)
         self._supervisor.timer.set(request.deadline)
         self._queue.admit(request)
         return request.future
