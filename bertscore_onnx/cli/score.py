@@ -13,19 +13,21 @@ import typer
 
 from bertscore_onnx.cli.inputs import KeptRows, TextsOfPair, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import (
+    DEFAULT_SCORE_NAMES,
     CandidateColumn,
     ContextColumn,
     DialectOptions,
     FilesFormat,
     ReferenceColumns,
+    ScoreNames,
     check_contexts,
     check_effects,
+    names_of,
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination, full, opened, opened_lines
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, check_score_names
+from bertscore_onnx.tables.columns import BEST, SCORE_NAMES
 from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
@@ -106,13 +108,7 @@ def score(
             "[default: by the name of --output; else tsv]"
         ),
     ] = None,
-    score_names: Annotated[
-        str,
-        typer.Option(
-            metavar="P,R,F",
-            help="Names of the columns of the scores; with a fourth, a column of whether a text was truncated.",
-        ),
-    ] = ",".join(SCORE_NAMES),
+    score_names: ScoreNames = DEFAULT_SCORE_NAMES,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
     verbose: bool | None,
     quiet: bool,
@@ -139,7 +135,7 @@ def score(
         seg_level=seg_level,
         file=output,
         output_format="json" if as_json else output_format,
-        names=_names_of(score_names),
+        names=names_of(score_names),
         all_layers=settings["all_layers"],
     )
     inputs = choose_inputs(
@@ -179,13 +175,6 @@ def score(
 def _centers_by_references(settings: "ScorerSettings") -> bool:
     matching = settings.get("matching")
     return getattr(matching, "center", None) == "references"
-
-
-def _names_of(names: str) -> Sequence[str]:
-    try:
-        return check_score_names([name.strip() for name in names.split(",")])
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--score-names") from error
 
 
 def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence[str] | pyarrow.Schema":
