@@ -76,7 +76,7 @@ class Chunk:
     def __init__(self) -> None:
         """Start without pairs."""
         self.sequences: list[NDArray[np.int64]] = []
-        """The ids of each row to encode, (tokens,): a row for all texts of equal ids, truncated or not."""
+        """The ids of each row to encode, (tokens,): a row for all texts of equal ids that are truncated, or are not."""
         self.num_tokens: int = 0
         """The tokens of all rows."""
         self.num_candidates: int = 0

@@ -138,7 +138,7 @@ def test_raw_scores_name_no_language_of_random_pairs(norwegian):
         assert rescaled == pytest.approx([-0.2 / 0.7, -0.1 / 0.7])
 
 
-def test_a_baseline_is_not_measured_of_scores_rescaled_for_norwegian(norwegian):
+def test_no_baseline_is_measured_of_norwegian_rescaled_scores(norwegian):
     with (
         BERTScorer(norwegian, rescale_with_baseline=True, lang="no") as scorer,
         pytest.raises(InputError, match="measured without both"),
