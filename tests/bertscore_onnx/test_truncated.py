@@ -126,6 +126,9 @@ def test_a_batcher_answers_with_it_and_counts_texts(short):
         several = [batcher.submit([candidate], [some]) for candidate, some, _ in PAIRS]
         assert [future.result(30).truncated.item() for future in several] == expected
         assert batcher.stats().truncated == 2 + 6
+        before = batcher.stats().warnings
+        batcher.submit([LONG], ["a cat"]).result(30)
+        assert batcher.stats().warnings == before + 1  # not again when it is scored
 
 
 def test_matches_warn_of_truncated_texts_at_the_callers_line(short):
