@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from benchmarks.encoder_page import MEAN, MEASURES, Best, Loss, Record, Speed, Value
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
-from bertscore_onnx.cli.judgements import read_table
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.cli.meta_table import systems_of_table
 from bertscore_onnx.errors import BertScoreOnnxError, InputError
@@ -37,6 +36,7 @@ from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.inputs import Pair
+from bertscore_onnx.tables.input_table import read_table
 from harness.processes import peak_memory
 
 SPEED_PAIRS, SPEED_ROUNDS, SPEED_SECONDS = 300, 3, 60.0

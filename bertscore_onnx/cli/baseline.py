@@ -29,6 +29,7 @@ def baseline(
     corpus: Annotated[
         str,
         typer.Option(
+            "--corpus",
             metavar="FILE",
             help="Texts of one language, one per line; only the first million are read. - is standard input.",
         ),
@@ -37,13 +38,21 @@ def baseline(
     settings: "ScorerSettings",
     pairs: Annotated[
         int | None,
-        typer.Option(metavar="N", min=2, help="Maximum number of pairs.  [default: half the number of texts]"),
+        typer.Option(
+            "--pairs", metavar="N", min=2, help="Maximum number of pairs.  [default: half the number of texts]"
+        ),
     ] = None,
-    max_words: Annotated[int, typer.Option(metavar="N", min=2, help="Ignore lines of N words or more.")] = 32,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the random draw.")] = 12345,
+    max_words: Annotated[
+        int, typer.Option("--max-words", metavar="N", min=2, help="Ignore lines of N words or more.")
+    ] = 32,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Seed of the random draw.")
+    ] = 12345,
     tolerance: Annotated[
         float,
-        typer.Option(metavar="X", min=0, help="Stop when all standard errors are below this; 0 scores all pairs."),
+        typer.Option(
+            "--tolerance", metavar="X", min=0, help="Stop when all standard errors are below this; 0 scores all pairs."
+        ),
     ] = 1e-4,
     output: Annotated[
         str | None,
@@ -51,7 +60,11 @@ def baseline(
     ] = None,
     into_bundle: Annotated[
         str | None,
-        typer.Option(metavar="CODE", help="Also write it into the bundle, as the baseline of this language, e.g. en."),
+        typer.Option(
+            "--into-bundle",
+            metavar="CODE",
+            help="Also write it into the bundle, as the baseline of this language, e.g. en.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write one JSON object, with standard errors and the quantiles of F1.")

@@ -60,7 +60,9 @@ def batch(
     settings: "ScorerSettings",
     engine: Annotated[
         Literal["local", "ray", "spark"],
-        typer.Option(help="Where to score. With ray and spark, all machines need the files at the same paths."),
+        typer.Option(
+            "--engine", help="Where to score. With ray and spark, all machines need the files at the same paths."
+        ),
     ] = "local",
     candidate: CandidateColumn = None,
     reference: ReferenceColumns = None,
@@ -74,20 +76,24 @@ def batch(
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
+        typer.Option("--columns", metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
     ] = None,
     score_names: ScoreNames = DEFAULT_SCORE_NAMES,
     errors: Annotated[
         Literal["raise", "null"],
-        typer.Option(help="A row that cannot be scored ends the job, or gets nulls and a reason."),
+        typer.Option("--errors", help="A row that cannot be scored ends the job, or gets nulls and a reason."),
     ] = "raise",
     part_rows: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]")
+        int | None,
+        typer.Option(
+            "--part-rows", metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]"
+        ),
     ] = None,
     dialect: DialectOptions,
     verify: Annotated[  # noqa: ARG001 -- its callback ends the command
         str | None,
         typer.Option(
+            "--verify",
             metavar="FOLDER",
             help="Score nothing: compare the files of a complete job with the digests in its manifest.",
             callback=_verify,

@@ -1,15 +1,21 @@
 """`bertscore-onnx compare`: compares systems, and tests whether their scores differ significantly."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import groupby
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.inputs import choose_systems, read_side_by_side
+from bertscore_onnx.cli.inputs import InputFile, choose_systems
 from bertscore_onnx.cli.options import (
+    CandidateColumn,
     ContextSentences,
+    DialectOptions,
+    FilesFormat,
+    ReferenceColumns,
+    check_contexts,
     check_effects,
     check_model,
     given_settings,
@@ -17,11 +23,16 @@ from bertscore_onnx.cli.options import (
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination, chosen_format
-from bertscore_onnx.cli.terminal import print_table, terminal_width, write_utf8
+from bertscore_onnx.cli.terminal import echo, print_table, terminal_width, write_utf8
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.sources import open_source, read_whole_rows
 
 if TYPE_CHECKING:
     from bertscore_onnx.evaluation.comparison import Comparison, Example
+    from bertscore_onnx.evaluation.segments import Missing, SegmentColumns
     from bertscore_onnx.settings import ScorerSettings
+    from bertscore_onnx.tables.input_table import InputTable
+    from bertscore_onnx.tables.sources import Dialect, InputFormat
 
 BERTSCORE = "bertscore"
 
@@ -34,8 +45,8 @@ def compare(
             "-c",
             "--cand",
             metavar="FILE...",
-            help="The texts of each system: one per line, or the column candidate of a table; the first is the "
-            "baseline.",
+            help="The texts of each system: one per line, or the column candidate of a table; or one table with a "
+            "column for each system. The first is the baseline.",
         ),
     ] = None,
     ref: Annotated[
@@ -50,43 +61,83 @@ def compare(
     scores: Annotated[
         list[str] | None,
         typer.Option(
+            "--scores",
             metavar="FILE...",
             help="Tables of segment scores that other metrics, or people, gave: a column for each system, or the "
             "columns system, segment and score. With -c they stand beside our metrics, otherwise alone.",
         ),
     ] = None,
+    systems: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--systems",
+            metavar="NAME...",
+            help="The systems to compare: columns of a table, or names of files.  [default: all; of a table those "
+            "whose columns are not ids, languages, documents, human judgements or sizes]",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="NAME", help="The system to compare with.  [default: the first]")
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id-column",
+            metavar="NAME",
+            help="Join the rows of tables by this column; none joins them by position.  "
+            "[default: segment, segment_id, seg_id, id or line]",
+        ),
+    ] = None,
+    missing: Annotated[
+        Literal["raise", "drop"],
+        typer.Option("--missing", help="Refuse a segment that some file lacks, or leave it out for all systems."),
+    ] = "raise",
+    candidate_column: CandidateColumn = None,
+    reference_column: ReferenceColumns = None,
+    input_format: FilesFormat = None,
+    dialect: DialectOptions,
     lower_better: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME...", help="The metrics in --scores whose lower scores are better."),
+        typer.Option(
+            "--lower-better", metavar="NAME...", help="The metrics in --scores whose lower scores are better."
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
+            "--metric",
             metavar="NAME...",
             help="One or more of bertscore, bleu, chrf and ter.  [default: bertscore; none with --scores and no model]",
         ),
     ] = None,
     bleu_tokenize: Annotated[
-        str | None, typer.Option(metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]")
+        str | None,
+        typer.Option("--bleu-tokenize", metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]"),
     ] = None,
     chrf_word_order: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]")
+        int | None,
+        typer.Option(
+            "--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]"
+        ),
     ] = None,
     test: Annotated[
         Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"],
-        typer.Option(help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
+        typer.Option("--test", help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
     ] = "permutation",
     resamples: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]"),
+        typer.Option(
+            "--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]"
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Also test every pair of systems, with Holm's correction.")
     ] = False,
     documents: Annotated[
         str | None,
         typer.Option(
+            "--documents",
             metavar="FILE",
             help="The document of each segment: lines, or the column document of a table. Tests take whole documents.",
         ),
@@ -94,12 +145,14 @@ def compare(
     context_sentences: ContextSentences = None,
     margin: Annotated[
         float | None,
-        typer.Option(metavar="D", help="Also test whether a system is at most D worse than the baseline."),
+        typer.Option("--margin", metavar="D", help="Also test whether a system is at most D worse than the baseline."),
     ] = None,
     power: Annotated[
         list[float] | None,
         typer.Option(
-            metavar="D...", help="Also print how often a true difference of D is found, and with how many segments."
+            "--power",
+            metavar="D...",
+            help="Also print how often a true difference of D is found, and with how many segments.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -108,10 +161,13 @@ def compare(
     ] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
     html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a report with charts, one page for a browser.")
+        str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
     ] = None,
     examples: Annotated[
-        int, typer.Option(metavar="N", min=0, help="For each system, show the N segments with the largest differences.")
+        int,
+        typer.Option(
+            "--examples", metavar="N", min=0, help="For each system, show the N segments with the largest differences."
+        ),
     ] = 3,
     verbose: bool | None,
 ) -> None:
@@ -122,6 +178,8 @@ def compare(
     with --all-pairs it is, by Holm's method. The last columns are the numbers of segments that the system wins, loses
     and ties.
 
+    Rows of tables belong together if their ids are the same; lines of text files go by position.
+
     Needs the extra `evaluation`.
     """
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
@@ -129,7 +187,7 @@ def compare(
     has_bertscore = BERTSCORE in metrics
     if not cand and not scores:
         raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
-    if not ref and (cand or metrics):
+    if not ref and (len(cand or ()) > 1 or (metrics and not cand)):
         raise typer.BadParameter("give at least one file of references.", param_hint="--ref")
     if has_bertscore:
         check_model(settings["model_type"], settings["lang"])
@@ -151,10 +209,19 @@ def compare(
             "give --documents FILE: the sentences before a segment are those of its document.",
             param_hint="--context-sentences" if context_sentences else "--preset",
         )
+    if has_bertscore and not num_context:
+        check_contexts(settings.get("matching"), "give --context-sentences 1 or more, with --documents")
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
-    systems, references, of_documents = choose_systems(cand or (), ref or (), documents)
+    files, of_references, of_documents = choose_systems(
+        cand or (),
+        ref or (),
+        documents,
+        candidate_name=candidate_column,
+        reference_names=reference_column or (),
+        input_format=input_format,
+        dialect=dialect.dialect,
+    )
 
-    from bertscore_onnx.cli.judgements import read_scores
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation import compare as compare_systems
     from bertscore_onnx.files import write_whole
@@ -166,35 +233,109 @@ def compare(
         "jinja2": html is not None,
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
-    rows = read_side_by_side([*systems.values(), *references, *of_documents])
-    names = [name for [name] in rows.pop()] if of_documents else None
-    given = read_scores(scores) if scores else None
+    texts, references = _read_texts(files, of_references, systems, id_column, missing) if files else (systems, [])
+    names = [_read(file, id_column, missing) for file in of_documents]
+    given = {} if scores is None else _read_scores(scores, input_format, dialect.dialect)
     check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
-            {name: [text for [text] in of_system] for name, of_system in zip(systems, rows, strict=False)} or None,
-            [[text for texts in segment for text in texts] for segment in zip(*rows[len(systems) :], strict=True)]
-            or None,
-            scores=given,
+            texts,
+            references or None,
+            scores=given or None,
             lower_is_better=lower_better or (),
+            baseline=baseline,
+            id_column=id_column,
+            missing=missing,
             scorer=scorer,
             metrics=metrics or None,
             test=test,
             num_resamples=resamples,
             seed=seed,
             all_pairs=all_pairs,
-            documents=names,
+            documents=names[0] if names else None,
             context_sentences=num_context,
             margin=margin,
             power=power or (),
             num_examples=examples,
             verbose=verbose,
         )
+    if verbose is not False:
+        _print_choices(comparison)
     try:
         print_comparison(comparison, output_format)
     finally:  # the scores are the costly part, and do not depend on who reads the table
         if html is not None:
             write_whole(html, comparison.to_html())
+
+
+def _read_texts(
+    files: Mapping[str, InputFile],
+    references: Sequence[InputFile],
+    systems: Sequence[str] | None,
+    id_column: str | None,
+    missing: "Missing",
+) -> "tuple[SegmentColumns | dict[str, SegmentColumns], list[SegmentColumns]]":
+    """Return the texts of the systems, in one table or by name, and the references."""
+    from bertscore_onnx.evaluation.segments import system_texts, text_columns
+
+    of_references = [_read(file, id_column, missing) for file in references]
+    if len(files) == 1:
+        [file] = files.values()
+        table, (candidate, *columns) = _table(file), file.columns
+        texts = system_texts(
+            table, systems=systems, candidate=candidate, references=columns, id_column=id_column, missing=missing
+        )
+        return texts, of_references or [text_columns(table, columns, id_column=id_column, missing=missing)]
+    for name in systems or ():
+        if name not in files:
+            raise InputError(f"There is no file of the system {name!r}; there are {', '.join(files)}.")
+    return {name: _read(files[name], id_column, missing) for name in systems or files}, of_references
+
+
+def _read(file: InputFile, id_column: str | None, missing: "Missing") -> "SegmentColumns":
+    """Return the texts, the lists of references, or the documents in a file."""
+    from bertscore_onnx.evaluation.segments import DOCUMENT, SegmentColumns, text_columns
+
+    if file.format != "text":
+        column = file.columns if len(file.columns) > 1 else file.columns[0] if file.columns else DOCUMENT
+        return text_columns(_table(file), column, id_column=id_column, missing=missing)
+    with open_source(file.name) as source:
+        lines = [line for [line] in read_whole_rows(file.rows(source), source.title)]
+    title = source.title
+    return SegmentColumns(title, {title: lines}, place=lambda row: f"{title}, line {row + 1}", unit="line")
+
+
+def _table(file: InputFile) -> "InputTable":
+    from bertscore_onnx.tables.input_table import read_table
+
+    return read_table(file.name, file.format, file.dialect)
+
+
+def _read_scores(
+    names: Sequence[str], input_format: "InputFormat | None", dialect: "Dialect"
+) -> "dict[str, InputTable]":
+    """Return the tables of scores by their names, without folder and suffixes, which metrics have."""
+    from bertscore_onnx.tables.input_table import read_table
+
+    tables: dict[str, InputTable] = {}
+    for name in names:
+        metric = PurePath(name.removesuffix(".gz")).stem
+        if metric in tables:
+            raise InputError(f"{name} has scores of {metric}, which {tables[metric].title} has too. Rename one.")
+        tables[metric] = read_table(name, input_format, dialect)
+    return tables
+
+
+def _print_choices(comparison: "Comparison") -> None:
+    """Print on standard error which columns were taken for systems, and how many segments were left out."""
+    for choice in comparison.choices:
+        echo(choice)
+    if comparison.choices:
+        echo(f"The baseline is {comparison.systems[0]}. --systems and --baseline choose others.")
+    if dropped := comparison.dropped:
+        shown = ", ".join(map(str, dropped[:10])) + (", …" if len(dropped) > 10 else "")
+        number = len(dropped) + comparison.num_segments
+        echo(f"Left out {len(dropped)} of {number} segments, which some file lacks: {shown}.")
 
 
 def print_comparison(comparison: "Comparison", output_format: str | None) -> None:
@@ -214,7 +355,7 @@ def print_comparison(comparison: "Comparison", output_format: str | None) -> Non
 def _rows(comparison: "Comparison", example: "Example") -> Iterator[tuple[str, str, str]]:
     segment = example.segment
     system = comparison.systems.index(example.system)
-    yield f"{segment + 1}", f"{example.delta:+.4f}", ""
+    yield f"{comparison.segments[segment]}", f"{example.delta:+.4f}", ""
     for name, texts in ((example.system, system), (comparison.systems[0], 0)):
         yield "", name, comparison.candidates[texts][segment]
     for reference in comparison.references[segment]:

@@ -38,6 +38,7 @@ def export(
     from_onnx: Annotated[
         Path | None,
         typer.Option(
+            "--from-onnx",
             metavar="FOLDER",
             help="Instead of a model: the folder of one whose graph is published, with config.json and tokenizer.json. "
             "Needs no PyTorch; the bundle has the fast tokenizer.",
@@ -46,13 +47,16 @@ def export(
     name: Annotated[
         str | None,
         typer.Option(
+            "--name",
             metavar="NAME",
             help="Name for the model of a local folder; a catalogue name selects its layer and baselines.",
         ),
     ] = None,
     adapter: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Merge this LoRA adapter, a folder inside the model's, into the weights."),
+        typer.Option(
+            "--adapter", metavar="NAME", help="Merge this LoRA adapter, a folder inside the model's, into the weights."
+        ),
     ] = None,
     num_layers: Annotated[
         int | None,
@@ -84,14 +88,16 @@ def export(
     ] = None,
     tokenizer_mode: Annotated[
         TokenizerMode | None,
-        typer.Option(help="The tokenizer whose ids are reproduced.  [default: slow]"),
+        typer.Option("--tokenizer-mode", help="The tokenizer whose ids are reproduced.  [default: slow]"),
     ] = None,
     precision: Annotated[
         Precision,
-        typer.Option(help="fp16 is for GPUs, int8 for CPUs; both are faster and change scores slightly."),
+        typer.Option(
+            "--precision", help="fp16 is for GPUs, int8 for CPUs; both are faster and change scores slightly."
+        ),
     ] = "fp32",
     revision: Annotated[
-        str | None, typer.Option(metavar="REV", help="A branch, tag or commit on the Hugging Face hub.")
+        str | None, typer.Option("--revision", metavar="REV", help="A branch, tag or commit on the Hugging Face hub.")
     ] = None,
     license_id: Annotated[
         str | None,

@@ -215,17 +215,6 @@ def open_pairs(
         yield TextPairs(opened, numbers[0], kept) if len(seekable) == len(opened) else _pairs(opened, kept)
 
 
-def read_side_by_side(files: Sequence[InputFile]) -> list[list[list[str]]]:
-    """Return the texts in each row of each file; raise InputError unless all files have as many rows."""
-    with ExitStack() as stack:
-        opened = [(file, stack.enter_context(_open(file))) for file in files]
-        rows = [read_whole_rows(file.rows(source), source.title) for file, source in opened]
-    for other, of_file in zip(opened, rows, strict=True):
-        if len(of_file) != len(rows[0]):
-            raise _unequal(opened[0], len(rows[0]), other, len(of_file))
-    return rows
-
-
 def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextsOfPair]:
     watching = kept.begin()
     (first, source), *others = files
@@ -331,29 +320,48 @@ def choose_documents(
 
 
 def choose_systems(
-    systems: Sequence[str], references: Sequence[str], documents: str | None = None
+    systems: Sequence[str],
+    references: Sequence[str],
+    documents: str | None,
+    *,
+    candidate_name: str | None = None,
+    reference_names: Sequence[str] = (),
+    input_format: InputFormat | None = None,
+    dialect: Dialect = DEFAULT_DIALECT,
 ) -> tuple[dict[str, InputFile], list[InputFile], list[InputFile]]:
-    """Return the file of each of at least two systems by the system's name, those of references, and of documents.
+    """Return the file of each system by the system's name, those of references, and of documents.
 
-    A system is called after its file, without folder and suffixes, or as it was given if two would have that name.
+    A system is called after its file, without folder and suffixes, or as it was given if two would have that name. A
+    single file has to be a table, of all systems.
     """
-    if len(systems) == 1 or (references and not systems):
-        raise typer.BadParameter(
-            f"there is {'one' if systems else 'no'} system; expected a baseline and at least one to compare with it, "
-            "such as -c BASE -c OTHER.",
-            param_hint="--cand",
-        )
-    of_documents = [] if documents is None else [_input_file(documents, None, (Column(("document",), ""),))]
-    _check_standard_input([*systems, *references, *(file.name for file in of_documents)], "--cand, --ref, --documents")
+    named = [documents] if documents is not None else []
+    _check_standard_input([*systems, *references, *named], "--cand, --ref, --documents")
     for position, name in enumerate(systems):
         if any(_is_same_file(name, other) for other in systems[:position]):
             raise typer.BadParameter(f"{name} is given twice; each system counts once.", param_hint="--cand")
+    column, columns = (candidate_column(candidate_name),), reference_columns(reference_names)
+    of_text = column if len(systems) > 1 else column + columns
     stems = [PurePath(PurePath(name.removesuffix(".gz")).stem).name for name in systems]
     of_systems = {
-        stem if stems.count(stem) == 1 and stem not in systems else name: _input_file(name, None, (candidate_column(),))
+        stem if stems.count(stem) == 1 and stem not in systems else name: _input_file(
+            name, input_format, of_text, dialect
+        )
         for name, stem in zip(systems, stems, strict=True)
     }
-    return of_systems, [_input_file(name, None, reference_columns()) for name in references], of_documents
+    is_one_table = len(systems) == 1 and next(iter(of_systems.values())).format != "text"
+    if (len(systems) == 1 and not is_one_table) or (references and not systems):
+        raise typer.BadParameter(
+            f"there is {'one' if systems else 'no'} system; expected a baseline and at least one to compare with it, "
+            "such as -c BASE -c OTHER, or a table with a column for each system.",
+            param_hint="--cand",
+        )
+    of_references = [_input_file(name, input_format, columns, dialect) for name in references]
+    of_documents = [_input_file(name, input_format, (), dialect) for name in named]
+    files = [*of_systems.values(), *of_references, *of_documents]
+    with_references = of_references or [*of_systems.values()]
+    _check_effect("--candidate-column", candidate_name, any(file.format != "text" for file in of_systems.values()))
+    _check_effects(reference_names, with_references, files, dialect)
+    return of_systems, of_references, of_documents
 
 
 def _is_same_file(name: str, other: str) -> bool:

@@ -43,7 +43,8 @@ def inspect(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda if available]")
+        str | None,
+        typer.Option("--device", metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda if available]"),
     ] = None,
     isolate: Annotated[
         bool,

@@ -42,17 +42,21 @@ class MetaOptions:
         ),
     ]
     settings: "ScorerSettings"
-    task: Annotated[Task, typer.Option(help="What to measure.")] = "correlation"
+    task: Annotated[Task, typer.Option("--task", help="What to measure.")] = "correlation"
     language_pair: Annotated[
-        list[str] | None, typer.Option(metavar="LP...", help="Language pairs, such as he-en.  [default: all]")
+        list[str] | None,
+        typer.Option("--language-pair", metavar="LP...", help="Language pairs, such as he-en.  [default: all]"),
     ] = None
     gold: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The judgements of an EvalSet, such as mqm.  [default: the only ones]"),
+        typer.Option(
+            "--gold", metavar="NAME", help="The judgements of an EvalSet, such as mqm.  [default: the only ones]"
+        ),
     ] = None
     reference: Annotated[
         str | None,
         typer.Option(
+            "--reference",
             metavar="NAME",
             help="The reference that metrics use, such as refB; not scored as a system.  [default: the only one]",
         ),
@@ -60,6 +64,7 @@ class MetaOptions:
     metric_scores: Annotated[
         list[str] | None,
         typer.Option(
+            "--metric-scores",
             metavar="METRIC-REF...",
             help="Metric scores of an EvalSet, such as BLEU-refB.  [default: all of the reference]",
         ),
@@ -67,6 +72,7 @@ class MetaOptions:
     score: Annotated[
         list[str] | None,
         typer.Option(
+            "--score",
             metavar="COLUMN...",
             help="Columns of a table with scores, higher is better; a system's score is the mean over its segments.",
         ),
@@ -74,6 +80,7 @@ class MetaOptions:
     metric: Annotated[
         list[str] | None,
         typer.Option(
+            "--metric",
             metavar="METRIC...",
             help="Also score the texts with bleu, chrf or ter; with --model they are scored with bertscore.",
         ),
@@ -81,6 +88,7 @@ class MetaOptions:
     preset: Annotated[
         list[str] | None,
         typer.Option(
+            "--preset",
             metavar="NAME...",
             help="Match texts as bertscore, code-bert-score, doc-bert-score, moverscore-1 or moverscore-2; with "
             "several, each is a metric.  [default: bertscore]",
@@ -88,65 +96,97 @@ class MetaOptions:
     ] = None
     context_sentences: ContextSentences = None
     bleu_smooth: Annotated[
-        Literal["exp", "floor", "add-k", "none"], typer.Option(help="BLEU's smoothing, by sacreBLEU's names.")
+        Literal["exp", "floor", "add-k", "none"],
+        typer.Option("--bleu-smooth", help="BLEU's smoothing, by sacreBLEU's names."),
     ] = "exp"
     chrf_word_order: Annotated[
-        int, typer.Option(metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.")
+        int, typer.Option("--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.")
     ] = 0
     threshold: Annotated[
         float | None,
         typer.Option(
-            metavar="POINTS", help="For darr: minimum difference between two direct assessments.  [default: 25]"
+            "--threshold",
+            metavar="POINTS",
+            help="For darr: minimum difference between two direct assessments.  [default: 25]",
         ),
     ] = None
     human_system: Annotated[
         list[str] | None,
         typer.Option(
+            "--human-system",
             metavar="NAME...",
             help="For darr and hybrid: human systems, which are left out.  [default: for darr those called Human-A, "
             "ref, refB, translator-A and the like; for hybrid none]",
         ),
     ] = None
     num_hybrids: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="For hybrid: number of hybrid systems.  [default: 10000]")
+        int | None,
+        typer.Option(
+            "--num-hybrids", metavar="N", min=2, help="For hybrid: number of hybrid systems.  [default: 10000]"
+        ),
     ] = None
     num_candidates: Annotated[
         int | None,
-        typer.Option(metavar="N", min=2, help="For hybrid: number of systems to select from.  [default: 100]"),
+        typer.Option(
+            "--num-candidates", metavar="N", min=2, help="For hybrid: number of systems to select from.  [default: 100]"
+        ),
     ] = None
     num_trials: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="For hybrid: number of selections.  [default: 100000]")
+        int | None,
+        typer.Option("--num-trials", metavar="N", min=1, help="For hybrid: number of selections.  [default: 100000]"),
     ] = None
     min_examples: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="For phenomena: minimum number of examples per category.  [default: 5]"),
+        typer.Option(
+            "--min-examples",
+            metavar="N",
+            min=1,
+            help="For phenomena: minimum number of examples per category.  [default: 5]",
+        ),
     ] = None
+    missing: Annotated[
+        Literal["raise", "drop"],
+        typer.Option(
+            "--missing", help="Refuse a judged output without a score, or leave its segment out for all systems."
+        ),
+    ] = "raise"
     language_pair_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of the language pairs.  [default: lang_pair]")
+        str | None,
+        typer.Option(
+            "--language-pair-column", metavar="NAME", help="Column of the language pairs.  [default: lang_pair]"
+        ),
     ] = None
     system_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of the systems.  [default: system]")
+        str | None, typer.Option("--system-column", metavar="NAME", help="Column of the systems.  [default: system]")
     ] = None
     segment_column: Annotated[
         str | None,
         typer.Option(
+            "--segment-column",
+            "--id-column",
             metavar="NAME",
-            help="Column of the segments; without it each row is a whole system.  [default: segment or segment_id]",
+            help="Column of the segments; without it each row is a whole system.  [default: segment, segment_id or "
+            "seg_id]",
         ),
     ] = None
     document_column: Annotated[
         str | None,
         typer.Option(
+            "--document-column",
             metavar="NAME",
             help="Column of the documents, which tests exchange and intervals draw as a whole.  "
             "[default: document or document_id; without it, segments]",
         ),
     ] = None
     human_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of the judgements.  [default: human or human_score]")
+        str | None,
+        typer.Option(
+            "--human-column", metavar="NAME", help="Column of the judgements.  [default: human or human_score]"
+        ),
     ] = None
     label_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="For auc: column of the labels.  [default: label]")
+        str | None,
+        typer.Option("--label-column", metavar="NAME", help="For auc: column of the labels.  [default: label]"),
     ] = None
     candidate_column: CandidateColumn = None
     reference_column: ReferenceColumns = None
@@ -157,11 +197,12 @@ class MetaOptions:
     test: Annotated[
         Literal["segments", "perm-both"],
         typer.Option(
+            "--test",
             help="How metrics are compared and ranked: by exchanging whole segments (or documents), two-sided and "
-            "corrected by Holm; or by PERM-BOTH as in the WMT metrics tasks, one-sided and not corrected."
+            "corrected by Holm; or by PERM-BOTH as in the WMT metrics tasks, one-sided and not corrected.",
         ),
     ] = "segments"
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all random draws.")] = 4
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.")] = 4
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),

@@ -1,35 +1,35 @@
 """Systems from a table of judgements: a row for each output of a system, or for each system."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.cli.judgements import Table
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
+from bertscore_onnx.evaluation.segments import natural_key
+from bertscore_onnx.tables.input_table import InputTable
 
 CANDIDATE_COLUMNS = ("candidate",)
 REFERENCE_COLUMNS = ("reference", "references")
 LANGUAGE_PAIR_COLUMNS = ("lang_pair",)
 SYSTEM_COLUMNS = ("system",)
-SEGMENT_COLUMNS = ("segment", "segment_id")
+SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
 DOCUMENT_COLUMNS = ("document", "document_id")
 HUMAN_COLUMNS = ("human", "human_score")
 
 
-def texts_of_rows(options: MetaOptions, table: Table, columns: Sequence[str] = CANDIDATE_COLUMNS) -> list[str]:
+def texts_of_rows(options: MetaOptions, table: InputTable, columns: Sequence[str] = CANDIDATE_COLUMNS) -> list[str]:
     """Return the candidate of each row."""
     return table.texts(table.find(options.candidate_column or columns, "--candidate-column"))
 
 
 def references_of_rows(
-    options: MetaOptions, table: Table, columns: Sequence[str] = REFERENCE_COLUMNS
+    options: MetaOptions, table: InputTable, columns: Sequence[str] = REFERENCE_COLUMNS
 ) -> list[list[str]]:
     """Return the references of each row, one or more."""
     wanted = options.reference_column or (columns,)
@@ -37,7 +37,9 @@ def references_of_rows(
     return [[text for texts in row for text in texts] for row in zip(*lists, strict=True)]
 
 
-def systems_of_table(table: Table, options: MetaOptions, *, several_judgements: bool = False) -> list[JudgedSystems]:
+def systems_of_table(
+    table: InputTable, options: MetaOptions, *, several_judgements: bool = False
+) -> list[JudgedSystems]:
     """Return the systems of each language pair, with the scores of the named columns.
 
     Without a column of language pairs, all rows have the single --language-pair; without one of segments, each row is
@@ -52,7 +54,7 @@ def systems_of_table(table: Table, options: MetaOptions, *, several_judgements: 
     pairs = np.array(rows.language_pairs, dtype=object)
     return [
         _language_pair(table, rows, name, np.flatnonzero(pairs == name), several_judgements)
-        for name in dict.fromkeys(options.language_pair or rows.language_pairs)
+        for name in dict.fromkeys(options.language_pair or sorted(rows.language_pairs))
     ]
 
 
@@ -68,21 +70,27 @@ class _Rows:
     scores: dict[str, Floats]
     candidates: list[str] | None
     references: list[list[str]]
+    dropped: set[tuple[str, str]]
+    """Language pairs and segments that are left out."""
 
     @classmethod
-    def read(cls, table: Table, options: MetaOptions) -> "_Rows":
+    def read(cls, table: InputTable, options: MetaOptions) -> "_Rows":
         segment = None
         if options.segment_column or {*SEGMENT_COLUMNS} & {*table.names}:
             segment = table.find(options.segment_column or SEGMENT_COLUMNS, "--segment-column")
         human_column = table.find(options.human_column or HUMAN_COLUMNS, "--human-column")
         human = table.numbers(human_column)
         scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
+        language_pairs, segments = _language_pairs(table, options), None if segment is None else table.keys(segment)
+        dropped = set()
         for name, values in scores.items():
-            for row in np.flatnonzero(np.isnan(values) & ~np.isnan(human)):
-                raise InputError(
-                    f"{table.place(int(row))}: the column {name!r} holds no score, but {human_column!r} a judgement. "
-                    "Add the score, or leave out the judgement."
-                )
+            for row in np.flatnonzero(np.isnan(values) & ~np.isnan(human)).tolist():
+                if segments is None or options.missing == "raise":
+                    raise InputError(
+                        f"{table.place(row)}: the column {name!r} holds no score, but {human_column!r} a judgement. "
+                        'Add the score, or leave out the segment for all systems with missing="drop".'
+                    )
+                dropped.add((language_pairs[row], segments[row]))
         if options.metrics and segment is None:
             raise InputError(
                 f"{table.title} has no column of segments, so that each row is a whole system, which has no text to "
@@ -90,14 +98,15 @@ class _Rows:
             )
         system = table.find(options.system_column or SYSTEM_COLUMNS, "--system-column")
         return cls(
-            _language_pairs(table, options),
+            language_pairs,
             [""] * len(table) if table.is_blank(system) else table.keys(system),
-            None if segment is None else table.keys(segment),
+            segments,
             None if segment is None else _documents(table, options),
             human,
             scores,
             texts_of_rows(options, table) if options.metrics else None,
             references_of_rows(options, table) if options.metrics else [],
+            dropped,
         )
 
     def output(self, row: int) -> list[object]:
@@ -107,7 +116,7 @@ class _Rows:
         return [*texts, *scores]
 
 
-def _language_pairs(table: Table, options: MetaOptions) -> list[str]:
+def _language_pairs(table: InputTable, options: MetaOptions) -> list[str]:
     column, named = options.language_pair_column, options.language_pair or ()
     if not column and len(named) == 1 and not {*LANGUAGE_PAIR_COLUMNS} & {*table.names}:
         return [*named] * len(table)
@@ -115,7 +124,7 @@ def _language_pairs(table: Table, options: MetaOptions) -> list[str]:
     return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--language-pair-column", advice))
 
 
-def _documents(table: Table, options: MetaOptions) -> list[str] | None:
+def _documents(table: InputTable, options: MetaOptions) -> list[str] | None:
     has_any = any(name in table.names and not table.is_blank(name) for name in DOCUMENT_COLUMNS)
     if not options.document_column and not has_any:
         return None
@@ -123,10 +132,15 @@ def _documents(table: Table, options: MetaOptions) -> list[str] | None:
 
 
 def _language_pair(
-    table: Table, rows: _Rows, name: str, chosen: NDArray[np.int64], several_judgements: bool
+    table: InputTable, rows: _Rows, name: str, chosen: NDArray[np.int64], several_judgements: bool
 ) -> JudgedSystems:
+    dropped = sorted((segment for pair, segment in rows.dropped if pair == name), key=natural_key)
+    if rows.segments and dropped:
+        chosen = np.array([row for row in chosen if rows.segments[row] not in dropped], dtype=np.int64)
+        if not len(chosen):
+            raise InputError(f"{table.title}: no segment of {name} has a score of each judged output.")
     systems = sorted({rows.systems[row] for row in chosen})
-    segments = _in_order(rows.segments[row] for row in chosen) if rows.segments else [""]
+    segments = sorted({rows.segments[row] for row in chosen}, key=natural_key) if rows.segments else [""]
     cells = _cells(table, rows, chosen, systems, segments, several_judgements)
     shape = (len(systems), len(segments))
 
@@ -135,15 +149,12 @@ def _language_pair(
         matrix[tuple(cells.T)] = values[chosen]
         return matrix  # (systems, segments)
 
-    human = _mean_judgements(rows.human[chosen], cells, shape)
+    order = np.lexsort((rows.human[chosen], *cells.T))  # the order of rows changes no sum
+    human = _mean_judgements(rows.human[chosen][order], cells[order], shape)
     scores = {metric: arranged(values) for metric, values in rows.scores.items()}
     has_segments = rows.segments is not None
     candidates, references = _texts(rows, chosen, cells, shape)
-    documents = (
-        {int(segment): rows.documents[row] for row, (_, segment) in zip(chosen, cells, strict=True)}
-        if rows.documents
-        else {}
-    )
+    documents = _documents_of_segments(table, rows, chosen, cells) if rows.documents else {}
     return JudgedSystems(
         name,
         tuple(systems),
@@ -157,13 +168,24 @@ def _language_pair(
         documents=tuple(documents[segment] for segment in sorted(documents)),
         candidates=candidates,
         references=references,
+        dropped=tuple(dropped),
     )
 
 
-def _in_order(segments: Iterable[str]) -> list[str]:
-    """Return each segment once: sorted if all are whole numbers, otherwise as they come."""
-    names = [*dict.fromkeys(segments)]
-    return sorted(names, key=int) if all(re.fullmatch("[0-9]{1,18}", name) for name in names) else names
+def _documents_of_segments(
+    table: InputTable, rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64]
+) -> dict[int, str]:
+    """Return the document of each segment; raise InputError if two rows of a segment contradict each other."""
+    documents = rows.documents or []
+    first: dict[int, int] = {}
+    for row, segment in zip(chosen.tolist(), cells[:, 1].tolist(), strict=True):
+        earlier = first.setdefault(segment, row)
+        if documents[row] != documents[earlier]:
+            raise InputError(
+                f"{table.place(row)}: the document is {documents[row]!r}, but {documents[earlier]!r} in "
+                f"{table.place(earlier)}, which is of the same segment. Give both rows the same."
+            )
+    return {segment: documents[row] for segment, row in first.items()}
 
 
 def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, int]) -> Floats:
@@ -177,7 +199,7 @@ def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, 
 
 
 def _cells(
-    table: Table,
+    table: InputTable,
     rows: _Rows,
     chosen: NDArray[np.int64],
     systems: Sequence[str],

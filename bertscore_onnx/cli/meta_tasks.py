@@ -12,7 +12,6 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from bertscore_onnx.cli.judgements import Table, read_table
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.cli.meta_table import references_of_rows, systems_of_table, texts_of_rows
 from bertscore_onnx.cli.options import check_effects, option_name
@@ -36,6 +35,7 @@ from bertscore_onnx.evaluation.metrics import (
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
 from bertscore_onnx.files import unwritable, write_whole
 from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.tables.input_table import InputTable, read_table
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 
 
@@ -189,7 +189,11 @@ def _of_table(options: MetaOptions, several_judgements: bool) -> list[JudgedSyst
     if options.source != STANDARD_INPUT and not Path(options.source).exists():
         raise InputError(f"There is no folder or file {options.source!r}. Name an EvalSet or a table.")
     table = read_table(options.source, options.input_format)
-    return systems_of_table(table, options, several_judgements=several_judgements)
+    language_pairs = systems_of_table(table, options, several_judgements=several_judgements)
+    for judged in language_pairs:
+        if judged.dropped and not options.quiet:
+            echo(f"{judged.language_pair}: left out {', '.join(judged.dropped)}, which lack a score.")
+    return language_pairs
 
 
 def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> JudgedSystems:
@@ -336,7 +340,7 @@ def run_auc(options: MetaOptions) -> None:
     _print(options, auc_of_labels(labels, _scores_of_rows(options, table)))
 
 
-def _labels(table: Table, column: str) -> NDArray[np.int64]:
+def _labels(table: InputTable, column: str) -> NDArray[np.int64]:
     labels = table.numbers(column)
     for row in np.flatnonzero((labels != 0) & (labels != 1)):
         value = "nothing" if np.isnan(labels[row]) else f"{labels[row]:g}"
@@ -344,7 +348,7 @@ def _labels(table: Table, column: str) -> NDArray[np.int64]:
     return labels.astype(np.int64)
 
 
-def _scores_of_rows(options: MetaOptions, table: Table) -> dict[str, Floats]:
+def _scores_of_rows(options: MetaOptions, table: InputTable) -> dict[str, Floats]:
     """Return the scores of each row by each metric, higher is better; those of columns come first."""
     _check_scores(options)
     columns = [*dict.fromkeys(options.score or ())]
@@ -397,6 +401,7 @@ _OF_SYSTEMS = frozenset(
         "segment_column",
         "document_column",
         "human_column",
+        "missing",
         "candidate_column",
         "context_sentences",
     }

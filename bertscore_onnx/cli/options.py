@@ -354,6 +354,7 @@ class DialectOptions:
     delimiter: Annotated[
         str | None,
         typer.Option(
+            "--delimiter",
             metavar="CHARACTER",
             callback=_delimiter,
             help="Character between the fields of TSV and CSV.  [default: tab in TSV; in CSV a comma, semicolon or "
@@ -445,6 +446,8 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx compare -m BUNDLE -r references.txt -c base.txt other.txt
         bertscore-onnx compare -m BUNDLE -r first.txt second.txt -c a.txt b.txt c.txt --all-pairs --html report.html
         bertscore-onnx compare --metric bleu chrf --test sacrebleu-ar -r references.txt -c base.txt other.txt --json
+        bertscore-onnx compare -m BUNDLE -c outputs.csv --systems base other --documents outputs.csv
+        bertscore-onnx compare --scores comet.csv --baseline base --missing drop
     """,
     "meta": """
         bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB

@@ -18,11 +18,14 @@ def pull(
         ),
     ],
     revision: Annotated[
-        str | None, typer.Option(metavar="REV", help="A branch, tag or commit.  [default: the default branch]")
+        str | None,
+        typer.Option("--revision", metavar="REV", help="A branch, tag or commit.  [default: the default branch]"),
     ] = None,
     variant: Annotated[
         str | None,
-        typer.Option(metavar="VARIANT", help="The variant, such as layer-17-slow-fp32.  [default: the only one]"),
+        typer.Option(
+            "--variant", metavar="VARIANT", help="The variant, such as layer-17-slow-fp32.  [default: the only one]"
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace another bundle of this model and variant.")] = False,
     verbose: Annotated[

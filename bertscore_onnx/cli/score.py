@@ -67,13 +67,16 @@ def score(
     context: Annotated[
         str | None,
         typer.Option(
+            "--context",
             metavar="FILE",
             help="What stands before each pair and is not matched: a line, or the column context of a table.",
         ),
     ] = None,
     ref_context: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What stands before the references instead.  [default: as --context]"),
+        typer.Option(
+            "--ref-context", metavar="FILE", help="What stands before the references instead.  [default: as --context]"
+        ),
     ] = None,
     candidate_column: CandidateColumn = None,
     reference_column: ReferenceColumns = None,
@@ -81,7 +84,9 @@ def score(
     input_format: FilesFormat = None,
     reference_format: Annotated[
         InputFormat | None,
-        typer.Option(help="Format of the files of references, if it differs from --input-format."),
+        typer.Option(
+            "--reference-format", help="Format of the files of references, if it differs from --input-format."
+        ),
     ] = None,
     dialect: DialectOptions,
     seg_level: Annotated[
@@ -104,8 +109,9 @@ def score(
     output_format: Annotated[
         OutputFormat | None,
         typer.Option(
+            "--output-format",
             help="Format of the rows; json also has the means, and without -s or -o only these.  "
-            "[default: by the name of --output; else tsv]"
+            "[default: by the name of --output; else tsv]",
         ),
     ] = None,
     score_names: ScoreNames = DEFAULT_SCORE_NAMES,

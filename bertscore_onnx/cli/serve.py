@@ -47,10 +47,11 @@ def serve(
     ],
     *,
     settings: "ScorerSettings",
-    host: Annotated[str, typer.Option(metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="The port; 0 for any.")] = 8080,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 for any.")] = 8080,
     api_key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="API keys, one per line; requests need one of them.")
+        Path | None,
+        typer.Option("--api-key-file", metavar="FILE", help="API keys, one per line; requests need one of them."),
     ] = None,
     allow_anonymous: Annotated[
         bool, typer.Option("--allow-anonymous", help="Accept requests from other machines without a key.")
@@ -58,42 +59,51 @@ def serve(
     idf: Annotated[
         list[str] | None,
         typer.Option(
+            "--idf",
             metavar="NAME=FILE",
             help="An idf table, from sentences, one per line, or from document counts; repeatable.",
         ),
     ] = None,
     optimize_for: Annotated[
         Literal["throughput", "latency"],
-        typer.Option(help="One batch per CPU thread, or all threads on one batch, which is faster for few requests."),
+        typer.Option(
+            "--optimize-for",
+            help="One batch per CPU thread, or all threads on one batch, which is faster for few requests.",
+        ),
     ] = "throughput",
-    max_requests: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of requests in progress.")] = (
-        _DEFAULTS.max_requests
-    ),
+    max_requests: Annotated[
+        int, typer.Option("--max-requests", metavar="N", min=1, help="Maximum number of requests in progress.")
+    ] = (_DEFAULTS.max_requests),
     max_queue: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Maximum number of chunks of requests that wait for a model.")
+        int,
+        typer.Option(
+            "--max-queue", metavar="N", min=1, help="Maximum number of chunks of requests that wait for a model."
+        ),
     ] = (_DEFAULTS.max_queue),
     max_batch_tokens: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Maximum number of tokens scored together.")
+        int, typer.Option("--max-batch-tokens", metavar="N", min=1, help="Maximum number of tokens scored together.")
     ] = (_DEFAULTS.max_batch_tokens),
     max_pairs: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Maximum number of pairs in a body.")
+        int, typer.Option("--max-pairs", metavar="N", min=1, help="Maximum number of pairs in a body.")
     ] = _DEFAULTS.max_pairs,
     max_body: Annotated[
-        int, typer.Option(metavar="BYTES", min=1, help="Maximum size of a body, or of a streamed line.")
+        int, typer.Option("--max-body", metavar="BYTES", min=1, help="Maximum size of a body, or of a streamed line.")
     ] = (_DEFAULTS.max_body),
-    max_bytes: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Maximum size of all bodies in progress.")] = (
-        _DEFAULTS.max_bytes
-    ),
-    read_timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for receiving a body.")] = (
-        _DEFAULTS.read_timeout
-    ),
-    deadline: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for scoring, waiting included.")] = (
-        _DEFAULTS.deadline
-    ),
-    drain: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for requests in progress at SIGTERM.")] = (
-        _DEFAULTS.drain
-    ),
-    log_format: Annotated[_LogFormat, typer.Option(help="Format of log lines, on standard error.")] = _LogFormat.TEXT,
+    max_bytes: Annotated[
+        int, typer.Option("--max-bytes", metavar="BYTES", min=1, help="Maximum size of all bodies in progress.")
+    ] = (_DEFAULTS.max_bytes),
+    read_timeout: Annotated[
+        float, typer.Option("--read-timeout", metavar="SECONDS", help="Time limit for receiving a body.")
+    ] = (_DEFAULTS.read_timeout),
+    deadline: Annotated[
+        float, typer.Option("--deadline", metavar="SECONDS", help="Time limit for scoring, waiting included.")
+    ] = (_DEFAULTS.deadline),
+    drain: Annotated[
+        float, typer.Option("--drain", metavar="SECONDS", help="Time limit for requests in progress at SIGTERM.")
+    ] = (_DEFAULTS.drain),
+    log_format: Annotated[
+        _LogFormat, typer.Option("--log-format", help="Format of log lines, on standard error.")
+    ] = _LogFormat.TEXT,
 ) -> None:
     """Serve scores over HTTP.
 

@@ -46,10 +46,11 @@ def show(
     settings: "ScorerSettings",
     idf_counts: str | None,
     line: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Show the pair in line, or row, N of the files.")
+        int | None, typer.Option("--line", min=1, metavar="N", help="Show the pair in line, or row, N of the files.")
     ] = None,
     worst: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Score the files, and show the N pairs with the lowest F.")
+        int | None,
+        typer.Option("--worst", min=1, metavar="N", help="Score the files, and show the N pairs with the lowest F."),
     ] = None,
     candidate_column: CandidateColumn = None,
     reference_column: ReferenceColumns = None,
@@ -66,7 +67,9 @@ def show(
     ] = None,
     idf_sents: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Compute idf weights from the sentences of this file, one per line."),
+        typer.Option(
+            "--idf-sents", metavar="FILE", help="Compute idf weights from the sentences of this file, one per line."
+        ),
     ] = None,
 ) -> None:
     """Show which tokens of a candidate and a reference match.

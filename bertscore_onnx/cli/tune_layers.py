@@ -17,6 +17,7 @@ from bertscore_onnx.cli.options import (
 )
 from bertscore_onnx.cli.outputs import chosen_format
 from bertscore_onnx.cli.terminal import echo, print_table
+from bertscore_onnx.tables.sources import Dialect
 
 if TYPE_CHECKING:
     from bertscore_onnx.evaluation.layers import LayerCorrelation, LayerTuning
@@ -44,6 +45,7 @@ def tune_layers(
     judgements: Annotated[
         str,
         typer.Option(
+            "--judgements",
             metavar="TABLE",
             help="Human judgements: TSV, CSV, JSON lines or Parquet, a row for each text; - is standard input.",
         ),
@@ -53,6 +55,7 @@ def tune_layers(
     language_pair: Annotated[
         list[str] | None,
         typer.Option(
+            "--language-pair",
             metavar="LP...",
             help="Language pairs, such as cs-en.  [default: those into the most common target language]",
         ),
@@ -60,7 +63,9 @@ def tune_layers(
     human_column: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Column of the judgements; higher is better.  [default: human or human_score]"
+            "--human-column",
+            metavar="NAME",
+            help="Column of the judgements; higher is better.  [default: human or human_score]",
         ),
     ] = None,
     candidate_column: CandidateColumn = None,
@@ -68,12 +73,15 @@ def tune_layers(
     language_pair_column: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Column of the language pairs.  [default: lang_pair; without it, all rows are one]"
+            "--language-pair-column",
+            metavar="NAME",
+            help="Column of the language pairs.  [default: lang_pair; without it, all rows are one]",
         ),
     ] = None,
     segment_column: Annotated[
         str | None,
         typer.Option(
+            "--segment-column",
             metavar="NAME",
             help="Column of the documents or segments, whose rows are drawn together.  "
             "[default: document, segment or segment_id; without one, rows with the same reference]",
@@ -84,18 +92,25 @@ def tune_layers(
     preset: Annotated[
         list[str] | None,
         typer.Option(
+            "--preset",
             metavar="NAME...",
             help="Try the layers with these variants of matching too: bertscore, code-bert-score, moverscore-1 or "
             "moverscore-2; and with the one of the options below.  [default: bertscore]",
         ),
     ] = None,
     subtract_optimism: Annotated[
-        bool, typer.Option(help="Subtract from the best layer's r what it gains from being chosen for it.")
+        bool,
+        typer.Option(
+            "--subtract-optimism", help="Subtract from the best layer's r what it gains from being chosen for it."
+        ),
     ] = False,
     resamples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of bootstrap resamples for the intervals and the test.")
+        int,
+        typer.Option(
+            "--resamples", metavar="N", min=1, help="Number of bootstrap resamples for the intervals and the test."
+        ),
     ] = 1000,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False,
     verbose: bool | None,
@@ -114,12 +129,12 @@ def tune_layers(
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
     settings["model_type"] = model_type
     first, *others = _matchings(preset or (), settings)
-    from bertscore_onnx.cli.judgements import read_table
     from bertscore_onnx.evaluation.layers import pairs_into_one_language
     from bertscore_onnx.evaluation.layers import tune_layers as tune
     from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.tables.input_table import read_table
 
-    table = read_table(judgements, input_format, has_quotes=False if no_quotes else None)
+    table = read_table(judgements, input_format, Dialect(has_quotes=not no_quotes))
     human = table.numbers(table.find(human_column or ("human", "human_score"), "--human-column"))
     candidates = table.texts(table.find(candidate_column or "candidate", "--candidate-column"))
     references = table.lists(table.find(reference_column or ("reference", "references"), "--reference-column"))

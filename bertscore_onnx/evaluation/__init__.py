@@ -108,6 +108,9 @@ if TYPE_CHECKING:
         darr,
         darr_by_language_pair,
     )
+    from bertscore_onnx.evaluation.segments import (
+        ColumnChoice,
+    )
     from bertscore_onnx.evaluation.significance import (
         PairedTestResult,
         SegmentMeans,
@@ -133,6 +136,7 @@ __all__ = [
     "ChallengeExample",
     "ChallengeResult",
     "ChallengeScores",
+    "ColumnChoice",
     "Comparison",
     "Darr",
     "DarrOfLanguagePair",
@@ -237,6 +241,7 @@ _MODULES = {
     "metric_tests": "PermBoth Williams clusters perm_both williams",
     "metrics": "MetricScores corpus_metric preceding_sentences score_systems",
     "relative_ranking": "Darr DarrOfLanguagePair DarrResult darr darr_by_language_pair",
+    "segments": "ColumnChoice",
     "significance": (
         "PairedTestResult SegmentMeans SegmentOutcomes SummedStatistics approximate_randomization "
         "confidence_interval holm paired_bootstrap paired_permutation segment_outcomes"

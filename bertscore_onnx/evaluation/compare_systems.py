@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
 from bertscore_onnx.evaluation.given_scores import SegmentScores, given_metrics
+from bertscore_onnx.evaluation.joined_inputs import Frame, join_inputs
 from bertscore_onnx.evaluation.metrics import (
     BERTSCORE,
     MetricScores,
@@ -26,6 +27,7 @@ from bertscore_onnx.evaluation.power import (
     power_of,
     student_quantile,
 )
+from bertscore_onnx.evaluation.segments import Missing
 from bertscore_onnx.evaluation.significance import (
     NUM_RESAMPLES,
     NUM_SWAPS,
@@ -41,7 +43,6 @@ from bertscore_onnx.evaluation.significance import (
 )
 from bertscore_onnx.evaluation.verdicts import MetricResult, PairResult, PlannedPower, SystemResult
 from bertscore_onnx.matching.weights import high_unrelated
-from bertscore_onnx.scoring.inputs import collect_texts
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 
 if TYPE_CHECKING:
@@ -49,18 +50,21 @@ if TYPE_CHECKING:
 
 
 def compare(
-    systems: Mapping[str, Iterable[str]] | None = None,
-    references: Iterable[str | Sequence[str]] | None = None,
+    systems: Mapping[str, Iterable[str] | Frame] | Frame | Sequence[str] | None = None,
+    references: Iterable[str | Sequence[str]] | Frame | None = None,
     *,
     scores: SegmentScores | Mapping[str, SegmentScores] | None = None,
     lower_is_better: Collection[str] = (),
+    baseline: str | None = None,
+    id_column: str | None = None,
+    missing: Missing = "raise",
     scorer: "BERTScorer | None" = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
     test: Test = "permutation",
     num_resamples: int | None = None,
     seed: int = SEED,
     all_pairs: bool = False,
-    documents: Iterable[Hashable] | None = None,
+    documents: Iterable[Hashable] | Frame | None = None,
     context_sentences: int = 0,
     margin: float | None = None,
     power: Iterable[float] = (),
@@ -72,14 +76,26 @@ def compare(
     References are encoded once for all systems, and all metrics share the resamples. Scores and their intervals are
     those of sacreBLEU's `significance.py`; the score of BERTScore is the mean of F over the segments.
 
+    Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
+    segments are taken in the natural order of the ids. Everything else is joined by position, and goes beside ids only
+    if these are in order.
+
     Args:
-        systems: the texts of each system by its name, one for each segment; the first is the baseline. They and
-            their references may be left out if there are `scores`.
-        references: for each segment a reference, or a list of several.
+        systems: the texts of each system by its name: a list with one for each segment, or a data frame with the column
+            `candidate`. Or a data frame with a column of texts for each system, or with the columns `system`,
+            `segment` and `candidate`. With `scores` alone, the names of the systems to compare.
+        references: for each segment a reference, or a list of several; or a data frame with the column `reference` or
+            `references`. They and the texts may be left out if there are `scores`.
         scores: segment scores that other metrics, or people, gave the systems: a data frame with a column for each
-            system and a row for each segment, or a mapping of names to numbers; for several metrics a mapping of their
-            names to these. The score of a system is their mean.
+            system, or with the columns `system`, `segment`, `score` and perhaps `metric`, or a mapping of names to
+            numbers; for several metrics a mapping of their names to these. The score of a system is their mean.
+            In a data frame, columns are systems if they hold numbers and their names are not those of ids, languages,
+            documents, human judgements or sizes; the result's `choices` lists them.
         lower_is_better: the names of those metrics whose lower scores are better.
+        baseline: the system that the others are compared with; None for the first one, by name where systems are in
+            rows.
+        id_column: the column of ids in all data frames; "none" to join by position.
+        missing: "raise", or "drop" to leave out segments that some input lacks; the result counts them.
         scorer: for BERTScore; a scorer of one layer.
         metrics: `bertscore`, `bleu`, `chrf`, `ter`, or these with options of sacreBLEU's class, such as
             `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`, or with `scores` and without a scorer for none. The
@@ -90,8 +106,9 @@ def compare(
             intervals of the other tests come from 1,000 resamples.
         seed: of the resamples and swaps, 0 or more.
         all_pairs: whether to test every pair of systems too.
-        documents: the document of each segment, by any name. Segments of one document resemble each other, so that
-            tests and intervals then take whole documents; without it they assume that segments are independent.
+        documents: the document of each segment, by any name, or a data frame with the column `document`. Segments of
+            one document resemble each other, so that tests and intervals then take whole documents; without it they
+            assume that segments are independent.
         context_sentences: how many of the preceding references in its document are the context of each segment, for
             BERTScore; Doc-BERTScore takes two.
         margin: a difference in the score, above 0; for each system the result then has whether it is not worse than the
@@ -102,8 +119,8 @@ def compare(
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
     Raises:
-        InputError: fewer than two systems, no segment, a system with more or fewer texts or scores than there are
-            references, an unknown metric, BERTScore without a scorer, or an option out of its range.
+        InputError: fewer than two systems, no segment, a segment that some input lacks or has twice, an unknown
+            metric, BERTScore without a scorer, or an option out of its range.
         InputTypeError: something is not a text, or `metrics` is one text.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
@@ -119,15 +136,19 @@ def compare(
     options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
     if context_sentences and BERTSCORE not in options:
         raise InputError("context_sentences has no effect without the metric bertscore. Add it, or leave them out.")
-    if systems is None and (options or references is not None):
-        raise InputError("There are no texts of systems. Give them as `systems`, or give `scores` alone.")
-    lists = () if systems is None else checked_references(() if references is None else references)
-    texts = {} if systems is None else checked_systems(systems, len(lists))
-    names = tuple(texts)
-    given: dict[str, MetricScores] = {}
-    if scores is not None:
-        names, given = given_metrics(scores, names or None, lower_is_better=lower_is_better)
-    num_segments = _num_segments(lists, given)
+    joined = join_inputs(
+        systems,
+        references,
+        scores,
+        documents,
+        baseline=baseline,
+        id_column=id_column,
+        missing=missing,
+        needs_texts=bool(options),
+    )
+    names, candidates, lists = joined.systems, joined.candidates, joined.references
+    given = given_metrics(joined.scores, lower_is_better)
+    num_segments = len(joined.segments)
     planned = tuple(power)
     for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
         num_metrics = len(options) + len(given)
@@ -136,13 +157,12 @@ def compare(
                 f"The {name} is {', '.join(map(str, sizes))}, with {num_metrics} metrics; expected numbers above 0, "
                 "and one metric, since others have another scale."
             )
-    numbers = None if documents is None else document_numbers([*documents], num_segments)
+    numbers = None if documents is None else document_numbers(joined.documents, num_segments)
     contexts = None
     if context_sentences:
         if numbers is None:
             raise InputError("Preceding sentences are those of a document. Give the document of each segment.")
         contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
-    candidates = tuple(texts.values())
     with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
         scored = given
         if options:
@@ -152,9 +172,10 @@ def compare(
             scored = of_texts | given
         first = next(iter(scored.values()))
         shown = weighted if contexts is None and has_matches(weighted) else None
-        examples = find_examples(names, candidates, lists, first, shown, num_examples) if texts else ()
+        examples = find_examples(names, candidates, lists, first, shown, num_examples) if candidates else ()
     num_documents = None if numbers is None else int(numbers.max()) + 1
     settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
+    settings += f"|dropped:{len(joined.dropped)}" if joined.dropped else ""
     results = []
     for name, metric in scored.items():
         corpus = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
@@ -168,56 +189,20 @@ def compare(
         results.append(
             metric_result(name, metric, tested, names, settings, all_pairs, corpus.shape[1], margin, planned)
         )
-    return Comparison(test, draws, seed, names, candidates, lists, tuple(results), examples, num_documents)
-
-
-def _num_segments(references: Sequence[object], given: Mapping[str, MetricScores]) -> int:
-    """Return the number of segments; raise InputError if references and scores differ in it, or for one system."""
-    counts = {f"the scores of {name}": np.asarray(metric.segment).shape for name, metric in given.items()}
-    if counts and next(iter(counts.values()))[0] < 2:
-        raise InputError("There are scores of one system; expected a baseline, and at least one to compare with it.")
-    sizes = {name: shape[1] for name, shape in counts.items()} | (
-        {"the references": len(references)} if references else {}
+    return Comparison(
+        test,
+        draws,
+        seed,
+        names,
+        candidates,
+        lists,
+        tuple(results),
+        examples,
+        joined.segments,
+        num_documents,
+        joined.dropped,
+        joined.choices,
     )
-    if len({*sizes.values()}) > 1:
-        shown = ", ".join(f"{number} for {name}" for name, number in sizes.items())
-        raise InputError(f"There are different numbers of segments: {shown}. Give one score for each segment.")
-    return int(next(iter(sizes.values())))
-
-
-def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Return the references of each segment; raise InputError if there is no segment, or one has no reference."""
-    if isinstance(references, str | bytes):
-        raise InputTypeError(
-            f"The references are one {type(references).__name__}; expected a list, one for each segment."
-        )
-    lists = []
-    for segment, given in enumerate(references):
-        texts = collect_texts([given] if isinstance(given, str) else given, f"references[{segment}]")
-        if not texts:
-            raise InputError(f"references[{segment}] is empty; expected a text, or a list of at least one.")
-        lists.append(tuple(texts))
-    if not lists:
-        raise InputError("There are no references; expected one for each segment.")
-    return tuple(lists)
-
-
-def checked_systems(systems: Mapping[str, Iterable[str]], num_segments: int) -> dict[str, tuple[str, ...]]:
-    """Return the texts of each system; raise InputError unless there are two, with a text for each segment."""
-    if not isinstance(systems, Mapping):
-        raise InputTypeError(f"systems is a {type(systems).__name__}; expected a mapping of names to lists of texts.")
-    if len(systems) < 2:
-        number_given = f"one system, {next(iter(systems))}" if systems else "no system"
-        raise InputError(f"There is {number_given}; expected a baseline, and at least one to compare with it.")
-    checked = {}
-    for name, texts in systems.items():
-        checked[name] = tuple(collect_texts(texts, f"systems[{name!r}]"))
-        if (number := len(checked[name])) != num_segments:
-            raise InputError(
-                f"The system {name} has {number} texts, and there are references for {num_segments} segments: line "
-                f"{min(number, num_segments) + 1} has no partner. Give one text for each segment, in the same order."
-            )
-    return checked
 
 
 def metric_result(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.power import SIGNIFICANT
+from bertscore_onnx.evaluation.segments import ColumnChoice
 from bertscore_onnx.evaluation.significance import MIN_UNITS
 from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plural
 from bertscore_onnx.evaluation.verdicts import (
@@ -57,7 +58,7 @@ class Comparison(Result):
 
     As text there is a table for each metric, the best system first, and `*` at a p below 0.05; as TSV a row for each
     metric and system; as LaTeX a row for each system, and `*` too. In JSON a value that the baseline lacks is null, and
-    segments, those that differ most under the first metric, are counted from 1.
+    `segments` are those that differ most under the first metric, with their ids.
     """
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
@@ -80,8 +81,17 @@ class Comparison(Result):
     examples: tuple[Example, ...]
     """For each system but the baseline the segments with the largest gain, then those with the largest loss."""
 
+    segments: tuple[str | int, ...]
+    """The id of each segment; its position, counted from 1, where there are no ids."""
+
     num_documents: int | None = None
     """The documents that were the units of the tests; None if segments were."""
+
+    dropped: tuple[str | int, ...] = ()
+    """The segments that were left out, since some input lacks them."""
+
+    choices: tuple[ColumnChoice, ...] = ()
+    """Which columns of tables were taken for systems, and which were ignored."""
 
     def __repr__(self) -> str:
         metrics = tuple(metric.name for metric in self.metrics)
@@ -96,6 +106,7 @@ class Comparison(Result):
     def signature(self) -> str:
         """The test and its settings, to quote beside the signature of each metric."""
         documents = f"|documents:{self.num_documents}" if self.num_documents else ""
+        documents += f"|dropped:{len(self.dropped)}" if self.dropped else ""
         draws = f"resamples:{self.num_resamples}|seed:{self.seed}"
         return f"bertscore-onnx|test:{self.test}{documents}|{draws}|version:{__version__}"
 
@@ -109,7 +120,8 @@ class Comparison(Result):
         """The test with its settings, in words."""
         test, draws = TESTS[self.test]
         by = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
-        return f"{test}{by}, {count(self.num_resamples)} {draws}, seed {self.seed}"
+        dropped = f", {plural(len(self.dropped), 'segment')} left out" if self.dropped else ""
+        return f"{test}{by}, {count(self.num_resamples)} {draws}, seed {self.seed}{dropped}"
 
     @property
     def warnings(self) -> list[str]:
@@ -138,6 +150,8 @@ class Comparison(Result):
             "seed": self.seed,
             "num_segments": self.num_segments,
             "num_documents": self.num_documents,
+            "dropped": list(self.dropped),
+            "columns": [asdict(choice) for choice in self.choices],
             "warnings": self.warnings,
             "headlines": {name: headline(metric) for name, metric in metrics.items()},
             "systems": [
@@ -158,7 +172,7 @@ class Comparison(Result):
         systems = {name: self.systems.index(name) for name in (self.systems[0], example.system)}
         scores = self.metrics[0].segment_scores
         return {
-            "segment": example.segment + 1,
+            "segment": self.segments[example.segment],
             "metric": self.metrics[0].name,
             "system": example.system,
             "delta": example.delta,
@@ -188,7 +202,8 @@ class Comparison(Result):
             for system in metric.systems:
                 values = _values(system)
                 del values["above_unrelated"], values["power"]
-                yield {"metric": metric.name, "system": system.name, **values}
+                dropped = {"dropped": len(self.dropped)} if self.dropped else {}
+                yield {"metric": metric.name, "system": system.name, **values, **dropped}
 
     def _blocks(self) -> Iterator[str]:
         for metric in self.metrics:
@@ -197,6 +212,8 @@ class Comparison(Result):
                 yield _pairs(metric).text()
             yield "\n".join(self._sentences(metric))
             yield metric.signature
+        if self.dropped:
+            yield f"{plural(len(self.dropped), 'segment')} left out, which some input lacks."
         yield from map("Warning: {}".format, self.warnings)
 
     def _sentences(self, metric: MetricResult) -> Iterator[str]:
@@ -216,6 +233,8 @@ class Comparison(Result):
             for row, name in enumerate(self.systems)
         ]
         yield Table(columns, rows).latex()
+        if self.dropped:
+            yield f"% {plural(len(self.dropped), 'segment')} left out, which some input lacks."
 
 
 def _values(system: SystemResult) -> dict[str, Any]:

@@ -43,9 +43,10 @@ class EvalSet:
         self.folder = Path(folder)
         self._golds: dict[str, list[str]] = {}
         for name in self._files("human-scores", "", ".score"):
-            language_pair, *gold, level = name.split(".")
-            if gold and level in LEVELS and ".".join(gold) not in self._golds.setdefault(language_pair, []):
-                self._golds[language_pair].append(".".join(gold))
+            stem, _, level = name.rpartition(".")
+            language_pair, _, gold = stem.partition(".")
+            if gold and level in LEVELS and gold not in self._golds.setdefault(language_pair, []):
+                self._golds[language_pair].append(gold)
         if not self._golds:
             raise InputError(
                 f"{self.folder} has no judgements; expected a folder in the layout of mt-metrics-eval, with files such "

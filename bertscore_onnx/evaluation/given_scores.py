@@ -4,97 +4,81 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
+from bertscore_onnx.evaluation.correlation import mean_by_system
 from bertscore_onnx.evaluation.metrics import METRICS, MetricScores
+from bertscore_onnx.evaluation.segments import SegmentColumns, ids_of, is_frame, system_scores, table_of
 from bertscore_onnx.evaluation.significance import SegmentMeans
 
-SegmentScores = Mapping[str, Any]
-"""The scores of each system by its name, one for each segment; or a data frame with a column for each system."""
+SegmentScores = Any
+"""The scores of each system by its name, one for each segment; or a data frame of `system_scores`."""
 
 
-def given_metrics(
-    scores: "SegmentScores | Mapping[str, SegmentScores]",
+def score_columns(
+    scores: SegmentScores | Mapping[str, SegmentScores],
     systems: Sequence[str] | None = None,
     *,
-    lower_is_better: Collection[str] = (),
-) -> tuple[tuple[str, ...], dict[str, MetricScores]]:
-    """Return the systems, the baseline first, and by metric their scores.
+    id_column: str | None = None,
+) -> dict[str, SegmentColumns]:
+    """Return by metric the scores of systems, in a column for each.
 
     Args:
         scores: the scores of each system by metric, or those of a single metric, which is called `score`.
-        systems: the systems to take, the baseline first; None for all of the first metric, in their order.
-        lower_is_better: the metrics whose lower scores are better.
+        systems: the systems to take; None for all of the first metric.
+        id_column: the column of ids, or "none"; None for the first known one.
 
     Raises:
-        InputError: a metric lacks a system, two systems or metrics have different numbers of segments, a score is no
-            finite number, or a metric has the name of one that is computed here.
+        InputError: a metric lacks a system, a score is no finite number, the columns of systems are not clear, or a
+            metric has the name of another, or of one that is computed here.
+        InputTypeError: the scores are of another type.
     """
-    metrics = {name: _columns(table) for name, table in _by_metric(scores).items()}
-    for name in lower_is_better:
-        if name not in metrics:
-            raise InputError(
-                f"There are no scores of {name!r}, whose lower scores are better; only of {_list(metrics)}."
-            )
-    names = tuple(next(iter(metrics.values()))) if systems is None else tuple(systems)
-    matrices = {metric: _matrix(metric, columns, names) for metric, columns in metrics.items()}
-    return names, {
-        metric: MetricScores(
-            mean_by_system(matrix),
-            matrix,
-            f"{metric}|scores:given",
-            lower_is_better=metric in lower_is_better,
-            corpus=SegmentMeans(matrix, lower_is_better=metric in lower_is_better),
-        )
-        for metric, matrix in matrices.items()
-    }
+    found: dict[str, SegmentColumns] = {}
+    for name, table in _by_metric(scores).items():
+        rows = table_of(table, "scores" if table is scores else f"scores[{name!r}]")
+        names = systems
+        if names is None and isinstance(table, Mapping) and "system" not in table:  # its names are explicit
+            names = [column for column in rows.names if column != ids_of(rows, id_column)[0]]
+        for metric, columns in system_scores(rows, name, systems=names, id_column=id_column).items():
+            if metric.lower() in METRICS:
+                raise InputError(f"The metric {metric!r} is computed here. Give these scores another name.")
+            if metric in found:
+                raise InputError(f"{rows.title} has scores of {metric}, which another input has too. Rename one.")
+            found[metric] = columns
+            systems = [*columns.columns] if systems is None else systems
+    return found
 
 
-def _by_metric(scores: "SegmentScores | Mapping[str, SegmentScores]") -> Mapping[str, SegmentScores]:
-    if not (isinstance(scores, Mapping) and scores and all(map(_is_table, scores.values()))):
-        return {"score": scores}
-    for name in scores:
-        if name.lower() in METRICS:
-            raise InputError(f"The metric {name!r} is computed here. Give these scores another name.")
-    return scores
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, Mapping) or hasattr(value, "columns")
-
-
-def _columns(table: SegmentScores) -> dict[str, ArrayLike]:
-    """Return the columns of a data frame, or of a mapping, by their names."""
-    if not _is_table(table):
+def _by_metric(scores: SegmentScores | Mapping[str, SegmentScores]) -> Mapping[str, SegmentScores]:
+    if isinstance(scores, Mapping) and scores and all(map(is_frame, scores.values())):
+        return scores
+    if not is_frame(scores):
         raise InputTypeError(
-            f"The scores are a {type(table).__name__}; expected a data frame with a column for each system, or a "
+            f"The scores are a {type(scores).__name__}; expected a data frame with a column for each system, or a "
             "mapping of their names to lists of numbers."
         )
-    return {str(name): table[name] for name in getattr(table, "columns", table)}
+    return {"score": scores}
 
 
-def _matrix(metric: str, columns: Mapping[str, ArrayLike], systems: Sequence[str]) -> Floats:
-    """Return the scores of systems, (systems, segments)."""
-    rows = []
-    for name in systems:
-        if name not in columns:
-            raise InputError(f"The scores of {metric} lack the system {name!r}; there are {_list(columns)}.")
-        try:
-            row = np.asarray(columns[name], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"The scores of {metric} for {name} are not all numbers: {error}.") from error
-        if row.ndim != 1 or not np.isfinite(row).all():
-            missing = f"segment {int(np.argmin(np.isfinite(row))) + 1} has none" if row.ndim == 1 else "not a list"
-            raise InputError(f"The scores of {metric} for {name}: {missing}. Give a finite number for each segment.")
-        rows.append(row)
-    lengths = {name: len(row) for name, row in zip(systems, rows, strict=True)}
-    if len({*lengths.values()}) > 1 or not rows or not len(rows[0]):
-        counts = ", ".join(f"{number} for {name}" for name, number in lengths.items())
-        raise InputError(f"The scores of {metric} are {counts or 'none'}; expected one for each segment and system.")
-    return np.stack(rows)
+def given_metrics(
+    scores: Mapping[str, Sequence[Sequence[float]]], lower_is_better: Collection[str] = ()
+) -> dict[str, MetricScores]:
+    """Return metrics of given segment scores, (systems, segments), by their names.
 
-
-def _list(names: Collection[str]) -> str:
-    return ", ".join(map(repr, names))
+    InputError is raised if `lower_is_better` names another metric.
+    """
+    for name in lower_is_better:
+        if name not in scores:
+            available = ", ".join(map(repr, scores)) or "none"
+            raise InputError(f"There are no scores of {name!r}, whose lower scores are better; only of {available}.")
+    metrics = {}
+    for name, rows in scores.items():
+        matrix, is_error_rate = np.array(rows, dtype=np.float64), name in lower_is_better
+        metrics[name] = MetricScores(
+            mean_by_system(matrix),
+            matrix,
+            f"{name}|scores:given",
+            lower_is_better=is_error_rate,
+            corpus=SegmentMeans(matrix, lower_is_better=is_error_rate),
+        )
+    return metrics

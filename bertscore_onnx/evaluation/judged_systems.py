@@ -43,6 +43,8 @@ class JudgedSystems:
     """The outputs by system and segment, if they were read; None where a system has no output."""
     references: tuple[tuple[tuple[str, ...], ...], ...] = ()
     """The references of each output, by system and segment, one or more; none where there is no output."""
+    dropped: tuple[str, ...] = ()
+    """Segments that were left out, since a judged output of theirs has no score by some metric."""
 
     def judged(self) -> "JudgedSystems":
         """Return the systems that annotators judged, with all their segments.

@@ -280,6 +280,12 @@ def tune_layers(
     )
     if np.isinf(human).any():
         raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
+    content = zip(names, candidates, map(str, references), np.nan_to_num(human).tolist(), of_rows, strict=True)
+    order = [
+        row for _, row in sorted((key, row) for row, key in enumerate(content))
+    ]  # the order of rows changes no sum
+    candidates, references = [candidates[row] for row in order], [references[row] for row in order]
+    names, of_rows, human = [names[row] for row in order], [of_rows[row] for row in order], np.asarray(human)[order]
     judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
     reasons = {name: why_unusable(human[rows]) for name, rows in judged_rows.items()}
     used = {name: rows for name, rows in judged_rows.items() if not reasons[name]}

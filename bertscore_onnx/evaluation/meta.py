@@ -49,6 +49,7 @@ from bertscore_onnx.evaluation.metric_tests import (
 )
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.significance import MIN_UNITS
+from bertscore_onnx.evaluation.tables import plural
 
 Test = Literal["segments", "perm-both"]
 TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa")
@@ -308,7 +309,7 @@ def _unit_sums(judged: JudgedSystems) -> tuple[dict[str, dict[str, UnitSums]], d
     is_judged = ~np.isnan(human).all(axis=0)
     units = judged.unit_numbers(is_judged)
     human = human[:, is_judged]
-    rows = ~np.isnan(judged.human_system) & ~np.isnan(human).all(axis=1)
+    rows = ~np.isnan(judged.human_system)
     for name, metric in judged.metrics.items():
         scores = None if metric.segment is None else metric.segment[:, is_judged]
         if scores is None or np.ptp(scores[~np.isnan(human)]) == 0:
@@ -348,6 +349,8 @@ def _place(metric: MetricAgreement) -> tuple[float, float]:
 
 def _notes(judged: JudgedSystems) -> Iterator[str]:
     """Yield warnings about scores that are less comparable."""
+    if judged.dropped:
+        yield f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no score by some metric"
     if judged.human_segment is None:
         return
     for name, metric in judged.metrics.items():

@@ -339,10 +339,11 @@ def system_sums(
     """Return statistics of system scores by their names in `Agreement`; `kept` systems are not outliers.
 
     Scores by annotators and by the metric are (systems,) and (systems, segments). A system's score moves as the mean
-    of its judged segments does; the score itself may be of other segments too, or of a corpus.
+    of its judged segments does; the score itself may be of other segments too, or of a corpus. Without any judged
+    segment it stays as it is.
     """
     is_judged = ~np.isnan(segments[0])
-    counts = is_judged.astype(np.float64)
+    counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
     sums = np.concatenate([counts, *(np.where(is_judged, side, 0) for side in segments)])
     means = _means_of_totals(sums.sum(axis=1))
     offsets = np.concatenate([system - mean for system, mean in zip(systems, means, strict=True)])

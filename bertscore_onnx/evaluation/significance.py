@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.power import intervals, widening
+from bertscore_onnx.evaluation.segments import is_frame, score_matrix
 
 # Scores of whole corpora, of resamples of them, and of systems that swapped segments: means, and functions of sums.
 
@@ -25,6 +26,9 @@ ALL = slice(None)
 
 ROUNDING = 1e-12
 """Relative to the scores; sums of 100,000 segments differ by less when they are added in another order."""
+
+LARGEST = 1e150
+"""Larger scores are refused."""
 
 MIN_UNITS = 20
 """Segments or documents below which neither tests nor intervals can be relied on, and a result comes with a warning."""
@@ -250,6 +254,8 @@ def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
             f"System {system} has the score {matrix[system, segment]} for segment {segment}, both counted from 0. "
             "Leave out the segments that have no score for some system."
         )
+    if np.abs(matrix).max() > LARGEST:
+        raise InputError(f"A score is beyond ±{LARGEST:g}, and sums of squares would overflow. Scale the scores.")
     return matrix
 
 
@@ -420,8 +426,8 @@ def paired_permutation(
 
     Args:
         scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
-            or a data frame with a column for each system; or a metric, as `SegmentMeans` or `SummedStatistics`. The
-            first system is the baseline.
+            or a data frame as for `compare`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is
+            the baseline.
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
         num_swaps: n, at least 1.
         num_resamples: the resamples of the intervals and the wins, at least 1.
@@ -431,7 +437,7 @@ def paired_permutation(
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
+    names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
     threshold = np.abs(delta) - max(metric.rounding, ROUNDING * float(np.abs(score).max()))
     differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, segments)
     is_exact = differing.sum(axis=1) <= MAX_EXACT
@@ -448,7 +454,7 @@ def paired_permutation(
         reaching += (np.abs(metric.differences(kept, pairs[drawn])) >= threshold[drawn]).sum(axis=0)
     p[drawn] = _p_value(reaching, num_swaps)
     resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
-    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), resampled, _names(scores))
+    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), resampled, names)
 
 
 def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
@@ -478,8 +484,8 @@ def paired_bootstrap(
 
     Args:
         scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
-            or a data frame with a column for each system; or a metric, as `SegmentMeans` or `SummedStatistics`. The
-            first system is the baseline.
+            or a data frame as for `compare`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is
+            the baseline.
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
         centred: whether to centre the differences with their signs.
         num_resamples: n, at least 1.
@@ -489,7 +495,7 @@ def paired_bootstrap(
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_resamples)
+    names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_resamples)
     resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
     differences = _differences(resampled, pairs)
     if centred:
@@ -497,7 +503,7 @@ def paired_bootstrap(
     else:
         spread = np.abs(differences) - np.abs(differences).mean(axis=0)
     p = _p_value((spread > np.abs(delta)).sum(axis=0), num_resamples)
-    return _result(metric, pairs, score, delta, p, differences, resampled, _names(scores))
+    return _result(metric, pairs, score, delta, p, differences, resampled, names)
 
 
 def approximate_randomization(
@@ -525,7 +531,7 @@ def approximate_randomization(
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
+    names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
     rng = np.random.default_rng(seed)
     threshold = np.abs(delta) + metric.rounding  # differences that are equal but for rounding are not counted
     exceeding = np.zeros(len(pairs), dtype=np.int64)
@@ -535,7 +541,7 @@ def approximate_randomization(
     resampled = _resampled(metric, rng, num_resamples)
     first = _resampled(metric, np.random.default_rng(seed), num_resamples, slice(1))
     whole = np.hstack([first, resampled[:, 1:]])
-    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), whole, _names(scores))
+    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), whole, names)
 
 
 def check_draws(number: int, seed: int) -> None:
@@ -548,22 +554,27 @@ def check_draws(number: int, seed: int) -> None:
 
 def _observed(
     scores: ArrayLike | CorpusScores, all_pairs: bool, seed: int, *draws: int
-) -> tuple[CorpusScores, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Check the arguments of a test; return its metric, the pairs, (pairs, 2), the scores, and their differences."""
-    metric = scores if isinstance(scores, CorpusScores) else _of_rows(scores)
+) -> tuple[tuple[str, ...], CorpusScores, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Check the arguments of a test; return the names of a data frame's systems, the metric, the pairs, (pairs, 2), the
+    scores, and their differences.
+    """
+    names: tuple[str, ...] = ()
+    if is_frame(scores):
+        names, matrix = score_matrix(scores)
+        metric: CorpusScores = SegmentMeans(matrix)
+    else:
+        metric = scores if isinstance(scores, CorpusScores) else _of_rows(scores)
     if metric.shape[0] < 2:
         raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
     for number in draws:
         check_draws(number, seed)
     pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
     score = metric.observed()
-    return metric, pairs, score, score[pairs[:, 1]] - score[pairs[:, 0]]
+    return names, metric, pairs, score, score[pairs[:, 1]] - score[pairs[:, 0]]
 
 
 def _of_rows(scores: ArrayLike) -> SegmentMeans:
-    """Return the metric of a matrix with a row for each system, or of a data frame with a column for each."""
-    if hasattr(scores, "columns"):
-        return SegmentMeans(np.asarray(scores).T)
+    """Return the metric of a matrix with a row for each system."""
     metric = SegmentMeans(scores)
     num_systems, num_segments = metric.shape
     if num_systems > max(num_segments, MIN_UNITS):
@@ -572,10 +583,6 @@ def _of_rows(scores: ArrayLike) -> SegmentMeans:
             "system. Transpose the matrix with `.T`, or give `SegmentMeans(scores)` if this is meant."
         )
     return metric
-
-
-def _names(scores: object) -> tuple[str, ...]:
-    return tuple(map(str, getattr(scores, "columns", ())))
 
 
 def _result(

@@ -42,12 +42,13 @@ class Table:
         return str(tabulate(cells, header, tablefmt=table_format, colalign=alignment, disable_numparse=True))
 
     def latex(self) -> str:
-        """Write a tabular environment; names are escaped, other cells hold LaTeX already."""
+        """Write a tabular environment; headers and names are escaped, other cells hold LaTeX already."""
         rows = [
             {key: str(row[key]).translate(_LATEX) if write is str else row[key] for _, key, write in self.columns}
             for row in self.rows
         ]
-        return Table(self.columns, rows).text("latex_raw")
+        columns = [(title.translate(_LATEX), key, write) for title, key, write in self.columns]
+        return Table(columns, rows).text("latex_raw")
 
     def tsv(self) -> str:
         """Write the header and the rows; a missing value is empty."""

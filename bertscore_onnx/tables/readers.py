@@ -1,6 +1,7 @@
 """Reads tables in TSV, CSV, JSON lines and Parquet row by row; a few rows are in memory at a time."""
 
 import csv
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -143,7 +144,8 @@ class DelimitedReader(TableReader):
         default = "\t" if table_format == "tsv" else _delimiter_of(first) if self.has_header else ","
         self.delimiter = dialect.delimiter or default
         self._fields = self._read(chain([first], lines))
-        number, self._first = next(self._fields)
+        number, fields = next(self._fields)
+        self._first = fields or [""]
         self.place = self._place(number)
         self.header = BYTE_ORDER_MARK * (first != marked) + self._row
         """The first row as the file has it, without its line end."""
@@ -199,7 +201,12 @@ class DelimitedReader(TableReader):
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         num_fields = len(self.names)
         first = [] if self.has_header else [(1, self._first)]
+        blank = 0  # the first of the blank lines that may end the table; in a single column they are empty texts
         for number, fields in chain(first, self._fields):
+            if not fields and num_fields > 1:
+                blank = blank or number
+                continue
+            number, fields = (blank, [""]) if blank else (number, fields or [""])
             if len(fields) != num_fields:
                 raise InputError(
                     f"{self._place(number)}: there "
@@ -209,11 +216,11 @@ class DelimitedReader(TableReader):
             yield number, fields
 
     def _read(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of the line where each row begins, and its fields."""
+        """Yield the number of the line where each row begins, and its fields; none for a blank line."""
         number = 1
         try:
             for fields in self._parsed(self._bounded(lines)):
-                yield number, fields or [""]  # an empty line is one empty field
+                yield number, fields
                 self._row_start, number = self._num_characters, self._num_lines + 1
                 if self._parts:
                     self._parts.clear()
@@ -313,11 +320,22 @@ class JsonLinesReader(TableReader):
 
 def _decoded(line: str, place: str) -> Record:
     try:
-        return _OBJECTS.decode(line)
+        values = _OBJECTS.decode(line)
+        if line.count(":") > len(values):  # a colon in a text, or a key that occurs again
+            json.loads(line, object_pairs_hook=lambda pairs: _checked_keys(pairs, place), parse_int=str)
+        return values
     except msgspec.ValidationError as error:
         raise InputError(f"{place}: expected a JSON object.{_ONE_PER_LINE}") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"{place}: expected a JSON object ({error}).{_ONE_PER_LINE}") from error
+
+
+def _checked_keys(pairs: list[tuple[str, object]], place: str) -> Record:
+    keys = [key for key, _ in pairs]
+    if len({*keys}) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InputError(f"{place}: the key {twice!r} occurs {keys.count(twice)} times; expected once.")
+    return dict(pairs)
 
 
 _OBJECTS = msgspec.json.Decoder(dict[str, object])

@@ -65,6 +65,7 @@ def comparison_of(
         tuple(tuple(texts) for texts in references),
         tuple(metrics),
         tuple(examples),
+        tuple(range(1, metrics[0].segment_scores.shape[1] + 1)),
     )
 
 

@@ -19,13 +19,13 @@ from pyarrow import parquet
 
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import read_baseline_file
-from bertscore_onnx.cli.inputs import choose_inputs, read_side_by_side
-from bertscore_onnx.cli.judgements import read_table
+from bertscore_onnx.cli.inputs import choose_inputs, open_pairs
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
 from bertscore_onnx.hub import remote
 from bertscore_onnx.hub.source import Source, read_origins
 from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.tables.input_table import read_table
 from tests.support.eval_sets import write_eval_set
 
 MAX_MEMORY = 1_000_000_000
@@ -72,8 +72,9 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
     parquet.write_table(pyarrow.table({**columns(), "references": [["a", "b"]] * 9}), folder / "table.parquet")
     write_eval_set(folder)
 
-    def texts(path: Path) -> object:
-        return read_side_by_side(choose_inputs([str(path)], []))
+    def texts(path: Path, *references: str) -> object:
+        with open_pairs(choose_inputs([str(path)], references)) as pairs:
+            return list(pairs)
 
     def eval_set(_: Path) -> object:
         return read_eval_set(EvalSet(folder), "he-en", reference="refB", with_texts=True)
@@ -81,7 +82,7 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
     readers = {
         **{f"judgements {kind}": (f"table.{kind}", lambda path: read_table(str(path))) for kind in TABLES},
         **{f"texts {kind}": (f"table.{kind}", texts) for kind in TABLES},
-        "lines": ("texts.txt", lambda path: read_side_by_side(choose_inputs([str(path)], [str(path)]))),
+        "lines": ("texts.txt", lambda path: texts(path, str(path))),
         "counts": ("counts.json", DocumentCounts.load),
         "baseline": ("baseline.csv", lambda path: read_baseline_file(path, 1)),
         "manifest": ("bertscore.json", lambda path: read_manifest(path.parent)),

@@ -144,7 +144,7 @@ def _examples(comparison: Comparison, systems: Sequence[str]) -> list[dict[str, 
 def _segment(comparison: Comparison, example: Example) -> dict[str, Any]:
     rows = (0, comparison.systems.index(example.system))
     return {
-        "line": example.segment + 1,
+        "segment": comparison.segments[example.segment],
         "delta": example.delta,
         "references": comparison.references[example.segment],
         "sides": [

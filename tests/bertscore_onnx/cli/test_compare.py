@@ -5,6 +5,7 @@ import re
 from contextlib import chdir
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
@@ -179,6 +180,63 @@ def test_documents_are_read_a_name_per_line(compared, refused, files, write):
     )
 
 
+@pytest.fixture
+def one_table(write):
+    """A table of texts with a column for each system, and the same sentences in files."""
+    rows = zip(BASE.splitlines(), OTHER.splitlines(), REFERENCES.splitlines(), strict=True)
+    lines = [f"{at},{base},{other},{reference}\n" for at, (base, other, reference) in enumerate(rows)]
+    return write("outputs.csv", "".join(["id,base,other,reference\n", *reversed(lines)]))
+
+
+def test_one_table_may_hold_all_systems(compared, run_json, one_table, write):
+    expected = compared("--all-pairs")
+    assert run_json("compare", "-c", one_table, "--metric", "bleu", "--all-pairs")["pairs"] == expected["pairs"]
+    named = write("named.csv", one_table.read_text().replace("reference", "gold"))
+    options = ("--reference-column", "gold", "--systems", "base", "other", "--metric", "bleu", "--all-pairs")
+    assert run_json("compare", "-c", named, *options)["pairs"] == expected["pairs"]
+    rows = one_table.read_text().splitlines()[1:]
+    cells = [
+        (at, name, text, reference)
+        for row in rows
+        for at, *texts, reference in [row.split(",")]
+        for name, text in zip(("base", "other"), texts, strict=True)
+    ]
+    long = "id;system;mt;reference\n" + "".join(";".join(cell) + "\n" for cell in cells)
+    options = (
+        "--candidate-column",
+        "mt",
+        "--input-format",
+        "csv",
+        "--delimiter",
+        ";",
+        "--metric",
+        "bleu",
+        "--all-pairs",
+    )
+    assert run_json("compare", "-c", write("long.txt", long), *options)["pairs"] == expected["pairs"]
+
+
+def test_tables_of_texts_are_joined_by_their_ids(compared, run_json, refused, write):
+    def table(name, texts, order):
+        rows = [f"{at}\t{text}\n" for at, text in enumerate(texts.splitlines())]
+        return write(name, "id\tcandidate\n" + "".join(rows[at] for at in order))
+
+    base, other = table("base.tsv", BASE, [0, 1, 2]), table("other.tsv", OTHER, [2, 0, 1])
+    references = table("references.tsv", REFERENCES, [1, 2, 0])
+    options = ("--reference-column", "candidate", "--metric", "bleu", "--all-pairs")
+    found = run_json("compare", "-c", base, other, "-r", references, *options)
+    assert found["pairs"] == compared("--all-pairs")["pairs"]
+    lines = write("references.txt", REFERENCES)
+    assert "line 3: segment '0' is not in the order of ids" in refused(
+        "compare", "-c", base, other, "-r", lines, "--metric", "bleu"
+    )
+
+
+def test_doc_bert_score_without_contexts_is_refused(refused, files, tiny_bundle):
+    options = ("-m", tiny_bundle, "--preset", "doc-bert-score", "--context-sentences", 0)
+    assert "doc-bert-score without contexts is bertscore" in refused("compare", *files, *options, status=2)
+
+
 class TestGivenScores:
     WIDE = "segment\tbase\tother\tnote\n" + "".join(f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30))
 
@@ -206,7 +264,7 @@ class TestGivenScores:
         table = write("comet.tsv", self.WIDE)
         arguments = ("compare", "-m", tiny_bundle, "-r", write("r.txt", "the cat sat\n" * 30), "-c", *files)
         result = run(*arguments, "--scores", table, "--metric", "BERTScore", "--examples", 0)
-        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.exit_code == 0
         assert "other is better than base: +0.1000" in result.stdout
         assert result.stdout.startswith("BERTScore F1 ")
 
@@ -214,13 +272,55 @@ class TestGivenScores:
         ("content", "message"),
         [
             ("segment\tbase\n1\t2\n", "1 columns of numbers"),
-            ("system\tsegment\tscore\na\t1\t2\na\t1\t3\n", "the system a has a score of segment 1 already"),
-            ("system\tsegment\tscore\na\t1\t2\nb\t2\t3\n", "for a: segment 2 has none"),
+            ("system\tsegment\tscore\na\t1\t2\na\t1\t3\n", "line 3: the system 'a' has a second row for segment '1'"),
+            ("system\tsegment\tscore\na\t1\t2\nb\t2\t3\n", "line 2: there is no value of 'b' for segment '1'"),
             ("system\tscore\na\t1\n", "segment"),
         ],
     )
     def test_a_table_of_another_form_is_refused(self, refused, write, content, message):
         assert message in refused("compare", "--scores", write("comet.tsv", content))
+
+    def test_rows_are_joined_by_their_ids_in_every_format(self, run, write, tmp_path):
+        pandas = pytest.importorskip("pandas")
+        chance = np.random.default_rng(5)
+        frame = pandas.DataFrame(chance.normal(size=(30, 2)), columns=["base", "other"])
+        frame.insert(0, "segment", [f"talk-{row}" for row in range(30)])
+        documents = frame[["segment"]].assign(document=[row // 3 for row in range(30)])
+        rows = frame.melt(id_vars=["segment"], var_name="system", value_name="score")
+        for name, table in (("sorted", frame), ("mixed", frame.sample(frac=1)), ("long", rows.sample(frac=1))):
+            table.to_csv(tmp_path / f"{name}.csv")  # with a nameless column
+        frame.sample(frac=1).to_parquet(tmp_path / "columnar.parquet")
+        documents.sample(frac=1).to_json(tmp_path / "documents.jsonl", orient="records", lines=True)
+        found = []
+        for name in ("sorted.csv", "mixed.csv", "long.csv", "columnar.parquet"):
+            result = run("compare", "--scores", tmp_path / name, "--documents", tmp_path / "documents.jsonl", "--json")
+            assert f"{name}: systems base, other; segments by the column 'segment'" in result.stderr.replace("\n", " ")
+            record = json.loads(result.stdout)
+            assert record["columns"][0]["systems"] == ["base", "other"]
+            found.append([[*system["metrics"].values()] for system in record["systems"]])
+        assert found == [found[0]] * 4
+
+    def test_systems_and_the_baseline_are_chosen(self, run_json, refused, write):
+        table = write("comet.csv", "id,year,base,other,index\n1,2019,.1,.2,.5\n2,2020,.3,.4,.6\n")
+        found = run_json("compare", "--scores", table, "--systems", "other", "index", "--baseline", "index")
+        assert [system["name"] for system in found["systems"]] == ["index", "other"]
+        assert "--baseline 'third'" in refused("compare", "--scores", table, "--baseline", "third").replace(
+            "The b", "--b"
+        )
+        assert "no column 'third'" in refused("compare", "--scores", table, "--systems", "base", "third")
+
+    def test_a_missing_score_is_named_or_its_segment_left_out(self, run, refused, write):
+        table = write("comet.tsv", self.WIDE.replace("7\t0.0\t0.1", "7\t\t0.1"))
+        assert "comet.tsv, line 9: there is no value of 'base' for segment '7'" in refused("compare", "--scores", table)
+        result = run("compare", "--scores", table, "--missing", "drop")
+        assert "Left out 1 of 30 segments, which some file lacks: 7." in result.stderr
+        assert "1 segment left out" in result.stdout
+
+    def test_columns_or_keys_that_occur_again_are_refused(self, refused, write):
+        twice = write("comet.csv", "segment,base,base,other\n1,.1,.2,.3\n")
+        assert "2 columns 'base'" in refused("compare", "--scores", twice)
+        line = '{"segment": 1, "base": 0.1, "base": 0.2, "other": 0.3}\n'
+        assert "'base' occurs 2 times" in refused("compare", "--scores", write("comet.jsonl", line))
 
     def test_options_without_what_they_need_are_refused(self, refused, write):
         assert "--scores" in refused("compare", status=2)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of, open_pairs, read_side_by_side
+from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of, open_pairs
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables import sources
 from tests.bertscore_onnx.cli.conftest import Pipe
@@ -108,11 +108,6 @@ def test_a_table_without_rows_is_refused(write, name, content):
     [file] = choose_inputs([str(write(name, content))], [])
     with pytest.raises(InputError, match=r"pairs\.\w+ has no rows"), open_pairs([file]):
         pass
-
-
-def test_files_are_read_side_by_side(write):
-    files = texts(write("a", "a\nb\n"), write("b", "c\nd\n"))
-    assert read_side_by_side(files) == [[["a"], ["b"]], [["c"], ["d"]]]
 
 
 def test_a_spreadsheet_is_refused_with_the_way_to_save_it(write):

@@ -65,6 +65,37 @@ def test_a_table_gives_what_the_set_gives_also_through_a_pipe(judged, eval_set, 
     assert piped["he-en"]["metrics"]["BLEU"] == expected
 
 
+JUDGED = [
+    ("a-b", system, f"talk-{segment}", f"d{segment // 2}", str(segment % 5 + human), f"{human + segment / 7:.3f}")
+    for segment in range(20)
+    for system, human in (("A", 0.1), ("B", 0.2), ("C", 0.4))
+]
+HEADER = "lang_pair system segment document human BLEU"
+
+
+def test_the_order_of_rows_changes_nothing(judged, table):
+    rows = [*JUDGED, *(("c-d", *row[1:]) for row in JUDGED)]
+    mixed = [rows[at] for at in np.random.default_rng(3).permutation(len(rows))]
+    expected = judged(table(rows, header=HEADER), "--score", "BLEU")
+    assert judged(table(mixed, header=HEADER), "--score", "BLEU") == expected
+
+
+def test_rows_of_one_segment_name_one_document(refused, table):
+    rows = [*JUDGED[:-1], (*JUDGED[-1][:3], "d0", *JUDGED[-1][4:])]
+    stderr = refused("meta", table(rows, header=HEADER), "--score", "BLEU")
+    assert "line 61: the document is 'd0', but 'd9' in" in stderr
+
+
+def test_a_segment_without_a_score_is_named_or_left_out(run, judged, refused, table):
+    rows = [*JUDGED[:-1], (*JUDGED[-1][:5], "")]
+    assert "line 61: the column 'BLEU' holds no score" in refused("meta", table(rows, header=HEADER), "--score", "BLEU")
+    found = judged(table(rows, header=HEADER), "--score", "BLEU", "--missing", "drop")["a-b"]
+    expected = judged(table(JUDGED[:-3], header=HEADER), "--score", "BLEU")["a-b"]
+    assert found["notes"][0].startswith("1 segment left out")
+    assert found["metrics"] == expected["metrics"]
+    assert "left out talk-19" in run("meta", table(rows, header=HEADER), "--score", "BLEU", "--missing", "drop").stderr
+
+
 def test_documents_of_a_set_or_a_column_are_the_units(judged, eval_set, table):
     write(eval_set, "documents/he-en.docs", "news\td1\nnews\td1\nnews\td2\nnews\td2\nnews\td3\n")
     of_set = judged(eval_set, "--metric-scores", "BLEU-refB")["he-en"]

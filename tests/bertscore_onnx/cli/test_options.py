@@ -2,9 +2,11 @@
 
 import re
 import shlex
+from inspect import signature
 
 import pytest
-from typer.main import get_command
+from typer.main import get_command, get_command_name
+from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
@@ -136,7 +138,32 @@ def test_the_script_can_be_shown(run):
 
 
 COMMANDS = get_command(app).commands
+CALLBACKS = {get_command_name(info.callback.__name__): info.callback for info in app.registered_commands}
+DECLARED = {
+    (command, name): [name for name in (option.default, *(option.param_decls or ())) if isinstance(name, str)]
+    for command, callback in CALLBACKS.items()
+    for name, parameter in signature(callback).parameters.items()
+    for option in parameter.annotation.__metadata__
+    if isinstance(option, OptionInfo)
+}
+"""The names in each option's declaration, the first of which stands where `Option` has its default."""
 LINES = [line.strip() for examples in EXAMPLES.values() for line in examples.strip().splitlines()]
+
+
+def test_every_option_declares_its_name():
+    """Typer derives a name from the parameter or from the metavar, as its version has it."""
+    assert DECLARED
+    assert [option for option, names in DECLARED.items() if not any(name.startswith("--") for name in names)] == []
+
+
+def test_every_command_has_the_declared_options():
+    parsed = {
+        (command, option.name): {*option.opts, *option.secondary_opts} - {"--help", "-h"}
+        for command in COMMANDS
+        for option in COMMANDS[command].params
+        if option.param_type_name == "option"
+    }
+    assert parsed == {option: {*"/".join(names).split("/")} for option, names in DECLARED.items()}
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -57,6 +57,11 @@ def test_json_is_the_librarys_on_the_pairs_into_the_language_most_share(tune, ex
     assert result.stderr.startswith("Left out en-ru: most pairs have another target language.")
 
 
+def test_the_order_of_rows_changes_nothing(tune, write, expected):
+    mixed = write("mixed.tsv", tsv([ROWS[at] for at in (5, 2, 7, 0, 3, 6, 1, 4)]))
+    assert json.loads(tune("--json", judgements=mixed).stdout) == json.loads(expected.to_json())
+
+
 def test_the_report_has_a_row_for_each_layer_and_ends_with_the_command(tune, expected):
     lines = tune().stdout.splitlines()
     assert lines[0] == expected.signature

@@ -146,6 +146,22 @@ def test_a_table_of_text_marks_significant_differences(comparison):
         assert ("*" in line) == (system.p < 0.05)
 
 
+def test_the_name_of_a_metric_is_escaped_in_latex():
+    scores = {"a": [0.1, 0.2, 0.3], "b": [0.2, 0.3, 0.1]}
+    table = compare(scores={"\\input{x}_1": scores}).table("latex")
+    assert r"\textbackslash{}input\{x\}\_1" in table
+
+
+@pytest.mark.parametrize("size", [1e149, 1e155, 1e200])
+def test_scores_are_in_range_or_refused(size):
+    scores = {"a": [size, 2 * size, 3 * size] * 7, "b": [1.1 * size, 2.2 * size, 2.9 * size] * 7}
+    if size < 1e150:
+        assert json.loads(compare(scores=scores).to_json())["num_segments"] == 21
+    else:
+        with pytest.raises(InputError, match="beyond"):
+            compare(scores=scores)
+
+
 def test_a_table_of_latex_or_tsv_escapes_names():
     table = compare({"a_b": ["x y"], "50%": ["x"]}, ["x y"], metrics=["bleu"], num_resamples=1).table("latex")
     assert r"a\_b" in table
@@ -167,9 +183,9 @@ def test_equal_systems_do_not_differ(scorer):
     ("systems", "references", "message"),
     [
         ({"base": ["a"]}, ["a"], "one system, base"),
-        ({}, ["a"], "no system"),
-        ({"base": ["a", "b"], "other": ["a"]}, ["a", "b"], "other has 1 texts, .* line 2 has no partner"),
-        ({"base": ["a"], "other": []}, ["a"], "other has 0 texts, .* line 1 has no partner"),
+        ({}, ["a"], "no texts of systems"),
+        ({"base": ["a", "b"], "other": ["a"]}, ["a", "b"], r"'other'\] has 1 value; .* value 2 of"),
+        ({"base": ["a"], "other": []}, ["a"], r"'other'\] has 0 values; .* value 1 of"),
         ({"base": [], "other": []}, [], "no references"),
         ({"base": ["a"], "other": ["b"]}, [[]], r"references\[0\] is empty"),
     ],
@@ -268,7 +284,7 @@ def test_documents_are_the_units_of_tests_and_intervals():
     for plain, grouped in zip(by_segment.metrics, by_document.metrics, strict=True):
         assert [one.score for one in grouped.systems] == pytest.approx([one.score for one in plain.systems])
         assert [one.ci for one in grouped.systems] != [one.ci for one in plain.systems]
-    with pytest.raises(InputError, match="documents for 2 segments"):
+    with pytest.raises(InputError, match="documents has 2 values"):
         compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a", "b"])
     with pytest.raises(InputError, match="one document"):
         compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a"] * SEGMENTS)

@@ -257,3 +257,9 @@ def test_a_file_beyond_a_bound_is_refused(folder, monkeypatch, bound, content):
     monkeypatch.setattr(eval_set_module, bound, 1)
     with pytest.raises(InputError, match=r"more than (the )?1 "):
         eval_set_module.read_scores(folder / BLEU_SEGMENTS)
+
+
+def test_a_stray_file_beside_the_judgements_is_no_judgement(tmp_path):
+    write_eval_set(tmp_path)
+    write(tmp_path, "human-scores/notes.score", "ours\n")
+    assert EvalSet(tmp_path).language_pairs == ["he-en"]

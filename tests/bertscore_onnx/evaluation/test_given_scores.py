@@ -82,14 +82,17 @@ def test_the_systems_are_taken_by_their_names(columns):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda columns: {"base": columns["base"]}, "scores of one system"),
+        (lambda columns: {"base": columns["base"]}, "one system, base"),
         (lambda columns: columns | {"other": columns["other"][:-1]}, "60 for base, 59 for other, 60 for third"),
-        (lambda columns: columns | {"other": [*columns["other"][:-1], None]}, "for other: segment 60 has none"),
-        (lambda columns: columns | {"other": ["good"] * 60}, "for other are not all numbers"),
+        (lambda columns: columns | {"other": [*columns["other"][:-1], None]}, "row 60: there is no value of 'other'"),
+        (lambda columns: columns | {"other": ["good"] * 60}, "row 1: the column 'other' holds 'good'"),
         (lambda columns: columns | {"other": []}, "0 for other"),
         (lambda columns: {"BLEU": columns}, "'BLEU' is computed here"),
-        (lambda columns: {"a": columns, "b": {"base": [1.0], "other": [2.0], "third": [3.0]}}, "1 for the scores of b"),
-        (lambda columns: {"a": columns, "b": {"base": [1.0]}}, "lack the system 'other'"),
+        (
+            lambda columns: {"a": columns, "b": {"base": [1.0], "other": [2.0], "third": [3.0]}},
+            r"scores\['b'\] has 1 row",
+        ),
+        (lambda columns: {"a": columns, "b": {"base": [1.0]}}, "no column 'other'"),
     ],
 )
 def test_scores_that_do_not_fit_are_refused(columns, change, message):
@@ -104,7 +107,7 @@ def test_other_objects_are_refused(matrix, columns):
         compare(scores=columns, lower_is_better=["ter"])
     with pytest.raises(InputError, match="no texts of systems"):
         compare()
-    with pytest.raises(InputError, match="60 for the scores of score, 3 for the references"):
+    with pytest.raises(InputError, match="has 3 values and scores has 60 rows"):
         compare({"base": ["a"] * 3, "other": ["b"] * 3}, ["c"] * 3, scores=columns)
 
 

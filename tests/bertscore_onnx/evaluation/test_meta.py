@@ -81,6 +81,28 @@ def test_outliers_are_left_out_of_a_second_correlation_and_named():
     assert system["pearson_without_outliers"].value == pytest.approx(stats.pearsonr(human[:4], metric[:4]).statistic)
 
 
+def test_intervals_of_systems_are_of_all_that_were_judged():
+    """Against a plain bootstrap: two further systems were judged as wholes only, and their scores stay."""
+    rng = np.random.default_rng(11)
+    quality = np.array([0.0, 0.3, 0.5, 0.9, 1.2, 2.5, -1.0])
+    human = quality[:, None] + rng.normal(size=(7, 60))
+    metric = human + rng.normal(size=(7, 60))
+    one = judged(human, {"m": metric})
+    wholes = one.human_system
+    human[5:] = np.nan
+    found = metric_of(replace(one, human_segment=human, human_system=wholes)).system["pearson_without_outliers"]
+    rows, values = [*range(7)], []
+    for _ in range(1000):
+        drawn = rng.integers(60, size=60)
+        sides = [
+            np.append(side[:5, drawn].mean(axis=1), whole[5:])
+            for side, whole in ((human, wholes), (metric, metric.mean(axis=1)))
+        ]
+        values.append(stats.pearsonr(*(side[rows] for side in sides)).statistic)
+    low, high = np.quantile(values, [0.025, 0.975])
+    assert (found.low, found.high) == (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03))
+
+
 def test_metrics_that_do_not_differ_share_a_rank_and_the_best_comes_first():
     rng = np.random.default_rng(0)
     human = rng.normal(size=(8, 100))

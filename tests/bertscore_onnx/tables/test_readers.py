@@ -71,6 +71,11 @@ def test_another_delimiter_is_asked_for(write, read_rows):
         read_rows(write("pairs.csv", "id|candidate\n1|a\n"))
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n\n", "\n\n\n"])
+def test_blank_lines_at_the_end_of_a_table_are_no_rows(write, read_rows, end):
+    assert read_rows(write("pairs.csv", "candidate,reference\na,b\nc,d\n" + end)) == [["a", "b"], ["c", "d"]]
+
+
 def test_empty_lines_of_one_column_are_empty_texts():
     assert read_values("candidate\na\n\nb\n", "csv") == (["candidate"], [["a"], [""], ["b"]])
 

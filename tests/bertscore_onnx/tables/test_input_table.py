@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bertscore_onnx.cli.judgements import read_table
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.input_table import read_table
 
 
 def table(write, name, content):

@@ -1,17 +1,27 @@
-"""Tables of judgements and of scores in memory, whose columns are read as texts or as numbers."""
+"""Tables that are held whole, from a file or a data frame, whose columns are read as texts, names or numbers."""
 
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path, PurePath
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, shortened
+from bertscore_onnx.tables.batches import adapt
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.readers import Row, open_table, read_whole
-from bertscore_onnx.tables.sources import Dialect, InputFormat, format_of, open_source, refuse_spreadsheet
+from bertscore_onnx.tables.sources import (
+    DEFAULT_DIALECT,
+    Dialect,
+    InputFormat,
+    format_of,
+    open_source,
+    refuse_spreadsheet,
+)
 
 NOTHING = {"", "na", "nan", "none", "null"}
 """The values of a missing number, in any case of letters."""
@@ -19,7 +29,7 @@ NOTHING = {"", "na", "nan", "none", "null"}
 _ABSENT = object()
 
 
-class Table:
+class InputTable:
     """Rows of named values; every error names the line and the column."""
 
     def __init__(self, title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
@@ -29,6 +39,28 @@ class Table:
         self.names = list(names)
         """The columns, in their order."""
         self._rows = rows
+
+    @classmethod
+    def of_frame(cls, frame: Any, title: str) -> "InputTable":
+        """Return the rows of a data frame, or of a mapping of columns, in any form that `adapt` knows.
+
+        InputError is raised if the columns have different numbers of values; InputTypeError for anything else.
+        """
+        index = getattr(getattr(frame, "index", None), "name", None)  # pandas may hold the ids there
+        batch = adapt(frame.reset_index() if index is not None and index not in frame.columns else frame)
+        for name in batch.names:
+            if batch.names.count(name) > 1:
+                raise InputError(f"{title}: there are {batch.names.count(name)} columns {name!r}; expected one.")
+        columns = [batch.values(name) for name in batch.names]
+        names = [str(name) for name in batch.names]
+        if len({*map(len, columns)}) > 1:
+            counts = ", ".join(f"{len(values)} for {name}" for name, values in zip(names, columns, strict=True))
+            raise InputError(f"{title}: the columns have different numbers of values: {counts}. Give each a value.")
+        rows = [
+            (f"{title}, row {number}", dict(zip(names, values, strict=True)))
+            for number, values in enumerate(zip(*columns, strict=True), 1)
+        ]
+        return cls(title, names, rows)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -47,17 +79,22 @@ class Table:
         """Return whether all rows are empty in a column."""
         return all(values.get(column) in (None, "") for _, values in self._rows)
 
-    def holds_numbers(self, column: str) -> bool:
-        """Return whether a column holds a number, or none, in its first row."""
+    def content(self, column: str) -> Literal["numbers", "texts", "nothing"]:
+        """Return what a column holds; raise InputError, with the line, if some rows hold numbers and some do not."""
+        if all(_is_missing(values.get(column)) for _, values in self._rows):
+            return "nothing"
         try:
-            self._number(column, 0)
+            self.numbers(column)
         except InputError:
-            return False
-        return True
+            if any(_as_number(values.get(column)) is not None for _, values in self._rows):
+                raise
+            return "texts"
+        return "numbers"
 
     def texts(self, column: str) -> list[str]:
         """Return the texts of a column; raise InputError if a value is missing, or is not a text."""
-        return [self._checked(Column((column,), ""), row)[0] for row in range(len(self))]
+        texts = Column((column,), "")
+        return [self._checked(texts, row)[0] for row in range(len(self))]
 
     def lists(self, column: str, *, may_be_empty: bool = False) -> list[list[str]]:
         """Return the texts of a column whose values may be lists; a single text is a list of one.
@@ -68,6 +105,11 @@ class Table:
         is_empty = [may_be_empty and self._value(column, row) == [] for row in range(len(self))]
         return [[] if empty else self._checked(texts, row) for row, empty in enumerate(is_empty)]
 
+    def without_nulls(self, column: str) -> tuple["InputTable", list[int]]:
+        """Return the rows that have a value in a column, and their positions among all rows."""
+        rows = [row for row, (_, values) in enumerate(self._rows) if not _is_null(values.get(column))]
+        return InputTable(self.title, self.names, [self._rows[row] for row in rows]), rows
+
     def keys(self, column: str) -> list[str]:
         """Return names, such as those of systems; raise InputError unless they are texts or whole numbers."""
         return [self._key(column, row) for row in range(len(self))]
@@ -77,6 +119,15 @@ class Table:
 
         InputError is raised if a value is anything else than a finite number.
         """
+        values = [values.get(column) for _, values in self._rows]
+        if {*map(type, values)} <= {float, int, str}:
+            try:
+                numbers = np.array([*map(float, values)], dtype=np.float64)  # type: ignore[arg-type]
+            except (ValueError, OverflowError):
+                pass  # a missing value, or an error to find
+            else:
+                if not np.isinf(numbers).any():
+                    return numbers
         return np.array([self._number(column, row) for row in range(len(self))], dtype=np.float64)
 
     def _value(self, column: str, row: int) -> object:
@@ -92,6 +143,8 @@ class Table:
 
     def _key(self, column: str, row: int) -> str:
         value = self._value(column, row)
+        if isinstance(value, float) and value.is_integer():  # a frame with a missing value has no integers
+            value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if isinstance(value, str) and value.strip():
@@ -102,15 +155,11 @@ class Table:
 
     def _number(self, column: str, row: int) -> float:
         value = self._value(column, row)
-        if value is None or (isinstance(value, str) and value.strip().lower() in NOTHING):
+        if _is_missing(value):
             return math.nan
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            try:
-                number = float(value)
-            except (ValueError, OverflowError):
-                number = math.inf
-            if not math.isinf(number):
-                return number
+        number = _as_number(value)
+        if number is not None:
+            return number
         shown = shortened(value) if isinstance(value, str) else value
         advice = " Write decimals with a point." if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(value)) else ""
         raise InputError(
@@ -119,16 +168,34 @@ class Table:
         )
 
 
+def _is_null(value: object) -> bool:
+    return value is None or value is _ABSENT or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_missing(value: object) -> bool:
+    """Return whether a value stands for a missing number."""
+    return _is_null(value) or (isinstance(value, str) and value.strip().lower() in NOTHING)
+
+
+def _as_number(value: object) -> float | None:
+    """Return a finite number; None for anything else."""
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
 # Reading a whole table.
 
 
-def read_table(
-    name: str, input_format: InputFormat | None = None, *, has_header: bool = True, has_quotes: bool | None = None
-) -> Table:
+def read_table(name: str, input_format: InputFormat | None = None, dialect: Dialect = DEFAULT_DIALECT) -> InputTable:
     """Read a file, or `-` for standard input, to its end as a table; raise InputError if it has no rows.
 
-    The format is by default that of the suffix. Without `has_quotes` the quoting of TSV is detected: double quotes are
-    ordinary characters if the file cannot be read with quotes, or has a row in each line only without.
+    The format is by default that of the suffix. If a TSV may have quotes, it is found out whether it does: double
+    quotes are ordinary characters if the file cannot be read with quotes, or has a row in each line only without.
     """
     if Path(name).is_dir():
         raise InputError(f"{name!r} is a folder; expected a table, which is a file.")
@@ -141,77 +208,27 @@ def read_table(
         )
     with open_source(name, to_read_again=True) as source:
 
-        def read(*, has_quotes: bool) -> Table:
-            reader = open_table(source, table_format, Dialect(has_header, has_quotes))
+        def read(has_quotes: bool) -> InputTable:
+            reader = open_table(source, table_format, replace(dialect, has_quotes=has_quotes))
             rows = read_whole(reader)
             names = reader.names or [*dict.fromkeys(column for _, values in rows for column in values)]
-            return Table(source.title, names, rows)
+            return InputTable(source.title, names, rows)
 
-        sniffs = table_format == "tsv" and has_quotes is None
-        table = _sniffed(read) if sniffs else read(has_quotes=has_quotes is not False)
+        sniffs = table_format == "tsv" and dialect.has_quotes
+        table = _sniffed(read) if sniffs else read(dialect.has_quotes)
     if not len(table):
-        raise InputError(f"{source.title} has no rows; expected one for each judgement.")
+        raise InputError(f"{source.title} has no rows; expected one or more below its header.")
     return table
 
 
-def _sniffed(read: Callable[..., Table]) -> Table:
+def _sniffed(read: Callable[[bool], InputTable]) -> InputTable:
     """Return a TSV as it is read with quotes, or without."""
     try:
-        plain = read(has_quotes=False)
+        plain = read(False)
     except InputError:
-        return read(has_quotes=True)
+        return read(True)
     try:
-        quoted = read(has_quotes=True)
+        quoted = read(True)
     except InputError:
         return plain
     return quoted if len(quoted) == len(plain) else plain
-
-
-# Scores that were computed elsewhere.
-
-SEGMENT_COLUMNS = {"segment", "seg_id", "id", "line", "index", "document", "doc_id", "doc"}
-"""Columns that name a row, and are no system."""
-
-
-def read_scores(files: Sequence[str]) -> dict[str, dict[str, NDArray[np.float64]]]:
-    """Return by metric the scores of each system; raise InputError for a table of another form."""
-    found: dict[str, dict[str, NDArray[np.float64]]] = {}
-    for file in files:
-        table = read_table(file)
-        name = PurePath(file.removesuffix(".gz")).stem
-        metrics = _long_scores(table, name) if "system" in table.names else {name: _wide_scores(table)}
-        for metric, scores in metrics.items():
-            if metric in found:
-                raise InputError(f"{table.title} has scores of {metric}, which another file has too. Rename one.")
-            found[metric] = scores
-    return found
-
-
-def _wide_scores(table: Table) -> dict[str, NDArray[np.float64]]:
-    columns = [name for name in table.names if name.lower() not in SEGMENT_COLUMNS and table.holds_numbers(name)]
-    if len(columns) < 2:
-        raise InputError(
-            f"{table.title} has {len(columns)} columns of numbers; expected one for each of at least two systems, or "
-            "the columns system, segment and score."
-        )
-    return {name: table.numbers(name) for name in columns}
-
-
-def _long_scores(table: Table, name: str) -> dict[str, dict[str, NDArray[np.float64]]]:
-    """Return the scores of a table with a row for each system and segment, and perhaps for each metric."""
-    segment = table.find(["segment", "seg_id", "id", "line"], "")
-    values, systems, segments = table.numbers(table.find("score", "")), table.keys("system"), table.keys(segment)
-    metrics = table.keys("metric") if "metric" in table.names else [name] * len(table)
-    cells: dict[str, dict[str, dict[str, float]]] = {}
-    for row, (metric, system, at) in enumerate(zip(metrics, systems, segments, strict=True)):
-        of_system = cells.setdefault(metric, {}).setdefault(system, {})
-        if at in of_system:
-            raise InputError(f"{table.place(row)}: the system {system} has a score of segment {at} already.")
-        of_system[at] = values[row]
-    order = list(dict.fromkeys(segments))
-    return {
-        metric: {
-            system: np.array([of_segments.get(at, math.nan) for at in order]) for system, of_segments in rows.items()
-        }
-        for metric, rows in cells.items()
-    }

@@ -1,0 +1,191 @@
+"""What `compare` is given: texts, references, scores and documents, in lists or data frames, joined by segment."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.evaluation.given_scores import SegmentScores, score_columns
+from bertscore_onnx.evaluation.segments import (
+    CANDIDATE,
+    DOCUMENT,
+    REFERENCE,
+    ColumnChoice,
+    Missing,
+    SegmentColumns,
+    columns_of_list,
+    is_frame,
+    join_segments,
+    system_texts,
+    table_of,
+    text_columns,
+)
+from bertscore_onnx.scoring.inputs import collect_texts
+from bertscore_onnx.tables.columns import Column
+
+Frame = Any
+"""A data frame in any form that `BERTScorer.score_frame` takes."""
+
+Systems = Mapping[str, Iterable[str] | Frame] | Frame | Sequence[str]
+References = Iterable[str | Sequence[str]] | Frame
+Documents = Iterable[Hashable] | Frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedInputs:
+    """The values of all inputs, in the order of the segments."""
+
+    systems: tuple[str, ...]
+    """The baseline first."""
+
+    candidates: tuple[tuple[str, ...], ...]
+    """By system and segment; none where only scores were given."""
+
+    references: tuple[tuple[str, ...], ...]
+    """Of each segment one or more; likewise."""
+
+    scores: Mapping[str, Sequence[Sequence[float]]]
+    """By metric, system and segment."""
+
+    documents: Sequence[Hashable]
+    """Of each segment; none where none were given."""
+
+    segments: tuple[str | int, ...]
+    dropped: tuple[str | int, ...]
+    choices: tuple[ColumnChoice, ...]
+
+
+def join_inputs(
+    systems: Systems | None,
+    references: References | None,
+    scores: SegmentScores | Mapping[str, SegmentScores] | None,
+    documents: Documents | None,
+    *,
+    baseline: str | None = None,
+    id_column: str | None = None,
+    missing: Missing = "raise",
+    needs_texts: bool = False,
+) -> JoinedInputs:
+    """Join what `compare` is given, which it describes; with `needs_texts` there have to be texts of systems.
+
+    Raises:
+        InputError: fewer than two systems, or inputs that are missing, or cannot be joined or read.
+        InputTypeError: something is of another type.
+    """
+    names = cast("Sequence[str]", systems) if _are_names(systems) else None
+    of_texts = [] if systems is None or names is not None else _texts_of(systems, id_column, missing)
+    if not of_texts and (needs_texts or scores is None or references is not None):
+        raise InputError("There are no texts of systems. Give them as `systems`, or give `scores` alone.")
+    of_references = _references_of(references, id_column, missing) if of_texts else []
+    of_documents = [] if documents is None else [_documents_of(documents, id_column, missing)]
+    if of_texts:
+        names = [name for one in of_texts for name in one.columns]
+    of_scores = {} if scores is None else score_columns(scores, names, id_column=id_column)
+    if names is None:
+        names = [*next(iter(of_scores.values())).columns] if of_scores else []
+    ordered = _baseline_first(names, baseline)
+    inputs = [*of_texts, *of_references, *of_documents, *of_scores.values()]
+    joined = join_segments(inputs, missing)
+    columns = (
+        {name: joined.values(position, values) for name, values in one.columns.items()}
+        for position, one in enumerate(inputs)
+    )
+    texts = {name: values for _ in of_texts for name, values in next(columns).items()}
+    lists = [_as_lists(values) for _ in of_references for values in next(columns).values()]
+    named = [values for _ in of_documents for values in next(columns).values()]
+    matrices = {metric: next(columns) for metric in of_scores}
+    return JoinedInputs(
+        ordered,
+        tuple(tuple(texts[name]) for name in ordered) if texts else (),
+        tuple(tuple(text for texts in segment for text in texts) for segment in zip(*lists, strict=True)),
+        {metric: [of_metric[name] for name in ordered] for metric, of_metric in matrices.items()},
+        named[0] if named else (),
+        joined.names,
+        joined.dropped,
+        tuple(dict.fromkeys(one.choice for one in inputs if one.choice is not None)),
+    )
+
+
+def _are_names(systems: object) -> bool:
+    is_list = isinstance(systems, Sequence) and not isinstance(systems, str)
+    return is_list and all(isinstance(name, str) for name in cast("Sequence[object]", systems))
+
+
+def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, ...]:
+    """Return the systems with the baseline first; raise InputError unless there are two, and it is one of them."""
+    if len(systems) < 2:
+        given = f"one system, {systems[0]}" if systems else "no system"
+        raise InputError(f"There is {given}; expected a baseline, and at least one to compare with it.")
+    if len({*systems}) < len(systems):
+        raise InputError(f"The systems are {', '.join(systems)}; expected each of them once.")
+    if baseline is None:
+        return tuple(systems)
+    if baseline not in systems:
+        raise InputError(f"The baseline {baseline!r} is none of the systems {', '.join(map(repr, systems))}.")
+    return (baseline, *(name for name in systems if name != baseline))
+
+
+def _texts_of(systems: Systems, id_column: str | None, missing: Missing) -> list[SegmentColumns]:
+    """Return the texts of systems, whose names are those of the columns."""
+    if isinstance(systems, SegmentColumns):
+        return [systems]
+    if isinstance(systems, Mapping):
+        titles = {name: f"systems[{name!r}]" for name in systems}
+        return [
+            replace(of_system, columns={name: next(iter(of_system.columns.values()))})
+            for name, texts in systems.items()
+            for of_system in [_column_of(texts, titles[name], CANDIDATE, id_column, missing)]
+        ]
+    if not is_frame(systems):
+        raise InputTypeError(
+            f"systems is a {type(systems).__name__}; expected a mapping of names to lists of texts, or a data frame."
+        )
+    return [system_texts(table_of(systems, "systems"), id_column=id_column, missing=missing)]
+
+
+def _column_of(
+    texts: Iterable[str] | Frame, title: str, column: Column, id_column: str | None, missing: Missing
+) -> SegmentColumns:
+    if isinstance(texts, SegmentColumns):
+        return texts
+    if is_frame(texts):
+        return text_columns(table_of(texts, title), column, id_column=id_column, missing=missing)
+    return columns_of_list(collect_texts(texts, title), title)
+
+
+def _references_of(references: References | None, id_column: str | None, missing: Missing) -> list[SegmentColumns]:
+    if isinstance(references, list) and references and all(isinstance(one, SegmentColumns) for one in references):
+        return references
+    if is_frame(references):
+        table = table_of(references, "references")
+        return [text_columns(table, REFERENCE, id_column=id_column, missing=missing)]
+    return [columns_of_list(checked_references(() if references is None else references), "references")]
+
+
+def _documents_of(documents: Documents, id_column: str | None, missing: Missing) -> SegmentColumns:
+    if isinstance(documents, SegmentColumns):
+        return documents
+    if is_frame(documents):
+        return text_columns(table_of(documents, "documents"), DOCUMENT, id_column=id_column, missing=missing)
+    return columns_of_list([*documents], "documents")
+
+
+def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the references of each segment; raise InputError if there is no segment, or one has no reference."""
+    if isinstance(references, str | bytes):
+        raise InputTypeError(
+            f"The references are one {type(references).__name__}; expected a list, one for each segment."
+        )
+    lists = []
+    for segment, given in enumerate(references):
+        texts = collect_texts([given] if isinstance(given, str) else given, f"references[{segment}]")
+        if not texts:
+            raise InputError(f"references[{segment}] is empty; expected a text, or a list of at least one.")
+        lists.append(tuple(texts))
+    if not lists:
+        raise InputError("There are no references; expected one for each segment.")
+    return tuple(lists)
+
+
+def _as_lists(values: Sequence[Any]) -> list[Sequence[str]]:
+    return [[value] if isinstance(value, str) else value for value in values]
