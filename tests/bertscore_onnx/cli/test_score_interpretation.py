@@ -11,6 +11,7 @@ from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.cli.score import Means, interpretation
+from bertscore_onnx.scores import Score
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,7 @@ def scorer_with(tiny_bundle, tmp_path):
 def means_of(*f1, unrelated=None):
     """Return the means of pairs with these F1."""
     means = Means(unrelated)
-    assert len([*means.counted((one, one, one) for one in f1)]) == len(f1)
+    assert len([*means.counted(Score(one, one, one, 0) for one in f1)]) == len(f1)
     return means
 
 
@@ -50,7 +51,7 @@ def test_where_unrelated_pairs_are_known_pairs_above_them_are_counted(scorer_wit
     ]
     layers = np.stack([QUANTILES, QUANTILES + 0.1])
     means = Means(layers)
-    assert len([*means.counted([np.full((3, 2), 0.95)])]) == 1
+    assert len([*means.counted([Score(*np.full((3, 2), 0.95), [0, 0])])]) == 1
     assert means.above_unrelated() == [1, 0]
 
 

@@ -135,7 +135,7 @@ def test_all_layers_are_a_table_of_means_and_an_array_in_json(run, run_json, fil
         [str(layer), *(f"{mean:.6f}" for mean in means)] for layer, means in enumerate(expected)
     ]
     result = run_json(*arguments)
-    assert list(result) == ["signature", "layers", "pairs"]
+    assert list(result) == ["signature", "layers", "pairs", "truncated"]
     assert [layer["layer"] for layer in result["layers"]] == [0, 1, 2, 3]
     assert [layer["f1"] for layer in result["layers"]] == pytest.approx(expected[:, 2], rel=1e-15)
 
