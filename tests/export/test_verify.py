@@ -122,3 +122,15 @@ def test_other_scores_of_a_long_text_are_refused(change, long_pair):
     assert verify_bundle(bundle, pair) == pytest.approx(read_manifest(bundle).golden_difference, abs=1e-6)
     with pytest.raises(VerificationError, match=f"differs from .* on a text of {POSITIONS} tokens"):
         verify_bundle(bundle, replace(pair, scores=pair.scores + np.float32(change)))
+
+
+@pytest.mark.filterwarnings("ignore:No test compares models of the type 'opt':UserWarning")
+def test_all_layers_are_refused_if_a_norm_follows_unknown_layers(tmp_path):
+    tokenizer = KINDS["bert"](tmp_path)
+    sizes = {"vocab_size": len(tokenizer), "ffn_dim": 48, "word_embed_proj_dim": 32}
+    save_tiny_model("opt", BERT | sizes, tmp_path / "opt")
+    tokenizer.save_pretrained(tmp_path / "opt")
+    model, output = str(tmp_path / "opt"), tmp_path / "bundle"
+    with pytest.raises(VerificationError, match=r"Layer 1 among all layers .* 'opt' .* --no-inner-norm"):
+        export_model(model, all_layers=True, output=output)
+    assert read_manifest(export_model(model, all_layers=True, inner_norm=False, output=output)).all_layers

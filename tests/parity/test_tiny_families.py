@@ -32,7 +32,10 @@ pytestmark = KNOWN_WARNINGS
 WITHOUT_PRODUCTS = {"bort"}
 """Models that do not multiply with a matrix: embeddings alone."""
 
-WITH_FINAL_NORM = ("blenderbot", "byt5", "mbart", "mbart-50", "modernbert", "mt5", "pegasus", "t5")
+WITH_FINAL_NORM = (
+    *("blenderbot", "byt5", "mbart", "mbart-50", "megatron-bert", "modernbert", "mt5", "pegasus"),
+    *("roberta-prelayernorm", "t5", "xlm-roberta-xl"),
+)
 
 PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS[:10]]
 
@@ -189,7 +192,9 @@ def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(bundle):
         ]
 
 
-@pytest.mark.parametrize("name", ["t5", pytest.param("mbart", marks=pytest.mark.families)])
+@pytest.mark.parametrize(
+    "name", each_family(["t5", "mbart", "megatron-bert", "roberta-prelayernorm", "xlm-roberta-xl"], quick={"t5"})
+)
 def test_each_layer_of_a_model_with_a_final_norm_is_that_of_bert_score_cut_there(name, peer_of):
     """bert-score itself, with all layers, applies the norm to the last one alone."""
     small, texts = saved(name), [list(side) for side in zip(*ORDINARY_PAIRS[:8], strict=True)]
