@@ -7,7 +7,7 @@ one stage runs at a time.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate, chain
 from typing import NamedTuple, Unpack
 
@@ -42,7 +42,7 @@ from bertscore_onnx.scoring.inputs import (
     bare_texts,
     singles,
 )
-from bertscore_onnx.scoring.tokenization import ContextTokenizer, load_tokenizer, tokenization_of
+from bertscore_onnx.scoring.tokenization import ids_in_context, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
@@ -227,7 +227,7 @@ class Pipeline(Closeable):
         self.manifest: Manifest = bundle.manifest
         self.max_length: int | None = settings.get("max_length")
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
-        num_threads = self._num_threads = settings.get("nthreads")
+        num_threads = settings.get("nthreads")
         matching = checked_matching(settings.get("matching", "bertscore"))
         check_installed(matching)
         if matching.is_optimal:
@@ -457,15 +457,11 @@ class Pipeline(Closeable):
         sequences, num_truncated = self.tokenizer(bare)
         if not in_context:
             return TokenisedTexts(sequences, [0] * len(sequences), num_truncated)
-        of_contexts, numbers, num_cut = self._context_tokenizer(in_context)
+        of_contexts, numbers, num_cut = ids_in_context(self.tokenizer, in_context)
         without = ((ids, 0) for ids in sequences)
         within = zip(of_contexts, numbers, strict=True)
         found = [next(without if isinstance(text, str) or not text.before else within) for text in texts]
         return TokenisedTexts([ids for ids, _ in found], [number for _, number in found], num_truncated + num_cut)
-
-    @cached_property
-    def _context_tokenizer(self) -> ContextTokenizer:
-        return ContextTokenizer(self.bundle, self.tokenizer, num_threads=self._num_threads)
 
     def _bare_ids(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """Return the ids of texts without the special tokens around them."""

@@ -1,5 +1,7 @@
 """Contexts: encoded before a text, never matched by default, and cut before the text is."""
 
+import shutil
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -162,3 +164,24 @@ def test_the_signature_records_contexts(tiny_bundle):
     with BERTScorer(tiny_bundle) as scorer:
         assert str(scorer.score(CANDIDATES, REFERENCES).signature) == str(scorer.signature)
         assert "matching:bertscore+context" in str(scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).signature)
+
+
+def test_contexts_need_no_second_tokenizer(pipeline, tmp_path):
+    """Of a large vocabulary one takes 100 MB or more."""
+    copy = tmp_path / "bundle"
+    shutil.copytree(pipeline.bundle.path, copy)
+    with BERTScorer(copy, device="cpu") as scorer:
+        for file in (*copy.glob("tokenizer.json"), *copy.glob("spiece.model")):
+            file.unlink()
+        found = scorer.score(CANDIDATES, REFERENCES, contexts=["It rained."] * len(CANDIDATES))
+    with BERTScorer(pipeline.bundle.path, device="cpu") as scorer:
+        expected = scorer.score(CANDIDATES, REFERENCES, contexts=["It rained."] * len(CANDIDATES))
+    assert found.F.tolist() == expected.F.tolist()
+
+
+def test_an_empty_context_of_many_references_counts_once(tiny_bundle, monkeypatch):
+    references = [f"{first} {second}" for first in REFERENCES for second in REFERENCES]
+    with BERTScorer(tiny_bundle) as scorer:
+        monkeypatch.setattr(scorer._pipeline, "_chunk_tokens", 40)
+        with pytest.warns(UserWarning, match="^1 context is empty"):
+            scorer.score([CANDIDATES[0]], [references], contexts=[""])
