@@ -42,7 +42,7 @@ from bertscore_onnx.scoring.inputs import (
     bare_texts,
     singles,
 )
-from bertscore_onnx.scoring.tokenization import ids_in_context, load_tokenizer, tokenization_of
+from bertscore_onnx.scoring.tokenization import documents_of, ids_in_context, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
@@ -395,12 +395,13 @@ class Pipeline(Closeable):
 
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included."""
-        documents = (
+        sequences = (
             [some.embeddings.documents[row] for row in some.rows]
             if isinstance(some, EncodedTexts)
             else self.tokenizer(bare_texts(some.texts))[0]
             for some in slices
         )
+        documents = (documents_of(self.manifest, some) for some in sequences)
         return DocumentCounts.of_documents(documents, self.manifest.vocab_size, self.tokenization)
 
     def close(self) -> None:

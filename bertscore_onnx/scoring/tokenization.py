@@ -113,6 +113,13 @@ def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
     return f"{digest}-{tokenizer.description}-{tokenizer.long_text}-{tokenizer.max_length}"
 
 
+def documents_of(manifest: Manifest, sequences: Sequence[NDArray[np.int64]]) -> Sequence[NDArray[np.int64]]:
+    """Return the ids of texts, (tokens,) each, as idf counts them: none where padding stands in for an empty text."""
+    if not manifest.is_empty_padded:
+        return sequences
+    return [ids[:0] if ids.tolist() == manifest.empty_ids else ids for ids in sequences]
+
+
 def count_documents(
     texts: Iterable[Reference],
     model_type: str | PathLike[str] | None = None,
@@ -147,7 +154,8 @@ def count_documents(
     }
     bundle = find_bundle(settings, all_layers=None)
     tokenizer = _kept_tokenizer(bundle.path, bundle.manifest.digest, long_text, max_length)
-    documents = (tokenizer(bare_texts(some.texts))[0] for some in read_items(texts, "texts") if isinstance(some, Texts))
+    sides = (some for some in read_items(texts, "texts") if isinstance(some, Texts))
+    documents = (documents_of(bundle.manifest, tokenizer(bare_texts(some.texts))[0]) for some in sides)
     tokenization = tokenization_of(bundle.manifest, tokenizer)
     return DocumentCounts.of_documents(documents, bundle.manifest.vocab_size, tokenization)
 

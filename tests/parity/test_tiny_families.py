@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from transformers import AutoModel, AutoTokenizer
 
-from bertscore_onnx import BERTScorer
+from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
@@ -24,6 +24,7 @@ from tests.support.parity import (
     PlainSession,
     assert_same_scores,
     idf_of,
+    without_stand_ins,
 )
 from tests.support.tiny_models import EVERY_INPUT, FAST, TINY_MODELS, each_family
 
@@ -126,6 +127,22 @@ def test_scores(bundle, model, peer, comparable, idf, record_property):
     record_property("largest_difference", assert_same_scores(ours, theirs))
 
 
+@pytest.mark.parametrize("model", ["modernbert", "qwen3-embedding", "t5"], indirect=True)
+def test_idf_counts_empty_references_as_documents_without_ids(bundle, model, peer):
+    candidates, references = (
+        [*side, *more] for side, more in zip(zip(*ORDINARY_PAIRS[:8], strict=True), ("ab", ["", " "]), strict=True)
+    )
+    options = {"use_fast_tokenizer": True} if model.name in FAST else {}
+    theirs = peer(idf=True, idf_sents=references, **options).score(candidates[:8], references[:8], batch_size=1)
+    with BERTScorer(bundle, idf=True) as scorer:
+        ours = scorer.score(candidates, references)
+        encoded = scorer.score(candidates, scorer.encode(references))
+    with BERTScorer(bundle, idf=count_documents(references, bundle)) as scorer:
+        counted = scorer.score(candidates, references)
+    for scores in (ours, encoded, counted):
+        assert_same_scores([values[:8] for values in scores], theirs)
+
+
 @pytest.mark.parametrize("idf", [False, True])
 def test_scores_of_the_scoring_graph_are_those_of_the_scorer(bundle, token_ids, idf, record_property):
     with BERTScorer(bundle, idf=idf) as scorer:
@@ -133,7 +150,7 @@ def test_scores_of_the_scoring_graph_are_those_of_the_scorer(bundle, token_ids, 
     graph, manifest = PlainSession(bundle), read_manifest(bundle)
     options = {"pad_id": manifest.pad_id}
     if idf:
-        options["weights"] = idf_of(token_ids[1], manifest.vocab_size)
+        options["weights"] = idf_of(without_stand_ins(token_ids[1], manifest), manifest.vocab_size)
     together = graph.run(*token_ids, padding=3, **options)
     alone = [graph.run([candidate], [reference], **options) for candidate, reference in zip(*token_ids, strict=True)]
     for scores in (together, np.concatenate(alone, axis=1)):
