@@ -185,3 +185,12 @@ def test_an_empty_context_of_many_references_counts_once(tiny_bundle, monkeypatc
         monkeypatch.setattr(scorer._pipeline, "_chunk_tokens", 40)
         with pytest.warns(UserWarning, match="^1 context is empty"):
             scorer.score([CANDIDATES[0]], [references], contexts=[""])
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "mark"), [("bert", "slow", "[SEP]"), ("modernbert", "fast", "[SEP]"), ("t5", "slow", "</s>")]
+)
+def test_the_separator_is_the_token_that_ends_a_text(name, mode, mark):
+    bundle = exported("bundle", saved(name), num_layers=2, tokenizer_mode=mode, scoring_graph=True)
+    with Pipeline(open_bundle(bundle), matching="doc-bert-score") as pipeline:
+        assert pipeline.matching.separator == f" {mark} "
