@@ -97,7 +97,8 @@ def _ngrams(
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return vectors, (tokens, hidden), at unit length, in place; those of length 0 stay."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, norms, out=vectors, where=norms > 0)
+    unit: NDArray[np.float64] = np.divide(vectors, norms, out=vectors, where=norms > 0)
+    return unit
 
 
 def _costs(cosines: NDArray[np.float64], cost: Cost) -> NDArray[np.float64]:
