@@ -125,7 +125,7 @@ def test_other_scores_of_a_long_text_are_refused(change, long_pair):
 
 
 @pytest.mark.filterwarnings("ignore:No test compares models of the type 'opt':UserWarning")
-def test_all_layers_are_refused_if_a_norm_follows_unknown_layers(tmp_path):
+def test_all_layers_are_refused_if_an_unknown_norm_follows(tmp_path):
     tokenizer = KINDS["bert"](tmp_path)
     sizes = {"vocab_size": len(tokenizer), "ffn_dim": 48, "word_embed_proj_dim": 32}
     save_tiny_model("opt", BERT | sizes, tmp_path / "opt")
