@@ -207,6 +207,12 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sorted({*self.empty_ids, *self.zero_weight_ids})
 
     @property
+    def is_empty_padded(self) -> bool:
+        """Whether padding stands in for an empty text, to which the original tokenizer gives no id."""
+        spec = self.tokenizer_spec
+        return self.empty_ids == [self.pad_id] and (spec is None or not (spec.prefix_ids or spec.suffix_ids))
+
+    @property
     def unrelated_scores(self) -> dict[str, UnrelatedScores]:
         """Language to the scores of random pairs; empty if no baseline was measured with this bundle."""
         return {} if self.unrelated is msgspec.UNSET else self.unrelated

@@ -181,7 +181,8 @@ def token_matching(matching: Matching, bundle: Bundle, tokenizer: TextTokenizer,
     manifest, mask, separator = bundle.manifest, None, matching.separator
     if matching.exclude or matching.words or SEPARATOR_FIELD in separator:
         vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
-        separator = separator.replace(SEPARATOR_FIELD, vocabulary.special.get(manifest.empty_ids[-1], ""))
+        last = (tokenizer.added_ids or manifest.empty_ids)[-1]
+        separator = separator.replace(SEPARATOR_FIELD, vocabulary.special.get(last, ""))
         if matching.exclude or matching.words:
             mask = _token_mask(matching, manifest, vocabulary, tokenizer.added_ids, tokenise)
     return TokenMatching(matching, mask, tokenizer.num_special_tokens, separator)

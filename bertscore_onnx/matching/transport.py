@@ -41,13 +41,14 @@ def optimal_match(
     Raises:
         MissingExtraError: POT or SciPy is not installed.
     """
-    left, right = candidate.astype(np.float64), reference.astype(np.float64)
+    left, right = _float64(candidate), _float64(reference)
     shares = [weights / weights.sum() for weights in (_float64(candidate_weights), _float64(reference_weights))]
     if matching.method == "assignment":
         return _assign(left @ right.T, *shares)
     if matching.ngram > 1:
         left, shares[0] = _ngrams(left, shares[0], matching.ngram)
         right, shares[1] = _ngrams(right, shares[1], matching.ngram)
+    left, right = _unit(left), _unit(right)  # at 1 ± 1e-7, vectors would be √(2e-7) from themselves
     rows, columns = (np.flatnonzero(of_side) for of_side in shares)
     cost = _costs(left[rows] @ right[columns].T, matching.cost)
     distance = _earth_movers_distance(shares[0][rows], shares[1][columns], cost)
@@ -81,7 +82,7 @@ def _assign(
 def _ngrams(
     vectors: NDArray[np.float64], weights: NDArray[np.float64], number: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a unit vector and a weight for each few tokens in a row: the weighted mean, and the sum of the weights.
+    """Return a vector and a weight for each few tokens in a row: the weighted sum, and the sum of the weights.
 
     A text of fewer tokens is one n-gram. Source: emnlp19-moverscore, `moverscore.py:load_ngram`.
     """
@@ -89,9 +90,15 @@ def _ngrams(
     windows = np.lib.stride_tricks.sliding_window_view(weights, number)  # (n-grams, number)
     tokens = np.arange(len(windows))[:, None] + np.arange(number)
     sums = (windows[:, :, None] * vectors[tokens]).sum(axis=1)
-    norms = np.linalg.norm(sums, axis=1, keepdims=True)
     of_ngrams = windows.sum(axis=1)
-    return np.divide(sums, norms, out=sums, where=norms > 0), of_ngrams / of_ngrams.sum()
+    return sums, of_ngrams / of_ngrams.sum()
+
+
+def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return vectors, (tokens, hidden), at unit length, in place; those of length 0 stay."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: NDArray[np.float64] = np.divide(vectors, norms, out=vectors, where=norms > 0)
+    return unit
 
 
 def _costs(cosines: NDArray[np.float64], cost: Cost) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """Compares the scores of a bundle's golden pairs with those at the time of export."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 
 import numpy as np
@@ -13,7 +13,7 @@ from bertscore_onnx.errors import EncodingError, GoldenScoreError
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
-from bertscore_onnx.scoring.inputs import Pairs, bare_texts, collect_pairs
+from bertscore_onnx.scoring.inputs import Pairs, Text, bare_texts, collect_pairs, singles
 from bertscore_onnx.scoring.pipeline import Pipeline
 
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}
@@ -91,6 +91,13 @@ def check_golden(bundle: Bundle, encoder: Encoder) -> None:
             f"The golden scores of {name} differ by {difference:.1e} from those it was exported with; at most "
             f"{tolerance:.0e} is expected in {encoder.precision}. Export the model again, or copy the bundle again."
         )
+
+
+def score_ids(pipeline: Pipeline, candidate: Sequence[int], reference: Sequence[int]) -> NDArray[np.float32]:
+    """Return the raw P, R and F of a pair of texts, given as token ids, (3, layers)."""
+    token_ids: dict[Text, NDArray[np.int64]] = {"candidate": np.array(candidate), "reference": np.array(reference)}
+    pair = Pairs(singles(["candidate"]), singles(["reference"]), token_ids=token_ids)
+    return _raw_scores(pipeline, pair, uniform(pipeline.manifest))[:, :, 0]
 
 
 def _raw_scores(pipeline: Pipeline, pairs: Pairs, weights: TokenWeights) -> NDArray[np.float32]:

@@ -119,8 +119,11 @@ class Pairs:
 
     @property
     def num_empty_contexts(self) -> int:
-        """The number of candidates with an empty context, before them or before their references."""
-        if TextInContext not in set(map(type, self.texts)):
+        """The number of candidates with an empty context, before them or before their references.
+
+        A candidate whose references continue in the next pairs is counted there.
+        """
+        if self.is_continued or TextInContext not in set(map(type, self.texts)):
             return 0
         return len(
             {

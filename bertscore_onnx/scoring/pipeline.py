@@ -7,7 +7,7 @@ one stage runs at a time.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate, chain
 from typing import NamedTuple, Unpack
 
@@ -42,7 +42,7 @@ from bertscore_onnx.scoring.inputs import (
     bare_texts,
     singles,
 )
-from bertscore_onnx.scoring.tokenization import ContextTokenizer, load_tokenizer, tokenization_of
+from bertscore_onnx.scoring.tokenization import documents_of, ids_in_context, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
@@ -246,7 +246,7 @@ class Pipeline(Closeable):
         self.manifest: Manifest = bundle.manifest
         self.max_length: int | None = settings.get("max_length")
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
-        num_threads = self._num_threads = settings.get("nthreads")
+        num_threads = settings.get("nthreads")
         matching = checked_matching(settings.get("matching", "bertscore"))
         check_installed(matching)
         if matching.is_optimal:
@@ -417,12 +417,13 @@ class Pipeline(Closeable):
 
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included."""
-        documents = (
+        sequences = (
             [some.embeddings.documents[row] for row in some.rows]
             if isinstance(some, EncodedTexts)
             else self.tokenizer(bare_texts(some.texts))[0]
             for some in slices
         )
+        documents = (documents_of(self.manifest, some) for some in sequences)
         return DocumentCounts.of_documents(documents, self.manifest.vocab_size, self.tokenization)
 
     def close(self) -> None:
@@ -481,13 +482,9 @@ class Pipeline(Closeable):
         without = TokenisedTexts(sequences, [0] * len(sequences), is_truncated)
         if not in_context:
             return without
-        of_bare, of_contexts = zip(*without, strict=True), zip(*self._context_tokenizer(in_context), strict=True)
+        of_bare, of_contexts = zip(*without, strict=True), zip(*ids_in_context(self.tokenizer, in_context), strict=True)
         found = [next(of_bare if isinstance(text, str) or not text.before else of_contexts) for text in texts]
         return TokenisedTexts(*zip(*found, strict=True))
-
-    @cached_property
-    def _context_tokenizer(self) -> ContextTokenizer:
-        return ContextTokenizer(self.bundle, self.tokenizer, num_threads=self._num_threads)
 
     def _bare_ids(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """Return the ids of texts without the special tokens around them."""

@@ -58,46 +58,41 @@ def load_tokenizer(
     return tokenizer
 
 
-class ContextTokenizer:
-    """Tokenises texts together with what stands before them, and finds how many tokens that is.
+def ids_in_context(
+    tokenizer: TextTokenizer, texts: Sequence[TextInContext]
+) -> tuple[list[NDArray[np.int64]], list[int], list[bool]]:
+    """Return the ids of each text, (tokens,), the number of those of its context, and whether it is truncated.
 
     Of a text that is too long with its context, the context is cut at its far end.
     """
+    stripped = [item.text.strip() for item in texts]
+    joined = [item.before + text if text else "" for item, text in zip(texts, stripped, strict=True)]
+    before = list(dict.fromkeys(item.before for item in texts))
+    # What a text has in common with two texts that begin differently after the same context is that context.
+    sequences = tokenizer.whole([*joined, *(context + word for context in before for word in ("a", "b"))])
+    rest = iter(sequences[len(joined) :])
+    probes = {context: (next(rest), next(rest)) for context in before}
+    ids, num_context, is_truncated = [], [], []
+    for item, text, sequence in zip(texts, joined, sequences, strict=False):
+        common = min(_common_length(sequence, probe) for probe in probes[item.before])
+        number = max(common - tokenizer.num_special_tokens[0], 0)
+        kept, left, is_text_truncated = _cut(tokenizer, sequence, number if text else 0)
+        ids.append(kept)
+        num_context.append(left)
+        is_truncated.append(is_text_truncated)
+    return ids, num_context, is_truncated
 
-    def __init__(self, bundle: Bundle, tokenizer: TextTokenizer, *, num_threads: int | None = None) -> None:
-        """Load the tokenizer of a bundle again, without a bound; texts are cut as by `tokenizer`."""
-        self._tokenizer = tokenizer
-        self._whole = load_tokenizer(bundle, "window", tokenizer.max_length, num_threads=num_threads)
 
-    def __call__(self, texts: Sequence[TextInContext]) -> tuple[list[NDArray[np.int64]], list[int], list[bool]]:
-        """Return the ids of each text, (tokens,), the number of those of its context, and whether it was truncated."""
-        stripped = [item.text.strip() for item in texts]
-        joined = [item.before + text if text else "" for item, text in zip(texts, stripped, strict=True)]
-        before = list(dict.fromkeys(item.before for item in texts))
-        # What a text has in common with two texts that begin differently after the same context is that context.
-        sequences, _ = self._whole([*joined, *(context + word for context in before for word in ("a", "b"))])
-        rest = iter(sequences[len(joined) :])
-        probes = {context: (next(rest), next(rest)) for context in before}
-        ids, num_context, is_truncated = [], [], []
-        for item, text, sequence in zip(texts, joined, sequences, strict=False):
-            common = min(_common_length(sequence, probe) for probe in probes[item.before])
-            number = max(common - self._tokenizer.num_special_tokens[0], 0)
-            kept, left, is_text_truncated = self._cut(sequence, number if text else 0)
-            ids.append(kept)
-            num_context.append(left)
-            is_truncated.append(is_text_truncated)
-        return ids, num_context, is_truncated
-
-    def _cut(self, ids: NDArray[np.int64], num_context: int) -> tuple[NDArray[np.int64], int, bool]:
-        """Cut the context first, and then the text unless it goes into windows."""
-        before, after = self._tokenizer.num_special_tokens
-        most = self._tokenizer.max_length
-        cut = min(max(len(ids) - most, 0), num_context)
-        ids = np.concatenate((ids[:before], ids[before + cut :]))
-        is_truncated = len(ids) > most and self._tokenizer.long_text == "truncate"
-        if is_truncated:
-            ids = np.concatenate((ids[: most - after], ids[len(ids) - after :]))
-        return ids, num_context - cut, is_truncated
+def _cut(tokenizer: TextTokenizer, ids: NDArray[np.int64], num_context: int) -> tuple[NDArray[np.int64], int, bool]:
+    """Cut the context first, and then the text unless it goes into windows."""
+    before, after = tokenizer.num_special_tokens
+    most = tokenizer.max_length
+    cut = min(max(len(ids) - most, 0), num_context)
+    ids = np.concatenate((ids[:before], ids[before + cut :]))
+    is_truncated = len(ids) > most and tokenizer.long_text == "truncate"
+    if is_truncated:
+        ids = np.concatenate((ids[: most - after], ids[len(ids) - after :]))
+    return ids, num_context - cut, is_truncated
 
 
 def _common_length(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
@@ -116,6 +111,13 @@ def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
     decisive = (files, manifest.tokenizer_spec, manifest.empty_ids, manifest.vocab_size)
     digest = hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()[:12]
     return f"{digest}-{tokenizer.description}-{tokenizer.long_text}-{tokenizer.max_length}"
+
+
+def documents_of(manifest: Manifest, sequences: Sequence[NDArray[np.int64]]) -> Sequence[NDArray[np.int64]]:
+    """Return the ids of texts, (tokens,) each, as idf counts them: none where padding stands in for an empty text."""
+    if not manifest.is_empty_padded:
+        return sequences
+    return [ids[:0] if ids.tolist() == manifest.empty_ids else ids for ids in sequences]
 
 
 def count_documents(
@@ -152,7 +154,8 @@ def count_documents(
     }
     bundle = find_bundle(settings, all_layers=None)
     tokenizer = _kept_tokenizer(bundle.path, bundle.manifest.digest, long_text, max_length)
-    documents = (tokenizer(bare_texts(some.texts))[0] for some in read_items(texts, "texts") if isinstance(some, Texts))
+    sides = (some for some in read_items(texts, "texts") if isinstance(some, Texts))
+    documents = (documents_of(bundle.manifest, tokenizer(bare_texts(some.texts))[0]) for some in sides)
     tokenization = tokenization_of(bundle.manifest, tokenizer)
     return DocumentCounts.of_documents(documents, bundle.manifest.vocab_size, tokenization)
 

@@ -74,14 +74,13 @@ class TextTokenizer:
         self.max_length: int = DEFAULT_MAX_LENGTH if max_length is None else max_length
         """The most tokens that the model may receive at a time."""
         self.long_text: LongText = long_text
-        bound = self.max_length if long_text == "truncate" else None
         self._path = path
         with _tokenizer_errors(path, "is not a tokenizer"):
             _check_size(path)
             self._encode = (
-                FastTokenizer(path, bound, in_parallel=in_parallel)
+                FastTokenizer(path, in_parallel=in_parallel)
                 if spec is None
-                else SlowTokenizer(path, spec, bound, in_parallel=in_parallel)
+                else SlowTokenizer(path, spec, in_parallel=in_parallel)
             )
         self._empty_ids = list(empty_ids)
         self.num_special_tokens: tuple[int, int] = self._encode.num_special_tokens
@@ -94,9 +93,16 @@ class TextTokenizer:
 
         A lone surrogate, which has no encoding, counts as U+FFFD, unless the tokenizer drops it (BERT, XLM).
         """
+        return self._ids_of(texts, self.max_length if self.long_text == "truncate" else None)
+
+    def whole(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """Return each text's ids, (tokens,), however many they are."""
+        return self._ids_of(texts, None)[0]
+
+    def _ids_of(self, texts: Sequence[str], max_length: int | None) -> tuple[list[NDArray[np.int64]], list[bool]]:
         stripped = [text.strip() for text in texts]
         with exit_gate, _tokenizer_errors(self._path, "fails on a text"):
-            encoded = iter(self._encode([text for text in stripped if text]))
+            encoded = iter(self._encode([text for text in stripped if text], max_length))
         ids, is_truncated = [], []
         for text in stripped:
             ids_of_text, is_text_truncated = next(encoded) if text else (self._empty_ids, False)
@@ -133,8 +139,8 @@ def _check_size(path: Path) -> None:
 class FastTokenizer:
     """A tokenizer that `tokenizer.json` expresses completely."""
 
-    def __init__(self, path: Path, max_length: int | None, *, in_parallel: bool = True) -> None:
-        """Load a `tokenizer.json`; `max_length` counts special tokens, and None sets no bound."""
+    def __init__(self, path: Path, *, in_parallel: bool = True) -> None:
+        """Load a `tokenizer.json`."""
         self._tokenizer = load_tokenizer_json(path)
         self._in_parallel = in_parallel
         probe = self._tokenizer.encode("a")
@@ -142,13 +148,21 @@ class FastTokenizer:
         self.added_ids: list[int] = np.array(probe.ids)[is_special == 1].tolist()
         num_prefix = int(is_special.argmin())
         self.num_special_tokens: tuple[int, int] = (num_prefix, int(is_special[num_prefix:].sum()))
-        if max_length is not None:
-            self._tokenizer.enable_truncation(max_length)
 
-    def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
-        """Return the ids of each text, special tokens included, and whether the text was truncated."""
+    def __call__(self, texts: Sequence[str], max_length: int | None) -> list[tuple[list[int], bool]]:
+        """Return the ids of each text, special tokens included, and whether the text was truncated.
+
+        `max_length` counts special tokens, and None sets no bound. The package would truncate only by a setting, which
+        no thread may change while another encodes.
+        """
         encodings = encode_batch(self._tokenizer, [*map(_encodable, texts)], in_parallel=self._in_parallel)
-        return [(encoding.ids, bool(encoding.overflowing)) for encoding in encodings]
+        return [self._truncated(encoding.ids, max_length) for encoding in encodings]
+
+    def _truncated(self, ids: list[int], max_length: int | None) -> tuple[list[int], bool]:
+        if max_length is None or len(ids) <= max_length:
+            return ids, False
+        prefix, suffix = self.num_special_tokens
+        return ids[: max(max_length - suffix, prefix)] + ids[len(ids) - suffix :], True
 
 
 class SlowTokenizer:
@@ -158,8 +172,8 @@ class SlowTokenizer:
     passes through the pre-tokenizers and becomes ids; the special tokens around the text come last.
     """
 
-    def __init__(self, path: Path, spec: TokenizerSpec, max_length: int | None, *, in_parallel: bool = True) -> None:
-        """Load a `spiece.model` or a `tokenizer.json`; `max_length` counts special tokens, and None sets no bound."""
+    def __init__(self, path: Path, spec: TokenizerSpec, *, in_parallel: bool = True) -> None:
+        """Load a `spiece.model` or a `tokenizer.json`."""
         self._normalize = compile_normalizers(spec.normalizers)
         self._split = compile_split(spec.special_tokens)
         self._pre_tokenize = compile_normalizers(spec.pre_tokenizers)
@@ -167,14 +181,17 @@ class SlowTokenizer:
         self._spec = spec
         self.num_special_tokens: tuple[int, int] = (len(spec.prefix_ids), len(spec.suffix_ids))
         self.added_ids: list[int] = [*spec.prefix_ids, *spec.suffix_ids]
-        self._max_ids = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
 
-    def __call__(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
-        """Return the ids of each text, special tokens included, and whether the text was truncated."""
+    def __call__(self, texts: Sequence[str], max_length: int | None) -> list[tuple[list[int], bool]]:
+        """Return the ids of each text, special tokens included, and whether the text was truncated.
+
+        `max_length` counts special tokens, and None sets no bound.
+        """
+        max_ids = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
         split = [self._split(self._normalize(text)) for text in texts]
         segments = [_encodable(self._pre_tokenize(part)) for parts in split for part in parts if isinstance(part, str)]
         encoded = map(self._mark_unknown, self._encode_segments(segments))
-        return [self._add_special_tokens(_joined(parts, encoded)) for parts in split]
+        return [self._add_special_tokens(_joined(parts, encoded), max_ids) for parts in split]
 
     def _mark_unknown(self, ids: list[int]) -> list[int]:
         """Replace the ids of `tokenizer.json` that the model lacks by the unknown id."""
@@ -182,11 +199,11 @@ class SlowTokenizer:
             return ids
         return [token if token < size else self._spec.unknown_id for token in ids]
 
-    def _add_special_tokens(self, ids: list[int]) -> tuple[list[int], bool]:
+    def _add_special_tokens(self, ids: list[int], max_ids: int | None) -> tuple[list[int], bool]:
         """Truncate ids and put the special tokens around them; also return whether they were truncated."""
         prefix, suffix = self._spec.prefix_ids, self._spec.suffix_ids
-        is_truncated = self._max_ids is not None and len(ids) > self._max_ids
-        kept = ids[: self._max_ids] if is_truncated else ids
+        is_truncated = max_ids is not None and len(ids) > max_ids
+        kept = ids[:max_ids] if is_truncated else ids
         if self._spec.suffix_once and kept[len(kept) - len(suffix) :] == suffix:
             return prefix + kept, is_truncated
         return prefix + kept + suffix, is_truncated

@@ -28,8 +28,8 @@ from bertscore_onnx_export.tokenizer.check import check_tokenizer, compare_with_
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
 from bertscore_onnx_export.tokenizer.write import TokenizerFacts, write_tokenizer
 from bertscore_onnx_export.verify.bundle import verify_bundle, verify_scoring_graph
-from bertscore_onnx_export.verify.golden import score_golden_pairs
-from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
+from bertscore_onnx_export.verify.golden import score_golden_pairs, score_long_pair
+from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_inner_layer, verify_vectors
 
 _log = logging.getLogger(__name__)
 _PACKAGES = ("bertscore-onnx", "onnx", "sentencepiece", "tokenizers", "torch", "transformers")
@@ -86,6 +86,8 @@ def export_model(
         padding = takes_padding(model, family)
         if not family.is_tested:
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
+            if all_layers and inner_norm and (middle := num_layers // 2):
+                verify_inner_layer(model, load_cut(source, config, family, middle), middle)
         if precision == "fp16":
             fuse(folder, config)
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)  # so that rounding cannot hide a wrong fusion
@@ -131,8 +133,9 @@ def export_model(
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:
             check_same_model(manifest)
+        long_pair = score_long_pair(model, original, facts)
         del model  # free memory for the runtime's own copy
-        manifest = msgspec.structs.replace(manifest, golden_difference=verify_bundle(folder))
+        manifest = msgspec.structs.replace(manifest, golden_difference=verify_bundle(folder, long_pair))
         if scoring_graph:
             manifest = msgspec.structs.replace(manifest, scoring_difference=verify_scoring_graph(folder))
         sealed = write_manifest(folder, manifest)

@@ -20,7 +20,15 @@ from bertscore_onnx.errors import ExportError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 from tests.support.bundles import lower
-from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, TOLERANCE, PlainSession, idf_of
+from tests.support.parity import (
+    EDGE_CASE_PAIRS,
+    KNOWN_WARNINGS,
+    ORDINARY_PAIRS,
+    TOLERANCE,
+    PlainSession,
+    idf_of,
+    without_stand_ins,
+)
 from tests.support.tiny_models import (
     FAST,
     IN_TRANSFORMERS_5,
@@ -92,7 +100,8 @@ def test_scores(bundle, hidden_states, idf, record_property):
     record_property("tokenizer_differences", manifest.tokenizer_differences)
     tokenizer = load_tokenizer(open_bundle(bundle))
     ids = [[tokens.tolist() for tokens in tokenizer(side)[0]] for side in PAIRS]
-    weights = idf_of(ids[1], manifest.vocab_size) if idf else np.ones(manifest.vocab_size, np.float32)
+    documents = without_stand_ins(ids[1], manifest)
+    weights = idf_of(documents, manifest.vocab_size) if idf else np.ones(manifest.vocab_size, np.float32)
     if not idf:
         weights[manifest.zero_weight_ids] = 0
     expected = np.zeros((3, len(ids[0])))

@@ -1,5 +1,8 @@
 """Graphs against the models they are of, and the bounds of architectures outside the table, found by running them."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 from bertscore_onnx_export.graph.write import write_graph
@@ -7,10 +10,15 @@ from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
+from bertscore_onnx_export.tokenizer.load import load_tokenizer
+from bertscore_onnx_export.tokenizer.write import write_tokenizer
+from bertscore_onnx_export.verify.bundle import verify_bundle
+from bertscore_onnx_export.verify.golden import score_long_pair
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
 
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.errors import VerificationError
+from tests.support.bundles import exported, saved
 from tests.support.tiny_models import KINDS, POSITIONS, SETTINGS, save_tiny_model
 
 BERT = SETTINGS["bert"][1]
@@ -76,3 +84,53 @@ def test_an_architecture_outside_the_table_is_exported_with_a_warning(tmp_path):
     with pytest.warns(UserWarning, match="'ernie'.*no layer was tuned"):
         bundle = export_model(str(tmp_path / "ernie"), num_layers=2, output=tmp_path / "bundle")
     assert read_manifest(bundle).family == "ernie"
+
+
+def test_a_graph_that_fixes_the_most_tokens_is_refused(monkeypatch, tmp_path):
+    def span(query, key, most):
+        return torch.tensor(min(max(query.size(-2), key.size(-2)), most))  # the tracer does not follow `min`
+
+    monkeypatch.setattr("transformers.models.deberta.modeling_deberta.compute_attention_span", span)
+    with pytest.raises(VerificationError, match=r"fails on a text of 72 tokens: .*\. The bundle was not kept\.$"):
+        export_model(str(saved("deberta")), num_layers=1, output=tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
+
+
+@pytest.fixture
+def long_pair(tmp_path):
+    """Return a function that scores a long pair with two layers of a BERT, for texts of this many tokens."""
+    source = Source(str(saved("bert")))
+    config = load_config(source)
+    model, tokenizer = load_cut(source, config, family_of(config), 2), load_tokenizer(source, "slow")
+    facts = write_tokenizer(tokenizer, POSITIONS, tmp_path)
+    return lambda max_length: score_long_pair(model, tokenizer, replace(facts, max_length=max_length))
+
+
+@pytest.mark.parametrize("max_length", [8, POSITIONS])
+def test_the_long_text_has_the_maximum_length(max_length, long_pair):
+    assert len(long_pair(max_length).candidate) == max_length
+
+
+def test_a_model_that_fails_below_its_maximum_is_refused(long_pair):
+    with pytest.raises(VerificationError, match=r"fails in PyTorch on a text of 60 tokens: .* model_max_length"):
+        long_pair(None)
+
+
+@pytest.mark.parametrize("change", [1e-4, float("nan")])
+def test_other_scores_of_a_long_text_are_refused(change, long_pair):
+    bundle, pair = exported("bundle", saved("bert"), num_layers=2), long_pair(POSITIONS)
+    assert verify_bundle(bundle, pair) == pytest.approx(read_manifest(bundle).golden_difference, abs=1e-6)
+    with pytest.raises(VerificationError, match=f"differs from .* on a text of {POSITIONS} tokens"):
+        verify_bundle(bundle, replace(pair, scores=pair.scores + np.float32(change)))
+
+
+@pytest.mark.filterwarnings("ignore:No test compares models of the type 'opt':UserWarning")
+def test_all_layers_are_refused_if_an_unknown_norm_follows(tmp_path):
+    tokenizer = KINDS["bert"](tmp_path)
+    sizes = {"vocab_size": len(tokenizer), "ffn_dim": 48, "word_embed_proj_dim": 32}
+    save_tiny_model("opt", BERT | sizes, tmp_path / "opt")
+    tokenizer.save_pretrained(tmp_path / "opt")
+    model, output = str(tmp_path / "opt"), tmp_path / "bundle"
+    with pytest.raises(VerificationError, match=r"Layer 1 among all layers .* 'opt' .* --no-inner-norm"):
+        export_model(model, all_layers=True, output=output)
+    assert read_manifest(export_model(model, all_layers=True, inner_norm=False, output=output)).all_layers

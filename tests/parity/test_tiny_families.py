@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from transformers import AutoModel, AutoTokenizer
 
-from bertscore_onnx import BERTScorer
+from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.errors import UnsupportedFamilyError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
@@ -24,6 +24,7 @@ from tests.support.parity import (
     PlainSession,
     assert_same_scores,
     idf_of,
+    without_stand_ins,
 )
 from tests.support.tiny_models import EVERY_INPUT, FAST, TINY_MODELS, each_family
 
@@ -32,7 +33,10 @@ pytestmark = KNOWN_WARNINGS
 WITHOUT_PRODUCTS = {"bort"}
 """Models that do not multiply with a matrix: embeddings alone."""
 
-WITH_FINAL_NORM = ("blenderbot", "byt5", "mbart", "mbart-50", "modernbert", "mt5", "pegasus", "t5")
+WITH_FINAL_NORM = (
+    *("blenderbot", "byt5", "mbart", "mbart-50", "megatron-bert", "modernbert", "mt5", "pegasus"),
+    *("roberta-prelayernorm", "t5", "xlm-roberta-xl"),
+)
 
 PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS[:10]]
 
@@ -123,6 +127,22 @@ def test_scores(bundle, model, peer, comparable, idf, record_property):
     record_property("largest_difference", assert_same_scores(ours, theirs))
 
 
+@pytest.mark.parametrize("model", ["modernbert", "qwen3-embedding", "t5"], indirect=True)
+def test_idf_counts_empty_references_as_documents_without_ids(bundle, model, peer):
+    candidates, references = (
+        [*side, *more] for side, more in zip(zip(*ORDINARY_PAIRS[:8], strict=True), ("ab", ["", " "]), strict=True)
+    )
+    options = {"use_fast_tokenizer": True} if model.name in FAST else {}
+    theirs = peer(idf=True, idf_sents=references, **options).score(candidates[:8], references[:8], batch_size=1)
+    with BERTScorer(bundle, idf=True) as scorer:
+        ours = scorer.score(candidates, references)
+        encoded = scorer.score(candidates, scorer.encode(references))
+    with BERTScorer(bundle, idf=count_documents(references, bundle)) as scorer:
+        counted = scorer.score(candidates, references)
+    for scores in (ours, encoded, counted):
+        assert_same_scores([values[:8] for values in scores], theirs)
+
+
 @pytest.mark.parametrize("idf", [False, True])
 def test_scores_of_the_scoring_graph_are_those_of_the_scorer(bundle, token_ids, idf, record_property):
     with BERTScorer(bundle, idf=idf) as scorer:
@@ -130,7 +150,7 @@ def test_scores_of_the_scoring_graph_are_those_of_the_scorer(bundle, token_ids, 
     graph, manifest = PlainSession(bundle), read_manifest(bundle)
     options = {"pad_id": manifest.pad_id}
     if idf:
-        options["weights"] = idf_of(token_ids[1], manifest.vocab_size)
+        options["weights"] = idf_of(without_stand_ins(token_ids[1], manifest), manifest.vocab_size)
     together = graph.run(*token_ids, padding=3, **options)
     alone = [graph.run([candidate], [reference], **options) for candidate, reference in zip(*token_ids, strict=True)]
     for scores in (together, np.concatenate(alone, axis=1)):
@@ -189,7 +209,9 @@ def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(bundle):
         ]
 
 
-@pytest.mark.parametrize("name", ["t5", pytest.param("mbart", marks=pytest.mark.families)])
+@pytest.mark.parametrize(
+    "name", each_family(["t5", "mbart", "megatron-bert", "roberta-prelayernorm", "xlm-roberta-xl"], quick={"t5"})
+)
 def test_each_layer_of_a_model_with_a_final_norm_is_that_of_bert_score_cut_there(name, peer_of):
     """bert-score itself, with all layers, applies the norm to the last one alone."""
     small, texts = saved(name), [list(side) for side in zip(*ORDINARY_PAIRS[:8], strict=True)]

@@ -9,6 +9,8 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
+from bertscore_onnx.bundle.manifest import Manifest
+
 TOLERANCE = 1e-5
 
 KNOWN_WARNINGS = [
@@ -41,6 +43,11 @@ def idf_of(texts: Sequence[Sequence[int]], vocab_size: int) -> NDArray[np.float3
     for ids in texts:
         frequency[[*set(ids)]] += 1
     return np.log((len(texts) + 1) / (frequency + 1)).astype(np.float32)
+
+
+def without_stand_ins(texts: Sequence[list[int]], manifest: Manifest) -> list[list[int]]:
+    """Return the ids of texts; in bert-score an empty one has none where padding stands in for it here."""
+    return [[] if ids == [manifest.pad_id] else ids for ids in texts]
 
 
 class PlainSession:

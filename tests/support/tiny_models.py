@@ -173,6 +173,7 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "mbart": ("mbart", _BART | {"scale_embedding": True}),
     "modernbert": ("modernbert", _MODERNBERT),
     "mmbert": ("modernbert", _MODERNBERT | {"local_rope_theta": 160000.0, "global_attn_every_n_layers": 2}),
+    "megatron-bert": ("megatron-bert", _BERT),
     "mpnet": ("mpnet", _without(_ROBERTA, "type_vocab_size")),
     "mt5": ("mt5", _T5 | {"feed_forward_proj": "gated-gelu"}),
     "pegasus": (
@@ -184,6 +185,7 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "qwen3-embedding": ("qwen3", _QWEN3 | {"tie_word_embeddings": True}),
     "rembert": ("rembert", _BERT | {"input_embedding_size": 16, "output_embedding_size": 24}),
     "roberta": ("roberta", _ROBERTA),
+    "roberta-prelayernorm": ("roberta-prelayernorm", _ROBERTA),
     "squeezebert": (
         "squeezebert",
         _BERT
@@ -195,6 +197,7 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "xlm-languages": ("xlm", _XLM | {"n_langs": 100, "use_lang_emb": False}),
     "xlm-prophetnet": ("xlm-prophetnet", _PROPHETNET | {"pad_token_id": 1}),
     "xlm-roberta": ("xlm-roberta", _ROBERTA),
+    "xlm-roberta-xl": ("xlm-roberta-xl", _ROBERTA),
     "xlnet": (
         "xlnet",
         {"vocab_size": VOCABULARY, "d_model": 32, "n_layer": LAYERS, "n_head": 4, "d_inner": 48, "pad_token_id": 5},
@@ -489,7 +492,10 @@ _KIND_OF = {
     "deberta-v3": "deberta-v2",
     "electra-same-size": "electra",
     "mbart-50": "mbart50",
+    "megatron-bert": "bert",
+    "roberta-prelayernorm": "roberta",
     "xlm-languages": "xlm-cased",
+    "xlm-roberta-xl": "xlm-roberta",
 }
 """Model to the kind of its tokenizer, if that has another name."""
 

@@ -23,7 +23,7 @@ from bertscore_onnx_export.graph.nodes import Nodes
 from bertscore_onnx_export.graph.output import INPUTS, normalise_output
 from bertscore_onnx_export.model.load import count_layers
 from bertscore_onnx_export.model.source import first_line
-from bertscore_onnx_export.model.versions import masks_traceable
+from bertscore_onnx_export.model.versions import traceable
 
 _VECTORS = "last_hidden_state"
 
@@ -138,7 +138,7 @@ def _trace(model: PreTrainedModel, shape: Sequence[int | str], path: Path, *, wi
     ids, mask = torch.ones(2, 16, dtype=torch.int64), torch.ones(2, 16, dtype=torch.int64)
     mask[1, -3:] = 0  # so that no part of a model skips the mask
     axes = {axis: name for axis, name in enumerate(shape) if isinstance(name, str)}
-    with _as_graph(model), masks_traceable(), torch.no_grad(), warnings.catch_warnings():
+    with _as_graph(model), traceable(), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tracer warns of constants, which do not depend on the input's shape
         torch.onnx.export(
             model,

@@ -169,6 +169,7 @@ FAMILIES: Mapping[str, Family] = {
     "led": Family("led", adapt=use_band_attention),
     "longformer": Family("longformer", _NO_POOLER, adapt=use_band_attention),
     "mbart": Family("mbart", final_norm="layer_norm", also=("mbart50",)),
+    "megatron-bert": Family("megatron-bert", _NO_POOLER, final_norm="encoder.ln"),
     "modernbert": Family(
         "modernbert",
         model_arguments=_SDPA,
@@ -185,12 +186,14 @@ FAMILIES: Mapping[str, Family] = {
     "qwen3": Family("qwen3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
     "rembert": Family("rembert", model_arguments=_NO_POOLER),
     "roberta": Family("roberta", _NO_POOLER, also=("bertweet",)),
+    "roberta-prelayernorm": Family("roberta-prelayernorm", _NO_POOLER, final_norm="LayerNorm"),
     "squeezebert": Family("squeezebert", adapt=use_products),
     "t5": _T5,
     "umt5": replace(_T5, name="umt5", also=(), is_tested=False),  # bert-score wrongly loads it as a T5
     "xlm": Family("xlm"),
     "xlm-prophetnet": Family("xlm-prophetnet"),
     "xlm-roberta": Family("xlm-roberta", _NO_POOLER),
+    "xlm-roberta-xl": Family("xlm-roberta-xl", _NO_POOLER, final_norm="encoder.LayerNorm"),
     "xlnet": Family("xlnet"),
 }
 """By the `model_type` of a configuration of transformers."""

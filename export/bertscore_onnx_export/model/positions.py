@@ -3,7 +3,10 @@
 from typing import Any
 
 _AFTER_PADDING = frozenset(
-    {"camembert", "data2vec-text", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl"}
+    {
+        *("camembert", "data2vec-text", "longformer", "mpnet"),
+        *("roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl"),
+    }
 )
 """Types of models that count positions from the padding id plus one."""
 

@@ -1,4 +1,4 @@
-"""What transformers 5 computes otherwise than 4: BERT's relative positions (Huang et al., 2020), and masks."""
+"""Differences of transformers 4.57 and 5: BERT's relative positions (Huang et al., 2020), and code to be traced."""
 
 import contextlib
 import math
@@ -11,6 +11,7 @@ import transformers
 from torch import Tensor, nn
 from transformers import PreTrainedModel, masking_utils
 from transformers.models.bert import modeling_bert
+from transformers.models.deberta import modeling_deberta
 
 from bertscore_onnx.errors import UnsupportedFamilyError
 
@@ -51,10 +52,11 @@ class _RelativeAttention(nn.Module):
 
 
 @contextlib.contextmanager
-def masks_traceable() -> Iterator[None]:
-    """Let transformers 4.57 build masks of attention by broadcasting, as 5 does: a trace cannot follow its `vmap`."""
+def traceable() -> Iterator[None]:
+    """Replace code that a trace cannot follow: DeBERTa's lengths in transformers 5, the masks of attention in 4.57."""
     if IS_TRANSFORMERS_5:
-        yield
+        with patch.object(modeling_deberta, "compute_attention_span", _attention_span, create=True):
+            yield
         return
 
     def broadcast(sees: Callable[..., Tensor], bh_indices: bool = True) -> Callable[..., Tensor]:
@@ -64,9 +66,15 @@ def masks_traceable() -> Iterator[None]:
 
         return mask
 
+    # 4.57 uses `vmap`, and 5 broadcasting
     indexing = patch.object(masking_utils, "TransformGetItemToIndex", contextlib.nullcontext)
     with patch.object(masking_utils, "_vmap_for_bhqkv", broadcast), indexing:
         yield
+
+
+def _attention_span(query_layer: Tensor, key_layer: Tensor, max_relative_positions: int) -> Tensor:
+    """Return the number of tokens, or of distances if that is less: 5 takes Python's `min`, whose result is fixed."""
+    return torch.as_tensor(query_layer.shape[-2]).clamp(max=max_relative_positions)
 
 
 def _has_relative_keys(config: Any) -> bool:

@@ -1,6 +1,10 @@
 """Verifies a bundle: the model itself, the runtime and the scoring graph must give the golden pairs the same scores."""
 
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import EncodingError, GraphError, VerificationError
@@ -10,13 +14,32 @@ from bertscore_onnx.scoring.golden import (
     golden_difference,
     golden_pipeline,
     golden_tolerance,
+    score_ids,
 )
+from bertscore_onnx_export.model.source import first_line
+
+LONGEST = 1280
+"""The most tokens of the long text of a verification: few enough for any memory, which grows with their square."""
 
 
-def verify_bundle(folder: Path) -> float:
+@dataclass(frozen=True, slots=True)
+class LongPair:
+    """A text at the maximum length of a bundle, or of more tokens than its model has positions, and a short one."""
+
+    candidate: list[int]
+    """Its token ids."""
+
+    reference: list[int]
+
+    scores: NDArray[np.float32]
+    """P and R in PyTorch, (2, layers)."""
+
+
+def verify_bundle(folder: Path, long_pair: LongPair | None = None) -> float:
     """Return the largest difference between the runtime's scores of a bundle's golden pairs and PyTorch's.
 
-    Raises a VerificationError above the tolerance of the bundle's precision.
+    Raises a VerificationError above the tolerance of the bundle's precision, which also holds for a long pair: a trace
+    may have fixed a length.
     """
     with golden_pipeline(folder, device="cpu") as pipeline:
         precision = pipeline.manifest.precision
@@ -27,12 +50,27 @@ def verify_bundle(folder: Path) -> float:
                 f"The exported graph gives infinite or undefined vectors in {precision}. The bundle was not kept. fp32 "
                 "has a larger range than fp16, but does not help if the model's weights are damaged."
             ) from error
-    if not difference <= tolerance:
-        raise VerificationError(
-            f"The exported graph differs from the PyTorch model by {difference:.1e} on the golden pairs; at most "
-            f"{tolerance:.0e} is accepted in {precision}. The bundle was not kept."
-        )
+        if not difference <= tolerance:
+            raise _different(difference, "the golden pairs", tolerance, precision)
+        if long_pair is not None:
+            text = f"a text of {len(long_pair.candidate)} tokens"
+            try:
+                precision_and_recall = score_ids(pipeline, long_pair.candidate, long_pair.reference)[:2]
+            except EncodingError as error:
+                raise VerificationError(
+                    f"The exported graph fails on {text}: {first_line(error).rstrip('.')}. The bundle was not kept."
+                ) from error
+            long_difference = float(np.abs(precision_and_recall - long_pair.scores).max())
+            if not long_difference <= tolerance:
+                raise _different(long_difference, text, tolerance, precision)
     return difference
+
+
+def _different(difference: float, texts: str, tolerance: float, precision: str) -> VerificationError:
+    return VerificationError(
+        f"The exported graph differs from the PyTorch model by {difference:.1e} on {texts}; at most {tolerance:.0e} is "
+        f"accepted in {precision}. The bundle was not kept."
+    )
 
 
 def verify_scoring_graph(folder: Path) -> float:

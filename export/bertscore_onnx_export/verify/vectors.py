@@ -60,6 +60,21 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
             )
 
 
+def verify_inner_layer(model: PreTrainedModel, cut: PreTrainedModel, layer: int) -> None:
+    """Raise a VerificationError if a layer of a model that returns all of them is not what the model cut there returns.
+
+    They differ if a norm follows the last layer, and the model's row does not name it.
+    """
+    ids, mask = sample_ids(model, 17)
+    difference = float((unit_vectors(model, ids, mask)[layer] - unit_vectors(cut, ids, mask)).abs().max())
+    if not difference <= HARMLESS:
+        raise VerificationError(
+            f"Layer {layer} among all layers differs from a model of the type {model.config.model_type!r} cut there by "
+            f"{difference:.1e}, as if a norm followed the last layer; at most {HARMLESS:.0e} is accepted. Export one "
+            "layer with --num-layers, or all layers without that norm with --no-inner-norm."
+        )
+
+
 # Facts known for tested families, and found by running other models.
 
 

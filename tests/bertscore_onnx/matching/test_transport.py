@@ -154,3 +154,16 @@ def test_a_package_that_is_not_installed(tiny_bundle, monkeypatch, method, packa
 def test_greedy_matching_needs_no_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "ot", None)
     check_installed(Matching())
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_a_text_moves_to_itself_for_nothing(cost):
+    for seed in range(20):
+        side = text(np.random.default_rng(seed), "idf")
+        score, _ = optimal_match(*side, *side, Matching(method="transport", cost=cost, inverse=True))
+        assert score == pytest.approx(1, abs=1e-7, rel=0)
+
+
+def test_moverscore_of_equal_texts_is_1(tiny_bundle):
+    with BERTScorer(tiny_bundle, matching="moverscore-2") as scorer:
+        assert scorer.score(CANDIDATES, CANDIDATES).F.tolist() == [1] * len(CANDIDATES)

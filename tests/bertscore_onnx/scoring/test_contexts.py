@@ -1,5 +1,7 @@
 """Contexts: encoded before a text, never matched by default, and cut before the text is."""
 
+import shutil
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -176,3 +178,33 @@ def test_texts_excluded_in_a_context_are_warned_of_as_that(tiny_bundle, role):
         "1 pair scores 0 because a side is empty.",
         "2 pairs score 0 because the matching excludes every token of a side.",
     ]
+
+
+def test_contexts_need_no_second_tokenizer(pipeline, tmp_path):
+    """Of 250,000 pieces one takes 280 MB."""
+    copy = tmp_path / "bundle"
+    shutil.copytree(pipeline.bundle.path, copy)
+    with BERTScorer(copy, device="cpu") as scorer:
+        for file in (*copy.glob("tokenizer.json"), *copy.glob("spiece.model")):
+            file.unlink()
+        found = scorer.score(CANDIDATES, REFERENCES, contexts=["It rained."] * len(CANDIDATES))
+    with BERTScorer(pipeline.bundle.path, device="cpu") as scorer:
+        expected = scorer.score(CANDIDATES, REFERENCES, contexts=["It rained."] * len(CANDIDATES))
+    assert found.F.tolist() == expected.F.tolist()
+
+
+def test_an_empty_context_of_many_references_counts_once(tiny_bundle, monkeypatch):
+    references = [f"{first} {second}" for first in REFERENCES for second in REFERENCES]
+    with BERTScorer(tiny_bundle) as scorer:
+        monkeypatch.setattr(scorer._pipeline, "_chunk_tokens", 40)
+        with pytest.warns(UserWarning, match="^1 context is empty"):
+            scorer.score([CANDIDATES[0]], [references], contexts=[""])
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "mark"), [("bert", "slow", "[SEP]"), ("modernbert", "fast", "[SEP]"), ("t5", "slow", "</s>")]
+)
+def test_the_separator_is_the_token_that_ends_a_text(name, mode, mark):
+    bundle = exported("bundle", saved(name), num_layers=2, tokenizer_mode=mode, scoring_graph=True)
+    with Pipeline(open_bundle(bundle), matching="doc-bert-score") as pipeline:
+        assert pipeline.matching.separator == f" {mark} "

@@ -12,6 +12,7 @@ from bertscore_onnx_export.model.positions import max_positions
         ({"model_type": "bert"}, 512),
         ({"model_type": "roberta", "pad_token_id": 1}, 510),
         ({"model_type": "xlm-roberta-xl", "pad_token_id": 1}, 510),
+        ({"model_type": "roberta-prelayernorm", "pad_token_id": 1}, 510),
         ({"model_type": "roberta", "pad_token_id": None}, 510),
         ({"model_type": "roberta", "pad_token_id": "x"}, 510),
         ({"model_type": "t5"}, None),
