@@ -138,7 +138,7 @@ class JsonWriter(LineWriter):
         if not self._rows.with_texts:
             return f"{scores}\n"
         if self._source is not None:
-            if BEST in self._rows.added and BEST in row:  # whether it is added is not known before
+            if BEST in self._rows.added:  # which is not known before
                 check_free(self._source.record_of(row), [BEST], self._source.place)
             return f"{row.strip()[:-1].rstrip()}, {scores[1:]}\n"
         values = msgspec.json.decode(msgspec.json.encode(self._rows.record(row), enc_hook=str))
