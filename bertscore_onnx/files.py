@@ -64,12 +64,17 @@ def replace_whole(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, part)
-        os.replace(part, path)
-        sync_folder(path.parent)
+        put_in_place(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def put_in_place(part: Path, path: Path) -> None:
+    """Give a file that is on the disk another name, and the permissions of the file that it replaces, if any."""
+    if path.exists():
+        shutil.copymode(path, part)
+    os.replace(part, path)
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -249,6 +249,7 @@ class BERTScorer(Closeable):
         has_contexts: bool = False,
         verbose: bool | None = False,
         batch_size: int | None = None,
+        max_seconds: float | None = None,
     ) -> Generator[Score, None, None]:
         """Score pairs one after the other, in memory that does not depend on their number.
 
@@ -260,6 +261,8 @@ class BERTScorer(Closeable):
                 a fourth, another one for the references.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
             batch_size: the most texts in one run of the model.
+            max_seconds: about the longest time without a score, where the model is slow; pairs are then scored fewer at
+                a time, with more padding. None for any.
 
         Yields:
             The `Score` of each pair, in their order, which unpacks as `P, R, F`. If a pair is invalid, or the iterable
@@ -286,7 +289,12 @@ class BERTScorer(Closeable):
                 "list, or a Matching with sentences as its center."
             )
         return self._stream(
-            pairs, self.separator if has_contexts else None, self._weights, verbose, self._max_items(batch_size)
+            pairs,
+            self.separator if has_contexts else None,
+            self._weights,
+            verbose,
+            self._max_items(batch_size),
+            max_seconds,
         )
 
     def score_frame(
@@ -740,6 +748,7 @@ class BERTScorer(Closeable):
         weights: TokenWeights | None,
         verbose: bool | None,
         max_items: int | None,
+        max_seconds: float | None,
     ) -> Generator[Score, None, None]:
         total = len(pairs) if isinstance(pairs, Sized) else None
         stats = TextStats()
@@ -748,7 +757,12 @@ class BERTScorer(Closeable):
         center = self._center_for(some.references for some in read_pairs(pairs, separator))
         with progress_bar(total, shown=verbose) as advance:
             chunks = self._pipeline.score(
-                read_pairs(pairs, separator), weights, center=center, max_items=max_items, advance=advance
+                read_pairs(pairs, separator),
+                weights,
+                center=center,
+                max_items=max_items,
+                advance=advance,
+                max_seconds=max_seconds,
             )
             for scores, of_chunk in chunks:
                 stats += of_chunk

@@ -36,6 +36,8 @@ class Scorer:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     bundle, table, scored = sys.argv[1:]
     frame = daft.read_parquet(table)
     frame.select("*", Scorer(bundle).scores(frame["candidate"], frame["reference"])).write_parquet(scored)

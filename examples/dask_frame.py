@@ -25,6 +25,8 @@ def with_scores(frame: dd.DataFrame, score_batch: ScoreBatch) -> dd.DataFrame:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     bundle, table, scored = sys.argv[1:]
     frame = dd.read_parquet(table, dtype_backend="pyarrow")  # pyarrow columns can hold lists
     with_scores(frame, ScoreBatch(bundle)).to_parquet(scored)

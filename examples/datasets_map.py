@@ -19,5 +19,7 @@ from datasets import Dataset
 from bertscore_onnx.distributed import ScoreBatch
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     bundle, table, scored = sys.argv[1:]
     Dataset.from_json(table).map(ScoreBatch(bundle), batched=True).to_json(scored)

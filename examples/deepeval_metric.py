@@ -39,6 +39,8 @@ class BERTScoreMetric(BaseMetric):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     test_case = LLMTestCase(input="", actual_output="It is freezing today.", expected_output="It is cold today.")
     with BERTScorer(sys.argv[1]) as scorer:
         evaluate([test_case], [BERTScoreMetric(scorer, threshold=0.8)])

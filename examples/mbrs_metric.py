@@ -45,6 +45,8 @@ class MetricBERTScoreONNX(Metric):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     metric = MetricBERTScoreONNX(MetricBERTScoreONNX.Config(bundle=sys.argv[1]))
     hypotheses = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines()
     best = DecoderMBR(DecoderMBR.Config(), metric).decode(hypotheses, references=hypotheses)

@@ -31,6 +31,8 @@ def bertscore(scorer: BERTScorer) -> EvaluationMetric:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     bundle, table = sys.argv[1:]
     with BERTScorer(bundle) as scorer, mlflow.start_run():
         mlflow.set_tag("bertscore", scorer.signature)

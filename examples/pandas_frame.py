@@ -16,6 +16,8 @@ import pandas as pd
 from bertscore_onnx.distributed import ScoreBatch
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     bundle, table = sys.argv[1:]
     with pd.read_json(table, lines=True, chunksize=10_000) as frames:
         for scored in ScoreBatch(bundle).stream(frames):

@@ -27,6 +27,8 @@ def with_scores(
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     bundle, table, scored = sys.argv[1:]
     with BERTScorer(bundle) as scorer:
         with_scores(pl.scan_parquet(table), scorer).sink_parquet(scored)

@@ -31,6 +31,8 @@ def bertscore(scorer: BERTScorer) -> NumericMetricProtocol:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     bundle, samples = sys.argv[1:]
     with BERTScorer(bundle) as scorer:
         for result in bertscore(scorer).batch_score(json.loads(Path(samples).read_text(encoding="utf-8"))):

@@ -168,7 +168,7 @@ def _one_or_several(names: list[str] | None) -> str | list[str] | None:
 
 
 def _print_summary(result: "JobResult") -> None:
-    before = f", of which {result.parts_before:,} were complete before" if result.parts_before else ""
+    before = f" ({result.parts_before:,} complete before)" if result.parts_before else ""
     print(
         f"{result.output}: {_counted(result.rows, 'row')} in {_counted(result.parts, 'part')}{before}; "
         f"{result.failures:,} without scores"

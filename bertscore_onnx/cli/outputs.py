@@ -5,13 +5,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
+from itertools import count
 from pathlib import Path
 from typing import cast
 
 import typer
 
 from bertscore_onnx.bundle.store import MANIFEST
+from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.files import put_in_place, unwritable
 
 
 def chosen_format(**options: bool) -> str | None:
@@ -46,14 +49,55 @@ def check_destination(file: str | None, inputs: Iterable[str | None], option: st
 @contextmanager
 def opened(name: str, mode: str) -> Iterator[FileIO]:
     """Open a file of bytes, without a buffer; raise InputError if it cannot be written."""
-    from bertscore_onnx.files import unwritable
-
     try:
         file = cast(FileIO, Path(name).open(f"{mode}b", buffering=0))  # noqa: SIM115 -- see below
     except OSError as error:  # of opening alone: others are raised as they are
         raise unwritable(name, error) from error
     with file:
         yield file
+
+
+@contextmanager
+def replacing(name: str) -> Iterator[FileIO]:
+    """Open a file beside this one, and put it in its place when it is whole; pipes and devices are opened themselves.
+
+    After an error or an interruption this file is as it was, and the rows so far stay in the other.
+    """
+    path = Path(os.path.realpath(name))
+    if path.exists() and not path.is_file():
+        with opened(name, "w") as device:
+            yield device
+        return
+    file = _new_part(name, path)
+    part = Path(file.name)
+    try:
+        with file:
+            yield file
+            os.fsync(file.fileno())
+        try:
+            put_in_place(part, path)
+        except OSError as error:
+            raise unwritable(name, error) from error
+    except BaseException:
+        if part.stat().st_size:
+            kept = f"{name} is as it was" if path.exists() else f"there is no {name} yet"
+            echo(f"The rows so far are in {part}; {kept}. `score` cannot resume; `bertscore-onnx batch` can.")
+        else:
+            part.unlink()
+        raise
+
+
+def _new_part(name: str, path: Path) -> FileIO:
+    """Open a new file beside another one, and name those of earlier runs that did not end."""
+    for number in count(1):
+        part = path.with_name(f"{path.name[:50]}.part{number}")
+        try:
+            return part.open("xb", buffering=0)
+        except FileExistsError:
+            echo(f"Note: {part} has rows of another run for {name}, which has not ended.")
+        except OSError as error:
+            raise unwritable(name, error) from error
+    raise AssertionError
 
 
 @contextmanager
@@ -70,7 +114,7 @@ def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
 
         yield write_to_stdout
         return
-    with opened(name, "w") as file:
+    with replacing(name) as file:
         whole = 0
 
         def write(lines: str) -> None:
@@ -83,7 +127,7 @@ def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
             except OSError as error:
                 with suppress(OSError):  # of a pipe or a device
                     file.truncate(whole)
-                raise full(name, error, "The rows that it has are whole.") from error
+                raise full(name, error, "The rows that were written are whole.") from error
             whole += len(data)
 
         yield write

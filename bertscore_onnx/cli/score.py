@@ -25,7 +25,7 @@ from bertscore_onnx.cli.options import (
     names_of,
     shared_options,
 )
-from bertscore_onnx.cli.outputs import check_destination, full, opened, opened_lines
+from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.columns import BEST, SCORE_NAMES
 from bertscore_onnx.tables.sources import InputFormat
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.readers import RawRow
     from bertscore_onnx.tables.writers import RowsToWrite
+
+SAVE_SECONDS = 8.0
+"""The time that pairs may take which are scored together, so that rows are written every 10 seconds."""
 
 OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 
@@ -301,7 +304,9 @@ def write_scores(
             check_free(kept.table.names or of_json, names, kept.table.place)
         return RowsToWrite(kept.table, names, columns, output.with_texts)
 
-    scores = scorer.stream(pairs, has_contexts=has_contexts, verbose=verbose)
+    scores = scorer.stream(
+        pairs, has_contexts=has_contexts, verbose=verbose, max_seconds=SAVE_SECONDS if output.has_pairs else None
+    )
     scored = ((score, kept.take()) for score in means.counted(scores))
     try:
         if output.format == "parquet" and output.file is not None:
@@ -420,7 +425,7 @@ def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "R
     """Write a Parquet file; after an error it has the rows that were scored."""
     from bertscore_onnx.tables.writers import ParquetWriter
 
-    with opened(file, "w") as opened_file:
+    with replacing(file) as opened_file:
         writer: ParquetWriter | None = None
         try:
             try:

@@ -340,8 +340,10 @@ class _Job:
         done = {part.file: record for part, record in zip(parts, records, strict=True)}
         missing = [part for part in parts if done[part.file] is None]
         for part in missing:
-            if (folder / part.file).exists():
-                _log.warning("%s has changed since the job wrote it; it is scored again.", folder / part.file)
+            is_there = (folder / part.file).exists()
+            if is_there or (earlier is not None and earlier.complete):
+                fault = "has changed since the job wrote it" if is_there else "is missing"
+                _log.warning("%s %s; it is scored again.", folder / part.file, fault)
         if missing:
             manifest.write(folder)
             described = manifest.signature, manifest.provider

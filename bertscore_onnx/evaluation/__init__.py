@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.evaluation.metrics import (
         MetricScores,
         corpus_metric,
+        preceding_sentences,
         score_systems,
     )
     from bertscore_onnx.evaluation.relative_ranking import (
@@ -202,6 +203,7 @@ __all__ = [
     "pairs_into_one_language",
     "pairwise_accuracy",
     "perm_both",
+    "preceding_sentences",
     "read_eval_set",
     "roc_auc",
     "score_files",

@@ -4,11 +4,13 @@ While one chunk is encoded, the one after it is read and tokenised and the one b
 one stage runs at a time.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
+from time import monotonic
 from typing import NamedTuple, Unpack
 
 import numpy as np
@@ -54,6 +56,10 @@ CHUNK_CANDIDATES = 1024
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
 
 
+FIRST_TOKENS = 1024
+"""The tokens of the first chunks where the time of a chunk is limited and the model's speed is not known yet."""
+
+
 class TokenisedTexts(NamedTuple):
     """The ids of texts."""
 
@@ -89,6 +95,8 @@ class Chunk:
         self.is_truncated: list[bool] = []
         """Whether the texts of each row were truncated, (rows,)."""
         self.num_empty_contexts: int = 0
+        self.began: float = 0.0
+        """When its encoding began, on the monotonic clock."""
         self._row_of_text: dict[Text, int] = {}
         self._row_of_ids: dict[tuple[bytes, int, bool], int] = {}
         self._pairs: list[Pairs] = []
@@ -309,17 +317,21 @@ class Pipeline(Closeable):
         center: NDArray[np.float32] | None = None,
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
+        max_seconds: float | None = None,
     ) -> Iterator[tuple[Scores, TextStats]]:
         """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of their texts.
 
         Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
         pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
-        `center` is the mean vector of the call's references, if the matching asks for it.
+        `center` is the mean vector of the call's references, if the matching asks for it. With `max_seconds`, chunks
+        are made so small that each takes about this long at most, by the speed of those before.
         """
         is_stopped, memory = threading.Event(), ReusedMemory()
+        max_tokens = sys.maxsize if max_seconds is None else FIRST_TOKENS
         matching = self.matching if center is None else replace(self.matching, center=center)
 
         def encode(chunk: Chunk) -> TokenEmbeddings | PairScores:
+            chunk.began = monotonic()
             by_pairs = self._scoring_graph is not None and not chunk.is_encoded and not any(chunk.num_context)
             if self._scoring_graph is not None and by_pairs and self._is_whole(chunk.sequences):
                 candidate, reference = chunk.rows()
@@ -353,9 +365,12 @@ class Pipeline(Closeable):
                 result.num_excluded,
                 chunk.num_empty_contexts,
             )
+            if max_seconds is not None and chunk.num_tokens:
+                nonlocal max_tokens
+                max_tokens = int(chunk.num_tokens * max_seconds / max(monotonic() - chunk.began, 1e-6)) + 1
             return chunk, scores, stats
 
-        chunks = self._tokenise(slices)
+        chunks = self._tokenise(slices, lambda: max_tokens)
         scored: Iterator[ScoredChunk]
         if self._leaves_cpu_idle:
             scored = prefetch(chunks, encode, match)
@@ -442,15 +457,18 @@ class Pipeline(Closeable):
         else:
             self.encoder.warm_up()
 
-    def _tokenise(self, slices: Iterable[Pairs]) -> Iterator[Chunk]:
+    def _tokenise(
+        self, slices: Iterable[Pairs], max_tokens: Callable[[], int] = lambda: sys.maxsize
+    ) -> Iterator[Chunk]:
         """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first.
 
-        Where chunks may be large, the first ones are small, so that the model soon has work.
+        Where chunks may be large, the first ones are small, so that the model soon has work. `max_tokens` may lower the
+        size of the next one at any time.
         """
         chunk, scale = Chunk(), 1
         try:
             # split before their number of tokens is known, which is hardly more than that of characters
-            for pairs in chain.from_iterable(pairs.split(self._chunk_tokens) for pairs in slices):
+            for pairs in chain.from_iterable(pairs.split(min(self._chunk_tokens, max_tokens())) for pairs in slices):
                 new = chunk.new_texts(pairs)
                 ids = pairs.token_ids
                 if ids is None:
@@ -461,7 +479,7 @@ class Pipeline(Closeable):
                     tokenised = TokenisedTexts([ids[text] for text in new], num_context, is_truncated)
                 chunk.add(pairs, new, tokenised)
                 if (
-                    chunk.num_tokens >= self._chunk_tokens * scale
+                    chunk.num_tokens >= min(self._chunk_tokens * scale, max_tokens())
                     or chunk.num_candidates >= CHUNK_CANDIDATES * scale
                     or chunk.num_characters >= MAX_CHARACTERS
                 ):

@@ -145,7 +145,7 @@ class JsonWriter(LineWriter):
         if not self._rows.with_texts:
             return f"{scores}\n"
         if self._source is not None:
-            if self._rows.has_best and BEST in row:  # whether it is added is not known before
+            if self._rows.has_best:  # which is not known before
                 check_free(self._source.record_of(row), [BEST], self._source.place)
             return f"{row.strip()[:-1].rstrip()}, {scores[1:]}\n"
         values = msgspec.json.decode(msgspec.json.encode(self._rows.record(row), enc_hook=str))

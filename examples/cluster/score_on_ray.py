@@ -14,5 +14,7 @@ import ray
 from bertscore_onnx.distributed.ray import score_dataset
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     bundle, pairs, scores = sys.argv[1:]
     score_dataset(ray.data.read_parquet(pairs), bundle).write_parquet(scores)

@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 from bertscore_onnx.distributed.spark import score_dataframe
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     bundle, pairs, scores = sys.argv[1:]
     spark = SparkSession.builder.appName("bertscore").getOrCreate()
     score_dataframe(spark.read.parquet(pairs), bundle).write.parquet(scores)

@@ -5,7 +5,7 @@ from inspect import ismodule
 import pytest
 
 import bertscore_onnx
-from bertscore_onnx import serving
+from bertscore_onnx import evaluation, serving
 from tests.support.processes import run_python
 
 HEAVY = ["torch", "transformers", "onnx"]
@@ -19,6 +19,11 @@ def run(code):
 def test_serving_exports_what_it_imports():
     members = {key for key, value in vars(serving).items() if not key.startswith("_") and not ismodule(value)}
     assert members == {*serving.__all__}
+
+
+def test_evaluation_lists_all_its_public_names():
+    found = {name for names in evaluation._MODULES.values() for name in names.split()}
+    assert found == {*evaluation.__all__}
 
 
 def test_an_unknown_member_is_refused():

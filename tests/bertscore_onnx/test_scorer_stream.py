@@ -2,11 +2,13 @@
 
 import itertools
 import threading
+import time
 
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, Score
+from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import ClosedError, InputError, InputTypeError
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
@@ -59,6 +61,27 @@ def test_reads_at_most_a_chunk_ahead(scorer):
         assert abs(score.F - expected) <= 1e-6
         assert read <= (position // 4 + 2) * 4
     stream.close()
+
+
+@pytest.mark.parametrize("max_seconds", [None, 0.05])
+def test_a_slow_model_gets_few_pairs_at_a_time(scorer, monkeypatch, max_seconds):
+    sizes = []
+    original = Encoder.encode
+
+    def encode_slowly(self, sequences, *arguments, **options):
+        sizes.append(sum(map(len, sequences)))
+        time.sleep(sizes[-1] / 1000)
+        return original(self, sequences, *arguments, **options)
+
+    words = [" ".join(pair) for pair in itertools.product(" ".join(CANDIDATES).split(), repeat=2)]
+    pairs = list(zip(words, words[::-1], strict=True))
+    expected = list(scorer.stream(pairs))
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 1024)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.FIRST_TOKENS", 8)
+    monkeypatch.setattr(Encoder, "encode", encode_slowly)
+    assert list(scorer.stream(pairs, max_seconds=max_seconds)) == expected
+    longest = max(len(row) for row in words)
+    assert (max(sizes) <= 50 + 4 * longest) == (max_seconds is not None)
 
 
 @pytest.mark.parametrize("wrong_at", [0, 3, 4, 9, 10])

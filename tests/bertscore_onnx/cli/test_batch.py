@@ -31,7 +31,7 @@ def test_it_prints_rows_failures_and_means_with_the_signature(batch, scorer, tmp
 
 def test_started_again_it_reports_what_was_complete(batch):
     batch()
-    assert batch().stdout.splitlines()[0].endswith("in 1 part, of which 1 were complete before; 0 without scores")
+    assert batch().stdout.splitlines()[0].endswith("in 1 part (1 complete before); 0 without scores")
 
 
 def test_as_json_the_summary_is_one_object(batch, scorer, tmp_path):
@@ -61,7 +61,7 @@ def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
     assert list(scored) == ["candidate", "reference", "p", "r", "f", "cut", "best_reference"]
     assert scored["cut"] == [expected for *_, expected in rows]
     assert f"F1: {sum(scored['f']) / len(rows):.6f}" in result.stdout
-    assert "in 3 parts, of which 3 were complete" in batch(*options, inputs=[tmp_path / "in.csv"]).stdout
+    assert "in 3 parts (3 complete before)" in batch(*options, inputs=[tmp_path / "in.csv"]).stdout
     assert batch(inputs=[tmp_path / "in.csv"]).exit_code == 1
 
 
@@ -87,6 +87,14 @@ def test_verify_finds_a_damaged_part_which_the_next_run_names_and_scores_again(b
     assert (result.exit_code, result.stdout) == (1, f"{part} has changed since the job wrote it\n")
     assert f"Warning: {part} has changed" in batch().stderr
     assert run("batch", "--verify", folder).exit_code == 0
+
+
+def test_a_part_that_is_missing_is_named_and_scored_again(batch, tmp_path):
+    batch()
+    part = tmp_path / "scores" / "part-00000-00000.parquet"
+    part.unlink()
+    assert f"Warning: {part} is missing; it is scored again." in batch().stderr
+    assert part.exists()
 
 
 def test_verify_of_another_folder_is_an_error_of_one_line(run, tmp_path):

@@ -238,16 +238,19 @@ def test_an_interrupted_run_leaves_whole_lines_in_its_file(start_scoring, write,
     texts = "".join(f"the cat {'sat ' * number}\n" for number in range(30))
     process = start_scoring("-r", write("references.txt", texts), "-o", tmp_path / name)
     process.stdin.write("".join(texts.splitlines(keepends=True)[:20]).encode())
-    path = Path(tmp_path / name)
+    Path(tmp_path / name).write_text("of yesterday")
+    path = Path(tmp_path / f"{name}.part1")
     written_lines = 0
     while written_lines < 12:
         assert process.poll() is None
-        with contextlib.suppress(FileNotFoundError):  # it is made for a moment, to see that it can be
+        with contextlib.suppress(FileNotFoundError):
             written_lines = path.read_bytes().count(b"\n")
     process.send_signal(subprocess.signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert stderr.startswith(b"Interrupted; ")
+    assert f"The rows so far are in {path}; {tmp_path / name} is as it was." in stderr.decode()
+    assert b"\nInterrupted; " in stderr
+    assert (tmp_path / name).read_text() == "of yesterday"
     content = path.read_text()
     assert content.endswith("\n")
     if name == "out.jsonl":
@@ -256,3 +259,28 @@ def test_an_interrupted_run_leaves_whole_lines_in_its_file(start_scoring, write,
         }
     else:
         assert {line.count("\t") for line in content.splitlines()} == {4}
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.json", "out.parquet"])
+def test_the_old_file_stays_until_the_new_one_is_whole(run, write, tiny_bundle, tmp_path, stdin_is_a_pipe, name):
+    (tmp_path / name).write_text("of yesterday")
+    rows = "candidate,reference\n" + "a cat,the cat\n" * 5
+    options = ["score", "-m", tiny_bundle, "-c", "-", "--input-format", "csv", "-o", tmp_path / name]
+    for number in (1, 2):
+        result = run(*options, stdin=f"{rows}alone\n".encode())
+        assert result.exit_code == 1
+        assert f"{tmp_path / name}.part{number}; {tmp_path / name} is as it was. `score` cannot" in result.stderr
+        assert (tmp_path / name).read_text() == "of yesterday"
+        assert (tmp_path / f"{name}.part{number}").stat().st_size
+    assert f"Note: {tmp_path / name}.part1 has rows of another run" in result.stderr
+    (tmp_path / name).chmod(0o604)
+    assert run(*options, stdin=rows.encode()).exit_code == 0
+    assert (tmp_path / name).read_bytes() != b"of yesterday"
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o604
+    assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}.part1", f"{name}.part2"}
+
+
+def test_a_run_without_rows_leaves_nothing_beside(run, tiny_bundle, tmp_path, stdin_is_a_pipe):
+    options = ["-c", "-", "--input-format", "csv", "-o", tmp_path / "out.csv"]
+    assert run("score", "-m", tiny_bundle, *options, stdin=b"candidate,reference\nalone\n").exit_code == 1
+    assert list(tmp_path.iterdir()) == []
