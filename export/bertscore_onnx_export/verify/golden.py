@@ -1,24 +1,25 @@
 """The scores of the golden pairs in PyTorch."""
 
+from collections.abc import Callable, Sequence
+
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from bertscore_onnx.bundle.manifest import GoldenPair
 from bertscore_onnx.errors import VerificationError
-from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids
 from bertscore_onnx_export.verify.sample_texts import GOLDEN_PAIRS
 from bertscore_onnx_export.verify.vectors import unit_vectors
 
 
 def score_golden_pairs(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, facts: TokenizerFacts
+    model: PreTrainedModel, ids_of: Callable[[str], Sequence[int]], zero_weight_ids: Sequence[int]
 ) -> list[GoldenPair]:
     """Score the golden pairs with PyTorch, one pair at a time (Zhang et al., ICLR 2020, section 3)."""
 
     def embed(text: str) -> tuple[torch.Tensor, torch.Tensor]:
-        ids = torch.tensor([original_ids(tokenizer, text, facts.max_length)])
+        ids = torch.tensor([ids_of(text)])
         vectors = unit_vectors(model, ids, torch.ones_like(ids))
-        weights = (~torch.isin(ids[0], torch.tensor(facts.zero_weight_ids))).float()  # (tokens,)
+        weights = (~torch.isin(ids[0], torch.tensor(zero_weight_ids))).float()  # (tokens,)
         return vectors.reshape(-1, *vectors.shape[-2:]), weights / weights.sum()  # (layers, tokens, hidden), (tokens,)
 
     pairs = []
