@@ -46,10 +46,11 @@ def compare_with_model(bundle: Path, manifest: Manifest, model: Any) -> Manifest
     manifest = msgspec.structs.replace(manifest, golden=golden, comparison="with PyTorch")
     write_manifest(bundle, manifest)
     try:
-        verify_vectors(model, bundle / GRAPH_FILE, padding=manifest.padding)
         difference = verify_bundle(bundle)
+        verify_vectors(model, bundle / GRAPH_FILE, padding=manifest.padding)
     except VerificationError as error:
         raise VerificationError(
-            f"The published graph is not the model beside it: {error} Export the model itself with --model."
+            f"The published graph is not the model beside it: {error} Export the model itself with --model, or remove "
+            "its weights from the folder to use the graph alone."
         ) from error
     return msgspec.structs.replace(manifest, golden_difference=difference)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bertscore_onnx.bundle.manifest import MAX_LAYERS, MAX_SIZE, MAX_VOCAB_SIZE
-from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
+from bertscore_onnx.errors import ExportError, UnsupportedFamilyError, shortened
 from bertscore_onnx_export.model.positions import counts_after, ignores_type_zero, max_positions
 
 _LAYERS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer")
@@ -88,8 +88,8 @@ def _number(settings: dict[str, Any], names: tuple[str, ...], most: int, file: P
         if type(number := settings.get(name)) is int and number > 0:
             if number > most:
                 raise ExportError(
-                    f"{file} has {name} = {number}, and at most {most:,} is accepted. Copy it from the model's "
-                    "repository."
+                    f"{file} has {name} = {shortened(str(number))}, and at most {most:,} is accepted. Copy it from the "
+                    "model's repository."
                 )
             return number
-    raise ExportError(f"{file} has no number as {' or '.join(names)}. Copy it from the model's repository.")
+    raise ExportError(f"{file} has no number as {'/'.join(names)}. Copy it from the model's repository.")

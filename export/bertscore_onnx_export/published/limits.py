@@ -79,10 +79,10 @@ def allow(seconds: float) -> None:
 
 
 def _limit(kind: str, limit: int) -> None:
-    try:
-        import resource
-    except ImportError:  # on Windows
+    if sys.platform != "linux":  # others do not limit memory so
         return
+    import resource  # only on Unix
+
     number = getattr(resource, kind)
     _, most = resource.getrlimit(number)
     resource.setrlimit(number, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
