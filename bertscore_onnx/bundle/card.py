@@ -95,8 +95,9 @@ def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "layer", _layer(manifest)
     yield "precision", manifest.precision
     yield (
-        "largest difference from PyTorch",
-        f"{manifest.golden_difference:.1e}, over P, R and F of {len(manifest.golden)} pairs, measured at the export",
+        f"largest difference from {'PyTorch' if manifest.is_compared else 'the published graph'}",
+        f"{manifest.golden_difference:.1e}, over P, R and F of {len(manifest.golden)} pairs, measured at the export"
+        f"{'' if manifest.is_compared else '; not compared with PyTorch'}",
     )
     yield (
         "tokenizer",

@@ -47,7 +47,7 @@ Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A pair of sentences and the scores that the original PyTorch model gives it, without idf or rescaling."""
+    """A pair of sentences and the scores that the original model gives it, without idf or rescaling."""
 
     candidate: str
     reference: str
@@ -177,6 +177,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model_layers: Annotated[int, msgspec.Meta(ge=0, le=MAX_LAYERS)] | msgspec.UnsetType = msgspec.UNSET
     """The number of layers of the whole model; absent in bundles of earlier versions."""
 
+    comparison: Literal["with PyTorch", "not compared"] | msgspec.UnsetType = msgspec.UNSET
+    """Whether a graph that somebody else has published was compared with the PyTorch model. If not, the golden scores
+    are those of the whole graph. Absent if the model itself was exported, which is always compared."""
+
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above, which identifies the bundle."""
 
@@ -200,6 +204,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def has_scoring_graph(self) -> bool:
         """Whether the bundle has a scoring graph beside the encoder's."""
         return SCORING_FILE in self.files
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the golden scores are those of the PyTorch model, not of a published graph."""
+        return self.comparison != "not compared"
 
     @property
     def special_ids(self) -> list[int]:

@@ -159,7 +159,7 @@ def export(
             report=stages.begin,
         )
     print(folder)
-    for line in _summary(folder, time.perf_counter() - started, "PyTorch's"):
+    for line in _summary(folder, time.perf_counter() - started):
         echo(line)
 
 
@@ -193,7 +193,7 @@ def _export_graph(
             report=stages.begin,
         )
     print(written)
-    for line in _summary(written, time.perf_counter() - started, "the uncut graph's"):
+    for line in _summary(written, time.perf_counter() - started):
         echo(line)
 
 
@@ -226,8 +226,10 @@ class Stages:
         print(f"  {time.perf_counter() - self._started:.1f} s", file=sys.stderr)
 
 
-def _summary(folder: Path, seconds: float, reference: str) -> list[str]:
-    """Return lines that describe the bundle and its verification against a reference."""
+def _summary(folder: Path, seconds: float) -> list[str]:
+    """Return lines that describe the bundle and its verification."""
+    from msgspec import UNSET
+
     from bertscore_onnx.bundle.bundle import read_manifest
 
     manifest = read_manifest(folder)
@@ -239,10 +241,15 @@ def _summary(folder: Path, seconds: float, reference: str) -> list[str]:
         if differences
         else "matches on all edge-case texts"
     )
+    if manifest.comparison is UNSET:
+        reference, rest = "PyTorch's", f"; the tokenizer {texts}"
+    elif manifest.is_compared:
+        reference, rest = "PyTorch's", ""
+    else:
+        reference, rest = "the uncut graph's", "; not compared with PyTorch"
     return [
         f"Model: {manifest.model_id}, {layer}, {manifest.precision}, {manifest.tokenizer_mode} tokenizer",
-        f"Verified: P, R and F of {pairs} pairs differ from {reference} by {difference:.1e} at most; "
-        f"the tokenizer {texts}",
+        f"Verified: P, R and F of {pairs} pairs differ from {reference} by {difference:.1e} at most{rest}",
         *_compared_with_slow(manifest),
         *_scoring_graph(manifest),
         f"Bundle: {size / 1e6:,.1f} MB, exported in {seconds:.1f} s",

@@ -4,6 +4,7 @@ import importlib.metadata
 import logging
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from bertscore_onnx_export.model.source import Source, check_name_of_folder, che
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer, compare_with_slow
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
-from bertscore_onnx_export.tokenizer.write import TokenizerFacts, write_tokenizer
+from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids, write_tokenizer
 from bertscore_onnx_export.verify.bundle import verify_bundle, verify_scoring_graph
 from bertscore_onnx_export.verify.golden import score_golden_pairs, score_long_pair
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_inner_layer, verify_vectors
@@ -101,6 +102,7 @@ def export_model(
             written_layers = num_layers + 1 if all_layers else None
             write_scoring_graph(folder, _vocabulary(config, facts), padding=padding, layers=written_layers)
         report("Verifying against PyTorch")
+        ids_of = partial(original_ids, original)
         manifest = Manifest(
             format_version=FORMAT_VERSION,
             model_id=model_id,
@@ -124,7 +126,7 @@ def export_model(
             exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
             padding=padding,
-            golden=score_golden_pairs(model, original, facts),
+            golden=score_golden_pairs(model, ids_of, facts.max_length, facts.zero_weight_ids),
             golden_difference=0.0,
             slow_differences=slow_differences or msgspec.UNSET,
             final_norm=inner_norm if all_layers and family.final_norm else msgspec.UNSET,
@@ -133,7 +135,7 @@ def export_model(
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:
             check_same_model(manifest)
-        long_pair = score_long_pair(model, original, facts)
+        long_pair = score_long_pair(model, ids_of, facts.max_length, facts.zero_weight_ids)
         del model  # free memory for the runtime's own copy
         manifest = msgspec.structs.replace(manifest, golden_difference=verify_bundle(folder, long_pair))
         if scoring_graph:

@@ -1,6 +1,9 @@
 """Bundles of graphs that others have exported: the scores are those of this project's own export of the same model."""
 
+import itertools
 import json
+import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -10,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+import transformers
 from transformers import AutoModel, AutoTokenizer
 from typer.testing import CliRunner
 
@@ -24,17 +28,20 @@ pytestmark = KNOWN_WARNINGS
 
 PAIRS = [list(side) for side in zip(*ORDINARY_PAIRS[:20], strict=True)]
 MODELS = ["bert", "roberta", "modernbert"]
+COUNTED = ["bert", "camembert", "data2vec", "electra", "mpnet", "roberta", "xlm-roberta"]
+"""Models that take positions: the first and the fourth from 0, the others from the id of padding."""
 
 
 class Pooled(torch.nn.Module):
-    """A model with the outputs of a graph of sentence-transformers."""
+    """A model with the outputs of a graph of sentence-transformers, and a further input."""
 
-    def __init__(self, model):
+    def __init__(self, model, other=None):
         super().__init__()
         self.auto_model = model
+        self.other = other
 
-    def forward(self, input_ids, attention_mask, token_type_ids=None):
-        options = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
+    def forward(self, input_ids, attention_mask, other=None):
+        options = {} if other is None else {self.other: other}
         vectors = self.auto_model(input_ids=input_ids, attention_mask=attention_mask, **options).last_hidden_state
         weights = attention_mask[..., None].float()
         return vectors, (vectors * weights).sum(1) / weights.sum(1)
@@ -45,12 +52,20 @@ def publish(name, folder, writer):
     AutoTokenizer.from_pretrained(saved(name)).save_pretrained(folder)
     model = AutoModel.from_pretrained(saved(name)).eval()
     model.config.save_pretrained(folder)
-    (folder / "onnx").mkdir()
     inputs = {"input_ids": torch.full((2, 16), 7), "attention_mask": torch.ones(2, 16, dtype=torch.int64)}
     inputs["attention_mask"][1, -3:] = 0
+    if writer == "transformers":
+        from transformers.exporters.exporter_onnx import OnnxConfig, OnnxExporter  # not in transformers 4
+
+        model.config.use_cache = False
+        OnnxExporter().export(model, inputs, config=OnnxConfig(dynamic=True)).save_pretrained(folder)
+        return folder
+    (folder / "onnx").mkdir()
     if writer == "optimum" and name == "bert":
         inputs["token_type_ids"] = torch.zeros(2, 16, dtype=torch.int64)
-    vectors = "last_hidden_state" if writer == "optimum" else "token_embeddings"
+    if writer == "positions":
+        inputs["position_ids"] = torch.arange(16).repeat(2, 1) + 2
+    vectors = "last_hidden_state" if writer in ("optimum", "positions") else "token_embeddings"
     names = [vectors, "sentence_embedding"]
     options = {"input_names": [*inputs], "output_names": names}
     graph = str(folder / "onnx" / "model.onnx")
@@ -60,7 +75,7 @@ def publish(name, folder, writer):
         torch.onnx.export(Pooled(model), arguments, graph, dynamo=True, dynamic_shapes=(axes, axes), **options)
         return folder
     axes = {one: {0: "batch", 1: "tokens"} for one in (*inputs, vectors)} | {"sentence_embedding": {0: "batch"}}
-    module = Pooled(model).eval()
+    module = Pooled(model, [*inputs][-1]).eval()
     torch.onnx.export(
         module, tuple(inputs.values()), graph, dynamo=False, opset_version=14, dynamic_axes=axes, **options
     )
@@ -86,6 +101,22 @@ def export(folder, output, *arguments):
     return CliRunner().invoke(app, ["export", "--from-onnx", str(folder), "-o", str(output), *map(str, arguments)])
 
 
+def own_export(name, num_layers, folder):
+    """Export the model itself with its fast tokenizer."""
+    model = folder / name
+    model.mkdir()
+    AutoTokenizer.from_pretrained(saved(name)).save_pretrained(model)
+    for file in saved(name).iterdir():
+        if file.name.startswith(("config", "model")):
+            shutil.copy(file, model)
+    return exported("own", model, num_layers=num_layers, tokenizer_mode="fast")
+
+
+def scores_of(bundle, pairs=PAIRS):
+    with BERTScorer(bundle, device="cpu") as scorer:
+        return np.stack(scorer.score(*pairs))
+
+
 @pytest.mark.parametrize("num_layers", [0, 1, LAYERS])
 @pytest.mark.parametrize(
     "writer",
@@ -100,34 +131,172 @@ def test_scores_are_those_of_an_export_of_the_model(published, name, writer, num
     result = export(published(name, writer), tmp_path / "bundle", "-l", num_layers, "--name", "x")
     assert result.exit_code == 0, result.stderr
     assert "differ from the uncut graph's by" in result.stderr
-    (tmp_path / name).mkdir()
-    model = tmp_path / name
-    AutoTokenizer.from_pretrained(saved(name)).save_pretrained(model)
-    for file in saved(name).iterdir():
-        if file.name.startswith(("config", "model")):
-            shutil.copy(file, model)
-    own = exported("own", model, num_layers=num_layers, tokenizer_mode="fast")
-    scores = []
-    for bundle in (tmp_path / "bundle", own):
-        with BERTScorer(bundle, device="cpu") as scorer:
-            scores.append(np.stack(scorer.score(*PAIRS)))
-    assert np.abs(scores[0] - scores[1]).max() <= 1e-5
+    own = own_export(name, num_layers, tmp_path)
+    assert np.abs(scores_of(tmp_path / "bundle") - scores_of(own)).max() <= 1e-5
     ours, theirs = read_manifest(tmp_path / "bundle"), read_manifest(own)
     for fact in ("pad_id", "zero_weight_ids", "max_length", "hidden_size", "vocab_size", "padding", "model_layers"):
         assert getattr(ours, fact) == getattr(theirs, fact)
 
 
+@pytest.mark.parametrize("name", COUNTED)
+def test_positions_are_those_that_the_model_counts(published, name, tmp_path):
+    folder = published(name, "positions")
+    result = export(folder, tmp_path / "bundle", "-l", LAYERS, "--name", "x")
+    assert result.exit_code == 0, result.stderr
+    padding = AutoTokenizer.from_pretrained(folder).pad_token
+    pairs = [[*PAIRS[0], f"one {padding} of two"], [*PAIRS[1], f"two {padding} {padding} of one"]]
+    own = own_export(name, LAYERS, tmp_path)
+    assert np.abs(scores_of(tmp_path / "bundle", pairs) - scores_of(own, pairs)).max() <= 1e-5
+
+
+@pytest.mark.parametrize("model_type", ["nystromformer", "unheard-of"])
+def test_positions_that_nobody_knows_are_refused(published, tmp_path, model_type):
+    folder = change(published("bert", "positions"), tmp_path / "model", config={"model_type": model_type})
+    result = export(folder, tmp_path / "bundle", "-l", 1, "--name", "x")
+    assert f"how models of the type '{model_type}' count positions is not known" in result.stderr
+
+
+@pytest.mark.parametrize("model_type", ["xlm", "xlnet"])
+def test_token_types_that_change_vectors_are_refused(published, tmp_path, model_type):
+    folder = change(published("bert", "optimum"), tmp_path / "model", config={"model_type": model_type})
+    result = export(folder, tmp_path / "bundle", "-l", 1, "--name", "x")
+    assert "The graph wants 'token_type_ids'" in result.stderr
+
+
+@pytest.mark.transformers5
+@pytest.mark.skipif(transformers.__version__.startswith("4."), reason="transformers 4 has no exporter")
+@pytest.mark.parametrize("num_layers", [1, LAYERS])
+def test_the_encoder_of_a_pair_is_taken_not_the_decoder(published, tmp_path, num_layers):
+    folder = published("bart", "transformers")
+    result = export(folder, tmp_path / "bundle", "-l", num_layers, "--name", "x")
+    assert result.exit_code == 0, result.stderr
+    own = own_export("bart", num_layers, tmp_path)
+    assert np.abs(scores_of(tmp_path / "bundle") - scores_of(own)).max() <= 1e-5
+
+
+def test_vectors_of_a_decoder_are_refused(published, tmp_path):
+    def rename(graph):
+        for node in graph.node:
+            node.name = node.name.replace("/encoder/", "/decoder/")
+
+    folder = change(published("bert", "optimum"), tmp_path / "model", config={"is_encoder_decoder": True}, graph=rename)
+    result = export(folder, tmp_path / "bundle", "-l", LAYERS, "--name", "x")
+    assert "returns the vectors of a decoder" in result.stderr
+
+
+def in_half(graph):
+    """Store the largest weight in fp16, and convert it when it is used, as converters that keep inputs and outputs."""
+    weight = max(graph.initializer, key=lambda tensor: len(tensor.raw_data))
+    name, half = weight.name, onnx.numpy_helper.to_array(weight).astype(np.float16)
+    weight.CopyFrom(onnx.numpy_helper.from_array(half, "half"))
+    graph.node.insert(0, onnx.helper.make_node("Cast", ["half"], [name], to=onnx.TensorProto.FLOAT))
+
+
+def in_bytes(graph):
+    """Store the largest weight in 8 bits, as quantisation of the weights alone does."""
+    weight = max(graph.initializer, key=lambda tensor: len(tensor.raw_data))
+    name, values = weight.name, onnx.numpy_helper.to_array(weight)
+    scale = np.float32(np.abs(values).max() / 127)
+    weight.CopyFrom(onnx.numpy_helper.from_array(np.rint(values / scale).astype(np.int8), "bytes"))
+    graph.initializer.append(onnx.numpy_helper.from_array(scale, "scale"))
+    graph.node.insert(0, onnx.helper.make_node("DequantizeLinear", ["bytes", "scale"], [name]))
+
+
+@pytest.mark.parametrize(("store", "kind"), [(in_half, "FLOAT16"), (in_bytes, "INT8")])
+def test_rounded_weights_are_refused(published, tmp_path, store, kind):
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=store)
+    result = export(folder, tmp_path / "bundle", "-l", LAYERS, "--name", "x")
+    assert f"is not in fp32 throughout: it computes with {kind}." in result.stderr
+
+
+@pytest.mark.full  # with 280 MB of weights
+def test_large_weights_stored_as_numbers_get_their_own_file(published, tmp_path):
+    def with_numbers(graph):
+        numbers = np.zeros(70_000_000, np.float32).tobytes()
+        field = bytes([4 << 3 | 2]) + varint(len(numbers)) + numbers  # `float_data`, packed
+        graph.initializer.append(onnx.TensorProto.FromString(field))
+        graph.initializer[-1].MergeFrom(onnx.TensorProto(name="numbers", data_type=1, dims=[70_000_000]))
+        graph.initializer.append(onnx.numpy_helper.from_array(np.array([3]), "third"))
+        behind_vectors(
+            graph,
+            lambda name: [
+                onnx.helper.make_node("Gather", ["numbers", "third"], ["zero"]),
+                onnx.helper.make_node("Add", ["inner", "zero"], [name]),
+            ],
+        )
+
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=with_numbers)
+    result = export(folder, tmp_path / "bundle", "-l", LAYERS, "--name", "x")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "bundle" / "model.onnx.data").stat().st_size > 280_000_000
+
+
+def varint(number):
+    """Return a number as protobuf writes it, 7 bits to a byte."""
+    rest, last = divmod(number, 128)
+    return bytes([last | 128]) + varint(rest) if rest else bytes([last])
+
+
+def test_the_number_of_layers_of_xlnet_is_found(published, tmp_path):
+    result = export(published("xlnet", "optimum"), tmp_path / "bundle", "-l", LAYERS, "--name", "x")
+    assert result.exit_code == 0, result.stderr
+    own = own_export("xlnet", LAYERS, tmp_path)
+    assert np.abs(scores_of(tmp_path / "bundle") - scores_of(own)).max() <= 1e-5
+
+
+def test_rembert_saved_by_transformers_5_keeps_special_tokens(published, tmp_path):
+    def without_special_tokens(content):
+        content["post_processor"] |= {"single": [{"Sequence": {"id": "A", "type_id": 0}}], "special_tokens": {}}
+
+    folder = change(published("rembert", "optimum"), tmp_path / "model", tokenizer=without_special_tokens)
+    result = export(folder, tmp_path / "bundle", "-l", LAYERS, "--name", "x")
+    assert result.exit_code == 0, result.stderr
+    own = own_export("rembert", LAYERS, tmp_path)
+    assert np.abs(scores_of(tmp_path / "bundle") - scores_of(own)).max() <= 1e-5
+
+
+@pytest.mark.parametrize(
+    ("weights", "shown"),
+    [(None, "the published graph's scores; not compared with PyTorch"), ("bert", "PyTorch's scores")],
+)
+def test_a_bundle_says_what_it_was_compared_with(published, tmp_path, weights, shown):
+    folder = change(published("bert", "optimum"), tmp_path / "model")
+    if weights:
+        shutil.copy(saved(weights) / "model.safetensors", folder)
+    result = export(folder, tmp_path / "bundle", "-l", 1, "--name", "x")
+    assert result.exit_code == 0, result.stderr
+    assert ("not compared with PyTorch" in result.stderr) == (weights is None)
+    inspected = CliRunner().invoke(app, ["inspect", str(tmp_path / "bundle")])
+    assert f"of {shown}\n" in inspected.stdout
+    assert read_manifest(tmp_path / "bundle").comparison == ("with PyTorch" if weights else "not compared")
+    assert ("not compared with PyTorch" in (tmp_path / "bundle" / "README.md").read_text()) == (weights is None)
+
+
+def test_a_graph_of_other_weights_than_beside_it_is_refused(published, tmp_path):
+    folder = change(published("bert", "optimum"), tmp_path / "model")
+    model = AutoModel.from_pretrained(saved("bert"))
+    with torch.no_grad():
+        model.embeddings.position_embeddings.weight[:] = model.embeddings.position_embeddings.weight.roll(1, 0)
+    model.save_pretrained(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "model.safetensors", folder)
+    result = export(folder, tmp_path / "bundle", "-l", 1, "--name", "x")
+    assert "The published graph is not the model beside it" in result.stderr
+    assert not (tmp_path / "bundle").exists()
+
+
 def test_neither_torch_nor_transformers_is_imported(published, tmp_path):
     code = (
         "import sys; from pathlib import Path; from bertscore_onnx_export.published.pipeline import export_graph; "
-        "export_graph(Path(sys.argv[1]), num_layers=1, output=Path(sys.argv[2]), name='x'); "
-        "print({'torch', 'transformers'} & {*sys.modules})"
+        "export_graph(Path(sys.argv[1]), num_layers=1, output=Path(sys.argv[2]), name='x')"
     )
+    for package in ("torch", "transformers"):  # found first, in the process and in those that it starts
+        (tmp_path / f"{package}.py").write_text("raise ImportError('not to be imported')")
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
     command = [sys.executable, "-c", code, published("bert", "optimum"), tmp_path / "bundle"]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "set()\n"
+    subprocess.run(command, env=variables, check=True)
 
 
-def change(folder, output, *, config=None, graph=None, without=(), content=None):
+def change(folder, output, *, config=None, graph=None, tokenizer=None, without=(), content=None):
     """Copy a published graph with changes."""
     shutil.copytree(folder, output)
     if content:
@@ -135,6 +304,10 @@ def change(folder, output, *, config=None, graph=None, without=(), content=None)
     if config:
         settings = json.loads((output / "config.json").read_text()) | config
         (output / "config.json").write_text(json.dumps(settings))
+    if tokenizer:
+        settings = json.loads((output / "tokenizer.json").read_text())
+        tokenizer(settings)
+        (output / "tokenizer.json").write_text(json.dumps(settings))
     if graph:
         model = onnx.load(output / "onnx" / "model.onnx")
         graph(model.graph)
@@ -157,6 +330,69 @@ def with_head(graph):
         value.name = f"logits_{value.name}"
 
 
+def behind_vectors(graph, nodes):
+    """Let nodes lead from `inner`, the vectors until now, to the output."""
+    name = graph.output[0].name
+    for node in graph.node:
+        node.input[:] = ["inner" if one == name else one for one in node.input]
+        node.output[:] = ["inner" if one == name else one for one in node.output]
+    graph.node.extend(nodes(name))
+
+
+def with_many_nodes(graph):
+    names = ["inner", *map(str, range(200_000))]
+    chain = [onnx.helper.make_node("Identity", [one], [two]) for one, two in itertools.pairwise(names)]
+    behind_vectors(graph, lambda name: [*chain, onnx.helper.make_node("Identity", names[-1:], [name])])
+
+
+def with_endless_loop(graph):
+    kinds = {"count": onnx.TensorProto.INT64, "go": onnx.TensorProto.BOOL, "state": onnx.TensorProto.FLOAT}
+    shapes = {"count": [], "go": [], "state": None}
+    inputs = [onnx.helper.make_tensor_value_info(name, kind, shapes[name]) for name, kind in kinds.items()]
+    outputs = [onnx.helper.make_tensor_value_info(f"{name}_", kinds[name], shapes[name]) for name in ("go", "state")]
+    nodes = [onnx.helper.make_node("Identity", [name], [f"{name}_"]) for name in ("go", "state")]
+    body = onnx.helper.make_graph(nodes, "body", inputs, outputs)
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "yes"))
+    behind_vectors(graph, lambda name: [onnx.helper.make_node("Loop", ["", "yes", "inner"], [name], body=body)])
+
+
+def of_fixed_length(graph):
+    """Slice 40 tokens out of a table of positions, as an exporter does that has seen no longer text."""
+    graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.array(values), name)
+        for name, values in {"zero": [0], "one": [1], "two": [2]}.items()
+    )
+    graph.initializer.append(onnx.numpy_helper.from_array(np.zeros((1, 40, 1), np.float32), "table"))
+    behind_vectors(
+        graph,
+        lambda name: [
+            onnx.helper.make_node("Shape", ["input_ids"], ["sizes"]),
+            onnx.helper.make_node("Slice", ["sizes", "one", "two"], ["length"]),
+            onnx.helper.make_node("Slice", ["table", "zero", "length", "one"], ["part"]),
+            onnx.helper.make_node("Add", ["inner", "part"], [name]),
+        ],
+    )
+
+
+def that_grows(content):
+    doubling = {"type": "Replace", "pattern": {"Regex": "."}, "content": "aa"}
+    content["normalizer"] = {"type": "Sequence", "normalizers": [doubling] * 40}
+
+
+def of_many_ids(content):
+    content["model"]["vocab"]["further"] = 10**9
+
+
+def that_backtracks(content):
+    pattern = {"Regex": "(a|a|aa|[a-z ]+)+$(?=zq)"}
+    content["normalizer"] = {"type": "Replace", "pattern": pattern, "content": "b"}
+
+
+def of_too_long_a_pattern(content):
+    pattern = {"Regex": "a{100000000}"}
+    content["pre_tokenizer"] = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -169,11 +405,24 @@ def with_head(graph):
         ({"without": ["tokenizer_config.json", "special_tokens_map.json"]}, "does not say which tokens are special"),
         ({"config": {"hidden_size": 64}}, "returns published_last_hidden_state of the shape (2, 7, 32)"),
         ({"config": {"num_hidden_layers": "3"}}, "has no number as encoder_layers"),
+        ({"config": {"num_hidden_layers": 10**9}}, "num_hidden_layers = 1000000000, and at most 1,000 is accepted"),
+        ({"config": {"vocab_size": 5}}, "the model has ids from 0 to 4"),
+        ({"config": {"model_type": "be\x1b[31mrt"}}, r"has 'be\x1b[31mrt' as model_type"),
+        ({"graph": with_many_nodes}, "has more than 50,000 nodes"),
+        ({"graph": with_endless_loop}, "as in an endless loop"),
+        ({"graph": of_fixed_length}, "The graph fails on 48 tokens"),
+        ({"tokenizer": that_grows}, "The graph or the tokenizer of"),
+        ({"tokenizer": of_many_ids}, "it has the id 1000000000"),
+        ({"tokenizer": that_backtracks}, "retry-limit-in-match over"),
+        ({"tokenizer": of_too_long_a_pattern}, "too big number for repeat range"),
     ],
 )
 def test_what_cannot_be_used_is_one_clear_line(published, tmp_path, changes, message):
     folder = change(published("bert", "optimum"), tmp_path / "model", **changes)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     result = export(folder, tmp_path / "bundle", "-l", 1, "--name", "x")
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used <= 10
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= 2_000_000
     assert result.exit_code == 1
     [error] = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
     assert message in error

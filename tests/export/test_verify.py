@@ -1,6 +1,7 @@
 """Graphs against the models they are of, and the bounds of architectures outside the table, found by running them."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
-from bertscore_onnx_export.tokenizer.write import write_tokenizer
+from bertscore_onnx_export.tokenizer.write import original_ids, write_tokenizer
 from bertscore_onnx_export.verify.bundle import verify_bundle
 from bertscore_onnx_export.verify.golden import score_long_pair
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
@@ -103,7 +104,8 @@ def long_pair(tmp_path):
     config = load_config(source)
     model, tokenizer = load_cut(source, config, family_of(config), 2), load_tokenizer(source, "slow")
     facts = write_tokenizer(tokenizer, POSITIONS, tmp_path)
-    return lambda max_length: score_long_pair(model, tokenizer, replace(facts, max_length=max_length))
+    ids_of = partial(original_ids, tokenizer)
+    return lambda max_length: score_long_pair(model, ids_of, max_length, facts.zero_weight_ids)
 
 
 @pytest.mark.parametrize("max_length", [8, POSITIONS])

@@ -1,14 +1,30 @@
-"""How many tokens a model takes, by the type in its configuration; without PyTorch, for published graphs."""
+"""How a model counts positions, and how many tokens it takes, by the type in its configuration.
+
+Without PyTorch, for published graphs.
+"""
 
 from typing import Any
 
 _AFTER_PADDING = frozenset(
     {
-        *("camembert", "data2vec-text", "longformer", "mpnet"),
-        *("roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl"),
+        *("camembert", "data2vec-text", "ibert", "longformer", "markuplm", "mpnet", "roberta"),
+        *("roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
     }
 )
 """Types of models that count positions from the padding id plus one."""
+
+_FROM_ZERO = frozenset(
+    {
+        *("albert", "bert", "bert-generation", "big_bird", "convbert", "deberta", "deberta-v2", "distilbert"),
+        *("electra", "ernie", "eurobert", "flaubert", "gemma2", "gemma3_text", "jina_embeddings_v3", "layoutlm"),
+        *("llama", "megatron-bert", "mistral", "mobilebert", "modernbert", "nomic_bert", "qwen2", "qwen3"),
+        *("rembert", "roc_bert", "splinter", "squeezebert", "xlm"),
+    }
+)
+"""Types of models that count positions from 0."""
+
+_SPECIAL_TYPES = frozenset({"ctrl", "flaubert", "gpt2", "openai-gpt", "xlm", "xlnet"})
+"""Types of models that compute other vectors with token types of 0 than without any."""
 
 _UNBOUNDED = frozenset({"mt5", "prophetnet", "t5", "umt5", "xlm-prophetnet"})
 """Types with relative positions, or whose tokens past the positions share the last one (ProphetNet)."""
@@ -30,5 +46,26 @@ def max_positions(config: Any) -> int | None:
 
 def after_padding(config: Any) -> int:
     """Return the number of positions for a model that counts them from the padding id plus one, as RoBERTa does."""
+    return int(config.max_position_embeddings) - _padding(config) - 1
+
+
+def counts_after(config: Any) -> int | None:
+    """Return the padding id that a model counts positions from, which padding itself keeps; None if it counts from 0.
+
+    Raises a LookupError for a type whose way of counting is not known.
+    """
+    if config.model_type in _AFTER_PADDING:
+        return _padding(config)
+    if config.model_type not in _FROM_ZERO:
+        raise LookupError(config.model_type)
+    return None
+
+
+def ignores_type_zero(config: Any) -> bool:
+    """Return whether token types of 0 give the vectors that a model computes without token types."""
+    return config.model_type not in _SPECIAL_TYPES
+
+
+def _padding(config: Any) -> int:
     padding = getattr(config, "pad_token_id", None)
-    return int(config.max_position_embeddings) - (padding if type(padding) is int else 1) - 1
+    return padding if type(padding) is int and config.model_type != "mpnet" else 1  # in MPNet it is fixed

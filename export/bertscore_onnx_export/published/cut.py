@@ -5,6 +5,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,38 @@ import onnx
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto
 from onnx.helper import make_tensor_value_info
+from onnx.numpy_helper import from_array, to_array
 
 from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError, one_line
 from bertscore_onnx_export.graph.nodes import Nodes
 from bertscore_onnx_export.graph.output import INPUTS, normalise_output
+from bertscore_onnx_export.published.config import PublishedConfig
 
 _LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)[./](\d+)(?!\d)")
 """The place of a layer in the name of a node, or in the scopes that PyTorch's newer exporter writes beside it."""
 
-_VECTOR_OUTPUTS = ("last_hidden_state", "token_embeddings")
-"""The names of vectors in the graphs of transformers' and of sentence-transformers' exporters."""
+_VECTOR_OUTPUTS = ("encoder_last_hidden_state", "last_hidden_state", "token_embeddings")
+"""The names of vectors in the graphs of transformers' and of sentence-transformers' exporters. Beside the first, the
+second is of the decoder."""
+
+_DECODER = re.compile(r"(?<![A-Za-z0-9])decoder(?![A-Za-z0-9])")
+"""The part of a name of a node or a weight that is of a decoder."""
+
+_MOST_NODES = 50_000
+"""Several times as many as the deepest known model has; ONNX Runtime takes minutes for 200,000."""
+
+_WIDE_TYPES = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL}
+"""The types of constants in a graph that computes in fp32. The weights of others are rounded or quantised."""
+
+_HALVES = {TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
 _PROBE = np.array([[5, 6, 7, 8, 9, 10, 11]] * 2)
 """Token ids of a shape that no other value is likely to have."""
+
+_LONG = 512
+"""The tokens of the longest text that is tried: attention to the whole of a longer one takes much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +60,38 @@ class PublishedGraph:
     """The values before each layer and after the last; empty if they cannot be found."""
 
 
-def read_graph(file: str, hidden_size: int, num_layers: int) -> PublishedGraph:
-    """Read a graph and find its hidden states; raise an ExportError if it is not one of an encoder."""
+def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
+    """Read a graph and find its hidden states; raise an ExportError if it is not one of an encoder in fp32."""
     try:
         model = onnx.load(file)
     except Exception as error:  # of protobuf, onnx or the system
         raise ExportError(
             f"{file} cannot be read: {one_line(error)}. Download it and its data again; in a clone, run `git lfs pull`."
         ) from error
+    _check_size(model, file)
     vectors = _rename_output(model, _find_vectors(model, file))
-    _set_other_inputs(model, file)
-    found = list(_candidates(model.graph, num_layers))
+    kept = [value for value in model.graph.output if value.name == vectors]
+    del model.graph.output[:]
+    model.graph.output.extend(kept)
+    _prune(model.graph)
+    _check_types(model, file)
+    _move_to_raw(model.graph)
+    _set_other_inputs(model, config, file)
+    found = list(_candidates(model.graph, config.num_layers))
     names = {name for names in found for name in names}
     shapes = _shapes(model, sorted(names | {vectors}), file)
-    expected = (*_PROBE.shape, hidden_size)
+    expected = (*_PROBE.shape, config.hidden_size)
     if shapes[vectors] != expected:
         raise ExportError(
             f"{file} returns {vectors} of the shape {shapes[vectors]} for ids of {_PROBE.shape}; expected {expected}."
         )
     states = [[name for name in names if shapes[name] == expected] for names in found]
-    clear = len(states) == num_layers + 1 and all(len(names) == 1 for names in states)
+    clear = len(states) == config.num_layers + 1 and all(len(names) == 1 for names in states)
+    if config.has_decoder and vectors != _renamed(_VECTOR_OUTPUTS[0]) and (not clear or _is_decoder(model.graph)):
+        raise ExportError(
+            f"{file} returns the vectors of a decoder, or its nodes do not tell encoder and decoder apart. Use a graph "
+            f"of the encoder, or one that returns {_VECTOR_OUTPUTS[0]}."
+        )
     return PublishedGraph(model, vectors, [names[0] for names in states] if clear else [])
 
 
@@ -108,7 +138,7 @@ def _find_vectors(model: ModelProto, file: str) -> str:
     for name in _VECTOR_OUTPUTS:
         if name in outputs:
             if outputs[name].elem_type != TensorProto.FLOAT:
-                raise ExportError(f"{file} is not in fp32. Use the graph that is.")
+                raise ExportError(f"{file} does not return {name} in fp32. Use the graph that does.")
             return name
     raise ExportError(
         f"{file} returns no vectors of tokens, but {', '.join(outputs) or 'nothing'}. Expected an output "
@@ -116,9 +146,66 @@ def _find_vectors(model: ModelProto, file: str) -> str:
     )
 
 
+def _check_size(model: ModelProto, file: str) -> None:
+    nodes = 0
+    for nodes, _ in enumerate(_all_nodes(model), 1):
+        if nodes > _MOST_NODES:
+            raise ExportError(
+                f"{file} has more than {_MOST_NODES:,} nodes, several times as many as any encoder. Export the model "
+                "itself with --model."
+            )
+
+
+def _check_types(model: ModelProto, file: str) -> None:
+    """Raise an ExportError if a graph computes in less than fp32, whatever the types of its inputs and outputs."""
+    nodes = list(_all_nodes(model))
+    graphs = [model.graph, *(graph for node in nodes for graph in _graphs(node))]
+    tensors = [tensor for graph in graphs for tensor in graph.initializer]
+    tensors += [attribute.t for node in nodes for attribute in node.attribute if attribute.HasField("t")]
+    types = {tensor.data_type for tensor in tensors} - _WIDE_TYPES
+    types |= {attribute.i for node in nodes if node.op_type == "Cast" for attribute in node.attribute} & _HALVES
+    if types:
+        names = ", ".join(sorted(TensorProto.DataType.Name(kind) for kind in types))
+        raise ExportError(f"{file} is not in fp32 throughout: it computes with {names}. Use the graph that is.")
+
+
+def _move_to_raw(graph: Any) -> None:
+    """Rewrite weights that are stored number by number as bytes, which alone can go to a file of their own."""
+    for tensor in graph.initializer:
+        if len(tensor.float_data) or len(tensor.double_data) or len(tensor.int64_data):
+            tensor.CopyFrom(from_array(to_array(tensor), tensor.name))
+
+
+def _all_nodes(model: ModelProto) -> Iterator[NodeProto]:
+    """Yield the nodes of a graph, of the branches in it and of its functions."""
+    pending = [model.graph.node, *(function.node for function in model.functions)]
+    while pending:
+        for node in pending.pop():
+            yield node
+            pending += [graph.node for graph in _graphs(node)]
+
+
+def _graphs(node: NodeProto) -> Iterator[Any]:
+    """Yield the graphs in the attributes of a node, such as the branches of a condition."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _is_decoder(graph: Any) -> bool:
+    """Return whether the names of nodes or weights are those of a decoder."""
+    names = chain((tensor.name for tensor in graph.initializer), *(_names(node) for node in graph.node))
+    return any(_DECODER.search(name) for name in names)
+
+
+def _renamed(vectors: str) -> str:
+    return f"published_{vectors}"
+
+
 def _rename_output(model: ModelProto, vectors: str) -> str:
     """Give the vectors a name that no output of a bundle has, and return it."""
-    renamed = f"published_{vectors}"
+    renamed = _renamed(vectors)
     for node in model.graph.node:
         node.input[:] = [renamed if name == vectors else name for name in node.input]
         node.output[:] = [renamed if name == vectors else name for name in node.output]
@@ -127,15 +214,24 @@ def _rename_output(model: ModelProto, vectors: str) -> str:
     return renamed
 
 
-def _set_other_inputs(model: ModelProto, file: str) -> None:
-    """Compute the inputs beside ids and mask: types of tokens, which are 0, and positions."""
+def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> None:
+    """Compute the inputs beside ids and mask as the model does: types of tokens, which are 0, and positions."""
     graph, op = model.graph, Nodes("published_")
+    used = {name for node in graph.node for name in _inputs(node)}
     for value in [value for value in graph.input if value.name not in INPUTS]:
-        if value.name == "token_type_ids":
+        if value.name not in used:  # as a decoder's, whose part was left out
+            pass
+        elif value.name == "token_type_ids":
+            config.check_token_types()
             op.Mul("input_ids", 0, name=value.name)
         elif value.name == "position_ids":
-            ones = op.Add(op.Mul("input_ids", 0), 1)
-            op.Sub(op.CumSum(ones, 1), 1, name=value.name)
+            padding = config.padding_before_positions()
+            if padding is None:
+                ones = op.Add(op.Mul("input_ids", 0), 1)
+                op.Sub(op.CumSum(ones, 1), 1, name=value.name)
+            else:  # literal padding in a text has that position too
+                counted = op.Cast(op.Not(op.Equal("input_ids", padding)), to=TensorProto.INT64)
+                op.Add(op.Mul(op.CumSum(counted, 1), counted), padding, name=value.name)
         elif value.name not in {tensor.name for tensor in graph.initializer}:
             raise ExportError(
                 f"{file} wants {value.name!r}; expected only ids and masks. A graph with a cache of past tokens "
@@ -165,14 +261,18 @@ def _candidates(graph: Any, num_layers: int) -> Iterator[set[str]]:
 
 def _layer(node: NodeProto) -> int | None:
     """Return the number of the layer that a node is in, if it is in any."""
-    scopes = [prop.value for prop in node.metadata_props if prop.key.endswith("name_scopes")]
-    found = [*_LAYER.finditer(" ".join([node.name, *scopes]))]
-    return int(found[0][1]) if found else None
+    found = _LAYER.search(" ".join(_names(node)))
+    return int(found[1]) if found else None
+
+
+def _names(node: NodeProto) -> list[str]:
+    """Return the name of a node and the scopes that it was made in."""
+    return [node.name, *(prop.value for prop in node.metadata_props if prop.key.endswith("name_scopes"))]
 
 
 def _inputs(node: NodeProto) -> set[str]:
     """Return what a node reads, also in its branches."""
-    inner = (each for attribute in node.attribute for each in attribute.g.node)
+    inner = (each for graph in _graphs(node) for each in graph.node)
     return {*node.input} | {name for each in inner for name in _inputs(each)}
 
 
@@ -180,8 +280,12 @@ def _shapes(model: ModelProto, names: list[str], file: str) -> dict[str, tuple[i
     try:
         values = _run(_session(model, names), _PROBE, np.ones_like(_PROBE))
     except Exception as error:  # ONNX Runtime's errors are untyped
-        raise ExportError(f"{file} does not run: {str(error).splitlines()[0][:300]}") from error
+        raise ExportError(f"{file} does not run: {_first_line(error)}") from error
     return {name: value.shape if value.dtype == np.float32 else None for name, value in zip(names, values, strict=True)}
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0][:300]
 
 
 def _session(model: ModelProto, outputs: list[str]) -> Any:
@@ -194,6 +298,7 @@ def _session(model: ModelProto, outputs: list[str]) -> Any:
     options = runtime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
     with tempfile.TemporaryDirectory() as folder:  # a model in memory may have at most 2 GB
         onnx.save(asked, Path(folder) / GRAPH_FILE, save_as_external_data=True, location=DATA_FILE)
         session = runtime.InferenceSession(Path(folder) / GRAPH_FILE, options, providers=["CPUExecutionProvider"])
@@ -211,6 +316,17 @@ def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
     row = np.array([ids])
     vectors: NDArray[np.float32] = _run(session, row, np.ones_like(row))[0][0]
     return vectors
+
+
+def check_length(session: Any, ids: list[int]) -> None:
+    """Raise an ExportError if a graph fails on a long text, as one whose exporter has fixed the length."""
+    try:
+        run_vectors(session, ids[:_LONG])
+    except Exception as error:  # ONNX Runtime's errors are untyped
+        raise ExportError(
+            f"The graph fails on {len(ids[:_LONG])} tokens: {_first_line(error)}. Use a graph for texts of any length, "
+            "or set a lower model_max_length in tokenizer_config.json."
+        ) from error
 
 
 def padding_changes(session: Any, ids: list[int], pad_id: int) -> bool:

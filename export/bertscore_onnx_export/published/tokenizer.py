@@ -1,20 +1,27 @@
 """Reads a fast tokenizer from its files, without transformers."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
 
-from bertscore_onnx.errors import ExportError
+from bertscore_onnx.bundle.manifest import MAX_VOCAB_SIZE
+from bertscore_onnx.errors import ExportError, one_line
 from bertscore_onnx.text.spec import TOKENIZER_FILE
+from bertscore_onnx.text.tokenizer import load_tokenizer_json
+from bertscore_onnx_export.published.config import PublishedConfig
+from bertscore_onnx_export.verify.sample_texts import GOLDEN_PAIRS
 
 _SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
 
 _UNSTATED_LENGTH = 1_000_000
 """Longer maximums count as none (transformers writes 1e30)."""
+
+_FRAMED = ("RemBertTokenizer", "RemBertTokenizerFast")
+"""Classes that put [CLS] and [SEP] around a text even if tokenizer.json does not, as transformers 5 writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,9 @@ class PublishedTokenizer:
     """A tokenizer, with the facts of it that a manifest holds."""
 
     tokenizer: Tokenizer
+    content: str
+    """The tokenizer as JSON, without truncation."""
+
     max_length: int | None
     pad_id: int
     zero_weight_ids: list[int]
@@ -33,42 +43,83 @@ class PublishedTokenizer:
         return list(encoded)
 
 
-def read_tokenizer(folder: Path, config: Mapping[str, Any], max_tokens: int | None) -> PublishedTokenizer:
+def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
     """Read a tokenizer; raise an ExportError if its file or the roles of its special tokens are missing."""
     if not (folder / TOKENIZER_FILE).is_file():
         raise ExportError(
             f"{folder} has no {TOKENIZER_FILE}, which a graph needs. Copy it there from the model's repository."
         )
     try:
-        tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+        _check_largest_id(json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8")))
+        tokenizer = load_tokenizer_json(folder / TOKENIZER_FILE)
         settings: dict[str, Any] = {}
         for name in _SETTINGS:
             if (folder / name).is_file():
                 settings = json.loads((folder / name).read_text(encoding="utf-8")) | settings
     except Exception as error:  # the `tokenizers` package raises nothing narrower
-        raise ExportError(f"Cannot read the tokenizer of {folder}: {error}. Download it again.") from error
+        raise ExportError(
+            f"Cannot read the tokenizer of {folder}: {one_line(error).rstrip('.')}. Download it again."
+        ) from error
     roles = {role: _id_of(tokenizer, settings.get(f"{role}_token")) for role in ("cls", "sep", "pad", "eos", "unk")}
     if all(index is None for index in roles.values()):
         raise ExportError(
             f"{folder} does not say which tokens are special. Copy tokenizer_config.json or special_tokens_map.json "
             "there from the model's repository."
         )
-    stated = settings.get("model_max_length")
+    if settings.get("tokenizer_class") in _FRAMED and not tokenizer.encode("").ids:
+        _frame(tokenizer, settings, roles)
     lengths = [
-        length for length in (stated, max_tokens) if isinstance(length, int | float) and 0 < length < _UNSTATED_LENGTH
+        length
+        for length in (settings.get("model_max_length"), config.max_tokens)
+        if isinstance(length, int | float) and 1 <= length < _UNSTATED_LENGTH
     ]
     max_length = int(min(lengths)) if lengths else None
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    pad = roles["pad"] if roles["pad"] is not None else int(config.get("pad_token_id") or 0)
+    pad = roles["pad"] if roles["pad"] is not None else config.pad_token_id or 0
     empty = list(tokenizer.encode("").ids) or [pad]
     zero = sorted({index for role in ("cls", "sep") if (index := roles[role]) is not None})
+    content = tokenizer.to_str(pretty=True)
     if max_length is not None:
         tokenizer.enable_truncation(max_length)
-    return PublishedTokenizer(tokenizer, max_length, pad, zero, empty)
+    read = PublishedTokenizer(tokenizer, content, max_length, pad, zero, empty)
+    _check_ids(read, config.vocab_size, folder)
+    return read
+
+
+def _check_largest_id(content: Any) -> None:
+    """Raise a ValueError for an id beyond any vocabulary: the package makes room for all ids below it."""
+    vocabulary, added = content["model"].get("vocab"), content.get("added_tokens") or []
+    ids = [*vocabulary.values()] if isinstance(vocabulary, dict) else []
+    if (largest := max([*ids, *(token["id"] for token in added)], default=0)) > MAX_VOCAB_SIZE:
+        raise ValueError(f"it has the id {largest}, and at most {MAX_VOCAB_SIZE:,} is accepted")
+
+
+def _check_ids(tokenizer: PublishedTokenizer, vocab_size: int, folder: Path) -> None:
+    """Raise an ExportError if special tokens or ordinary texts have ids that the model lacks."""
+    of_texts = [index for pair in GOLDEN_PAIRS for text in pair for index in tokenizer.ids(text)]
+    largest = max([tokenizer.pad_id, *tokenizer.zero_weight_ids, *tokenizer.empty_ids, *of_texts])
+    if largest >= vocab_size:
+        raise ExportError(
+            f"The tokenizer of {folder} gives the id {largest}, and by config.json the model has ids from 0 to "
+            f"{vocab_size - 1}. Copy both from the model's repository."
+        )
+
+
+def _frame(tokenizer: Tokenizer, settings: dict[str, Any], roles: dict[str, int | None]) -> None:
+    """Let a tokenizer put [CLS] and [SEP] around a text."""
+    names = {role: _name_of(settings.get(f"{role}_token")) for role in ("cls", "sep")}
+    tokenizer.post_processor = TemplateProcessing(
+        single=[f"{names['cls']}:0", "$A:0", f"{names['sep']}:0"],
+        special_tokens=[(name, roles[role]) for role, name in names.items()],
+    )
 
 
 def _id_of(tokenizer: Tokenizer, token: Any) -> int | None:
-    name = token.get("content") if isinstance(token, dict) else token
-    index: int | None = tokenizer.token_to_id(name) if isinstance(name, str) else None
+    name = _name_of(token)
+    index: int | None = None if name is None else tokenizer.token_to_id(name)
     return index
+
+
+def _name_of(token: Any) -> str | None:
+    """Return the text of a special token in the settings, where it may have further fields."""
+    name = token.get("content") if isinstance(token, dict) else token
+    return name if isinstance(name, str) else None

@@ -1,43 +1,47 @@
 """The scores of the golden pairs, and of a long pair, in PyTorch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from bertscore_onnx.bundle.manifest import GoldenPair
 from bertscore_onnx.errors import VerificationError
 from bertscore_onnx_export.model.source import first_line
-from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids
 from bertscore_onnx_export.verify.bundle import LONGEST, LongPair
 from bertscore_onnx_export.verify.sample_texts import GOLDEN_PAIRS
 from bertscore_onnx_export.verify.vectors import unit_vectors
 
+Tokenize = Callable[[str, int | None], list[int]]
+"""From a text and the most tokens, None for any number, to its ids."""
+
 
 def score_golden_pairs(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, facts: TokenizerFacts
+    model: PreTrainedModel, ids_of: Tokenize, max_length: int | None, zero_weight_ids: Sequence[int]
 ) -> list[GoldenPair]:
     """Score the golden pairs with PyTorch, one pair at a time."""
     pairs = []
     for texts in GOLDEN_PAIRS:
-        candidate, reference = (original_ids(tokenizer, text, facts.max_length) for text in texts)
-        scores = _score(model, candidate, reference, facts.zero_weight_ids)
+        candidate, reference = (ids_of(text, max_length) for text in texts)
+        scores = _score(model, candidate, reference, zero_weight_ids)
         if not scores.isfinite().all():
             raise VerificationError(_undefined(model))
         pairs.append(GoldenPair(*texts, *scores.tolist()))
     return pairs
 
 
-def score_long_pair(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, facts: TokenizerFacts) -> LongPair:
+def score_long_pair(
+    model: PreTrainedModel, ids_of: Tokenize, max_length: int | None, zero_weight_ids: Sequence[int]
+) -> LongPair:
     """Score a long pair with PyTorch; raise a VerificationError if the model itself cannot take its text."""
-    most = min(facts.max_length or _beyond_positions(model.config), LONGEST)
+    most = min(max_length or _beyond_positions(model.config), LONGEST)
     text, other = GOLDEN_PAIRS[0]
     repeated = " ".join([text] * most)  # at least a token each
-    candidate, reference = original_ids(tokenizer, repeated, most), original_ids(tokenizer, other, most)
+    candidate, reference = ids_of(repeated, most), ids_of(other, most)
     try:
-        scores = _score(model, candidate, reference, facts.zero_weight_ids)
+        scores = _score(model, candidate, reference, zero_weight_ids)
     except (IndexError, RuntimeError) as error:
         raise VerificationError(
             f"The model fails in PyTorch on a text of {len(candidate)} tokens: {first_line(error).rstrip('.')}. State "
@@ -58,7 +62,7 @@ def _score(
     """Return P, R and F of a pair, (3, layers) (Zhang et al., ICLR 2020, section 3)."""
 
     def embed(tokens: Sequence[int]) -> tuple[Tensor, Tensor]:
-        ids = torch.tensor([tokens])
+        ids = torch.tensor([[*tokens]])
         vectors = unit_vectors(model, ids, torch.ones_like(ids))
         weights = (~torch.isin(ids[0], torch.tensor(zero_weight_ids))).float()  # (tokens,)
         return vectors.reshape(-1, *vectors.shape[-2:]), weights / weights.sum()  # (layers, tokens, hidden), (tokens,)

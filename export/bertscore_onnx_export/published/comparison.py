@@ -1,0 +1,64 @@
+"""Compares a bundle of a published graph with the PyTorch model, if its weights lie beside the graph."""
+
+import warnings
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest, write_manifest
+from bertscore_onnx.errors import ExportError, VerificationError
+from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.verify.bundle import verify_bundle
+
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_PACKAGES = ("torch", "transformers")
+
+
+def load_model(source: Source, num_layers: int) -> Any:
+    """Load the PyTorch model up to a layer; raise an ExportError with the reason if it cannot be compared with."""
+    folder = Path(source.name_or_path)
+    if not any((folder / f"{name}{suffix}").is_file() for name in _WEIGHTS for suffix in ("", ".index.json")):
+        raise ExportError(f"{folder} has no {' or '.join(_WEIGHTS)}")
+    for package in _PACKAGES:
+        if find_spec(package) is None:
+            raise ExportError(f"{package} is not installed")
+    from bertscore_onnx_export.model.families import family_of
+    from bertscore_onnx_export.model.load import load_config, load_cut
+    from bertscore_onnx_export.quiet import quiet_libraries
+
+    with warnings.catch_warnings():
+        quiet_libraries()
+        warnings.filterwarnings("error", message=".* lacks .* weights")  # which would be drawn at random
+        config = load_config(source)
+        return load_cut(source, config, family_of(config), num_layers)
+
+
+def compare_with_model(bundle: Path, manifest: Manifest, model: Any) -> Manifest:
+    """Write the model's scores of the golden pairs into a bundle; raise a VerificationError if it gives others."""
+    from bertscore_onnx_export.verify.golden import score_golden_pairs, score_long_pair
+    from bertscore_onnx_export.verify.vectors import verify_vectors
+
+    @cache
+    def tokenizer(max_length: int | None) -> TextTokenizer:
+        return TextTokenizer(bundle, spec=None, max_length=max_length, empty_ids=manifest.empty_ids)
+
+    def ids_of(text: str, max_length: int | None) -> list[int]:
+        return [int(one) for one in tokenizer(max_length)([text])[0][0]]
+
+    limits = (manifest.max_length, manifest.zero_weight_ids)
+    golden, long_pair = score_golden_pairs(model, ids_of, *limits), score_long_pair(model, ids_of, *limits)
+    manifest = msgspec.structs.replace(manifest, golden=golden, comparison="with PyTorch")
+    write_manifest(bundle, manifest)
+    try:
+        difference = verify_bundle(bundle, long_pair)
+        verify_vectors(model, bundle / GRAPH_FILE, padding=manifest.padding)
+    except VerificationError as error:
+        raise VerificationError(
+            f"The published graph is not the model beside it: {error} Export the model itself with --model, or remove "
+            "its weights from the folder to use the graph alone."
+        ) from error
+    return msgspec.structs.replace(manifest, golden_difference=difference)

@@ -1,0 +1,95 @@
+"""Reads the config.json beside a published graph, without transformers."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from bertscore_onnx.bundle.manifest import MAX_LAYERS, MAX_SIZE, MAX_VOCAB_SIZE
+from bertscore_onnx.errors import ExportError, UnsupportedFamilyError, shortened
+from bertscore_onnx_export.model.positions import counts_after, ignores_type_zero, max_positions
+
+_LAYERS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer")
+_SIZES = ("hidden_size", "d_model", "dim", "emb_dim", "n_embd")
+"""The names of these numbers in the configurations of transformers; later ones may be the decoder's."""
+
+_DECODER_LAYERS = ("decoder_layers", "num_decoder_layers")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedConfig:
+    """The facts of a configuration that an export of a graph needs."""
+
+    model_type: str
+    num_layers: int
+    hidden_size: int
+    vocab_size: int
+    pad_token_id: int | None
+
+    max_tokens: int | None
+    """The most tokens that the model has positions for; None for no bound."""
+
+    has_decoder: bool
+    """Whether the model has a decoder beside the encoder."""
+
+    _settings: SimpleNamespace
+
+    def padding_before_positions(self) -> int | None:
+        """Return the padding id that positions are counted from; None if they are counted from 0."""
+        try:
+            return counts_after(self._settings)
+        except LookupError as error:
+            raise UnsupportedFamilyError(
+                f"The graph wants 'position_ids', and how models of the type {self.model_type!r} count positions is "
+                "not known. Use a graph without them, or export the model itself with --model."
+            ) from error
+
+    def check_token_types(self) -> None:
+        """Raise an UnsupportedFamilyError if the model computes other vectors with token types of 0 than without."""
+        if not ignores_type_zero(self._settings):
+            raise UnsupportedFamilyError(
+                f"The graph wants 'token_type_ids', and models of the type {self.model_type!r} compute other vectors "
+                "with them than without. Use a graph without them, or export the model itself with --model."
+            )
+
+
+def read_config(folder: Path) -> PublishedConfig:
+    """Read the configuration in a folder; raise an ExportError if a fact is missing, or beyond any model's size."""
+    file = folder / "config.json"
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ExportError(f"Cannot read {file}: {error}. Copy it from the model's repository.") from error
+    if not isinstance(settings, dict):
+        raise ExportError(f"{file} is no JSON object. Copy it from the model's repository.")
+    model_type = settings.get("model_type", "unknown")
+    if not isinstance(model_type, str) or not model_type.isprintable() or "|" in model_type:
+        raise ExportError(
+            f"{file} has {str(model_type)[:100]!a} as model_type; expected a printable name without '|'. Copy it from "
+            "the model's repository."
+        )
+    padding = settings.get("pad_token_id")
+    facts = SimpleNamespace(**settings | {"model_type": model_type})
+    return PublishedConfig(
+        model_type=model_type,
+        num_layers=_number(settings, _LAYERS, MAX_LAYERS, file),
+        hidden_size=_number(settings, _SIZES, MAX_SIZE, file),
+        vocab_size=_number(settings, ("vocab_size",), MAX_VOCAB_SIZE, file),
+        pad_token_id=padding if type(padding) is int and padding >= 0 else None,
+        max_tokens=max_positions(facts),
+        has_decoder=settings.get("is_encoder_decoder") is True or any(name in settings for name in _DECODER_LAYERS),
+        _settings=facts,
+    )
+
+
+def _number(settings: dict[str, Any], names: tuple[str, ...], most: int, file: Path) -> int:
+    for name in names:
+        if type(number := settings.get(name)) is int and number > 0:
+            if number > most:
+                raise ExportError(
+                    f"{file} has {name} = {shortened(str(number))}, and at most {most:,} is accepted. Copy it from the "
+                    "model's repository."
+                )
+            return number
+    raise ExportError(f"{file} has no number as {'/'.join(names)}. Copy it from the model's repository.")
