@@ -10,7 +10,7 @@ import msgspec
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.model.source import Source, loading
 from bertscore_onnx_export.verify.bundle import verify_bundle
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -25,10 +25,10 @@ def load_model(source: Source, num_layers: int) -> Any:
     for package in _PACKAGES:
         if find_spec(package) is None:
             raise ExportError(f"{package} is not installed")
-    from bertscore_onnx_export.model.families import family_of
-    from bertscore_onnx_export.model.load import load_config, load_cut
-    from bertscore_onnx_export.quiet import quiet_libraries
-
+    with loading("libraries for the weights", source):
+        from bertscore_onnx_export.model.families import family_of
+        from bertscore_onnx_export.model.load import load_config, load_cut
+        from bertscore_onnx_export.quiet import quiet_libraries
     with warnings.catch_warnings():
         quiet_libraries()
         warnings.filterwarnings("error", message=".* lacks .* weights")  # which would be drawn at random
