@@ -36,13 +36,14 @@ def load_model(source: Source, num_layers: int) -> Any:
         return load_cut(source, config, family_of(config), num_layers)
 
 
-def compare_with_model(bundle: Path, manifest: Manifest, model: Any) -> Manifest:
+def compare_with_model(source: Source, bundle: Path, manifest: Manifest, model: Any) -> Manifest:
     """Write the model's scores of the golden pairs into a bundle; raise a VerificationError if it gives others."""
     from bertscore_onnx_export.verify.golden import score_golden_pairs
     from bertscore_onnx_export.verify.vectors import verify_vectors
 
     tokenizer = TextTokenizer(bundle, spec=None, max_length=manifest.max_length, empty_ids=manifest.empty_ids)
-    golden = score_golden_pairs(model, lambda text: tokenizer([text])[0][0].tolist(), manifest.zero_weight_ids)
+    with loading("model to score with it", source):  # PyTorch fails in many ways if its tokenizer does not fit
+        golden = score_golden_pairs(model, lambda text: tokenizer([text])[0][0].tolist(), manifest.zero_weight_ids)
     manifest = msgspec.structs.replace(manifest, golden=golden, comparison="with PyTorch")
     write_manifest(bundle, manifest)
     try:
