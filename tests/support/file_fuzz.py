@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import read_baseline_file
-from bertscore_onnx.cli.inputs import choose_inputs, open_pairs
+from bertscore_onnx.cli.inputs import choose_inputs, lines_of, open_pairs
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
 from bertscore_onnx.hub import remote
@@ -72,8 +72,8 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
     parquet.write_table(pyarrow.table({**columns(), "references": [["a", "b"]] * 9}), folder / "table.parquet")
     write_eval_set(folder)
 
-    def texts(path: Path, *references: str) -> object:
-        with open_pairs(choose_inputs([str(path)], references)) as pairs:
+    def texts(path: Path) -> object:
+        with open_pairs(choose_inputs([str(path)], [])) as pairs:
             return list(pairs)
 
     def eval_set(_: Path) -> object:
@@ -82,7 +82,7 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
     readers = {
         **{f"judgements {kind}": (f"table.{kind}", lambda path: read_table(str(path))) for kind in TABLES},
         **{f"texts {kind}": (f"table.{kind}", texts) for kind in TABLES},
-        "lines": ("texts.txt", lambda path: texts(path, str(path))),
+        "lines": ("texts.txt", lambda path: lines_of(str(path), "texts")),
         "counts": ("counts.json", DocumentCounts.load),
         "baseline": ("baseline.csv", lambda path: read_baseline_file(path, 1)),
         "manifest": ("bertscore.json", lambda path: read_manifest(path.parent)),

@@ -11,7 +11,7 @@ import msgspec
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.errors import ExportError, VerificationError
 from bertscore_onnx.text.tokenizer import TextTokenizer
-from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.model.source import Source, loading
 from bertscore_onnx_export.verify.bundle import verify_bundle
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -26,10 +26,10 @@ def load_model(source: Source, num_layers: int) -> Any:
     for package in _PACKAGES:
         if find_spec(package) is None:
             raise ExportError(f"{package} is not installed")
-    from bertscore_onnx_export.model.families import family_of
-    from bertscore_onnx_export.model.load import load_config, load_cut
-    from bertscore_onnx_export.quiet import quiet_libraries
-
+    with loading("libraries for the weights", source):
+        from bertscore_onnx_export.model.families import family_of
+        from bertscore_onnx_export.model.load import load_config, load_cut
+        from bertscore_onnx_export.quiet import quiet_libraries
     with warnings.catch_warnings():
         quiet_libraries()
         warnings.filterwarnings("error", message=".* lacks .* weights")  # which would be drawn at random
@@ -37,7 +37,7 @@ def load_model(source: Source, num_layers: int) -> Any:
         return load_cut(source, config, family_of(config), num_layers)
 
 
-def compare_with_model(bundle: Path, manifest: Manifest, model: Any) -> Manifest:
+def compare_with_model(source: Source, bundle: Path, manifest: Manifest, model: Any) -> Manifest:
     """Write the model's scores of the golden pairs into a bundle; raise a VerificationError if it gives others."""
     from bertscore_onnx_export.verify.golden import score_golden_pairs, score_long_pair
     from bertscore_onnx_export.verify.vectors import verify_vectors
@@ -50,7 +50,8 @@ def compare_with_model(bundle: Path, manifest: Manifest, model: Any) -> Manifest
         return [int(one) for one in tokenizer(max_length)([text])[0][0]]
 
     limits = (manifest.max_length, manifest.zero_weight_ids)
-    golden, long_pair = score_golden_pairs(model, ids_of, *limits), score_long_pair(model, ids_of, *limits)
+    with loading("model to score with it", source):  # PyTorch fails in many ways if its tokenizer does not fit
+        golden, long_pair = score_golden_pairs(model, ids_of, *limits), score_long_pair(model, ids_of, *limits)
     manifest = msgspec.structs.replace(manifest, golden=golden, comparison="with PyTorch")
     write_manifest(bundle, manifest)
     try:

@@ -19,8 +19,8 @@ from bertscore_onnx import errors
 from bertscore_onnx.errors import BertScoreOnnxError, ExportError, one_line
 from bertscore_onnx_export.model.source import Source, loading
 
-_MEMORY_BYTES, _MEMORY_FACTOR = 1_200_000_000, 6
-"""The memory for a tiny model, three times what it takes, and the bytes more for each byte of a larger one."""
+_MEMORY_BYTES, _MEMORY_FACTOR = 1_000_000_000, 6
+"""The memory for a tiny model, eight times what it takes, and the bytes more for each byte of a larger one."""
 
 _SECONDS = 2
 """The CPU time of a step for a tiny model: several times what it takes."""

@@ -63,7 +63,7 @@ def export_graph(
             report(f"Not comparing with PyTorch: {error}")
         else:
             report("Comparing with the PyTorch model")
-            manifest = compare_with_model(staged, manifest, model)
+            manifest = compare_with_model(source, staged, manifest, model)
         sealed = write_manifest(staged, manifest)
         license_fields = license_of(source) if license_id is None else {"license": license_id}
         (staged / CARD).write_text(model_card({"path/to/bundle": sealed}, license_fields), encoding="utf-8")

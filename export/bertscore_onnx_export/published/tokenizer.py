@@ -13,7 +13,7 @@ from bertscore_onnx.errors import ExportError, one_line
 from bertscore_onnx.text.spec import TOKENIZER_FILE
 from bertscore_onnx.text.tokenizer import load_tokenizer_json
 from bertscore_onnx_export.published.config import PublishedConfig
-from bertscore_onnx_export.verify.sample_texts import GOLDEN_PAIRS
+from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, GOLDEN_PAIRS, PLAIN_TEXTS
 
 _SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
 
@@ -82,6 +82,8 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
         tokenizer.enable_truncation(max_length)
     read = PublishedTokenizer(tokenizer, content, max_length, pad, zero, empty)
     _check_ids(read, config.vocab_size, folder)
+    for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS):  # what goes on without end is ended here
+        read.ids(text)
     return read
 
 

@@ -36,6 +36,9 @@ _PACKAGES = ("bertscore-onnx", "onnx", "tokenizers")
 _LARGE = 250_000_000
 """The bytes of weights from which they get a file of their own."""
 
+_TOKEN_BYTES = 1_200
+"""The bytes that a token counts as in the size of a model: reading one of SentencePiece's takes 6 kB of memory."""
+
 
 def write_bundle(folder: Path, file: Path, model_id: str, num_layers: int, output: Path) -> None:
     """Write the graph in a file up to a layer, the tokenizer beside it and a manifest with the uncut graph's scores.
@@ -44,7 +47,7 @@ def write_bundle(folder: Path, file: Path, model_id: str, num_layers: int, outpu
     tokenizer is damaged.
     """
     config = read_config(folder)
-    allow(_size(folder / TOKENIZER_FILE) / 5e6)
+    allow(_size(folder / TOKENIZER_FILE) / 5e6 + _tokens(folder, config) / 50e3)
     tokenizer = read_tokenizer(folder, config)
     allow(_size_of_graph(file) / 30e6)
     graph = read_graph(str(file), config)
@@ -136,13 +139,20 @@ def _size_of_graph(file: Path) -> int:
     return _size(*file.parent.glob("*.onnx*"))
 
 
+def _tokens(folder: Path, config: PublishedConfig) -> int:
+    """Return an upper bound of the size of a tokenizer's vocabulary."""
+    return min(config.vocab_size, _size(folder / TOKENIZER_FILE) // 10)
+
+
 def main() -> None:
     """Write a bundle by the arguments of this process."""
     folder, file, model_id, num_layers, output = sys.argv[1:]
+    source, graph = Path(folder), Path(file)
+    of_tokens = _TOKEN_BYTES * _tokens(source, read_config(source))
     end_within_limits(
-        lambda: write_bundle(Path(folder), Path(file), model_id, int(num_layers), Path(output)),
-        Path(folder),
-        _size_of_graph(Path(file)) + _size(Path(folder) / TOKENIZER_FILE),
+        lambda: write_bundle(source, graph, model_id, int(num_layers), Path(output)),
+        source,
+        _size_of_graph(graph) + _size(source / TOKENIZER_FILE) + of_tokens,
     )
 
 
