@@ -1,11 +1,11 @@
 """Where a command writes its result, and in which of several formats."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
-from itertools import count
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +14,8 @@ import typer
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.files import put_in_place, unwritable
+
+_log = logging.getLogger(__name__)
 
 
 def chosen_format(**options: bool) -> str | None:
@@ -49,6 +50,8 @@ def check_destination(file: str | None, inputs: Iterable[str | None], option: st
 @contextmanager
 def opened(name: str, mode: str) -> Iterator[FileIO]:
     """Open a file of bytes, without a buffer; raise InputError if it cannot be written."""
+    from bertscore_onnx.files import unwritable
+
     try:
         file = cast(FileIO, Path(name).open(f"{mode}b", buffering=0))  # noqa: SIM115 -- see below
     except OSError as error:  # of opening alone: others are raised as they are
@@ -63,6 +66,8 @@ def replacing(name: str) -> Iterator[FileIO]:
 
     After an error or an interruption this file is as it was, and the rows so far stay in the other.
     """
+    from bertscore_onnx.files import put_in_place, unwritable
+
     path = Path(os.path.realpath(name))
     if path.exists() and not path.is_file():
         with opened(name, "w") as device:
@@ -89,15 +94,18 @@ def replacing(name: str) -> Iterator[FileIO]:
 
 def _new_part(name: str, path: Path) -> FileIO:
     """Open a new file beside another one, and name those of earlier runs that did not end."""
-    for number in count(1):
+    from bertscore_onnx.files import unwritable
+
+    number = 1
+    while True:
         part = path.with_name(f"{path.name[:50]}.part{number}")
         try:
             return part.open("xb", buffering=0)
         except FileExistsError:
-            echo(f"Note: {part} has rows of another run for {name}, which has not ended.")
+            _log.warning("%s has rows of a run that did not end, or has not ended yet.", part)
         except OSError as error:
             raise unwritable(name, error) from error
-    raise AssertionError
+        number += 1
 
 
 @contextmanager
