@@ -1,11 +1,11 @@
 """Where a command writes its result, and in which of several formats."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
-from itertools import count
 from pathlib import Path
 from typing import cast
 
@@ -14,6 +14,8 @@ import typer
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
+
+_log = logging.getLogger(__name__)
 
 
 def chosen_format(**options: bool) -> str | None:
@@ -94,15 +96,16 @@ def _new_part(name: str, path: Path) -> FileIO:
     """Open a new file beside another one, and name those of earlier runs that did not end."""
     from bertscore_onnx.files import unwritable
 
-    for number in count(1):
+    number = 1
+    while True:
         part = path.with_name(f"{path.name[:50]}.part{number}")
         try:
             return part.open("xb", buffering=0)
         except FileExistsError:
-            echo(f"Note: {part} has rows of another run for {name}, which has not ended.")
+            _log.warning("%s has rows of a run that did not end, or has not ended yet.", part)
         except OSError as error:
             raise unwritable(name, error) from error
-    raise AssertionError
+        number += 1
 
 
 @contextmanager

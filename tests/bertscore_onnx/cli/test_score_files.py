@@ -272,7 +272,7 @@ def test_the_old_file_stays_until_the_new_one_is_whole(run, write, tiny_bundle, 
         assert f"{tmp_path / name}.part{number}; {tmp_path / name} is as it was. `score` cannot" in result.stderr
         assert (tmp_path / name).read_text() == "of yesterday"
         assert (tmp_path / f"{name}.part{number}").stat().st_size
-    assert f"Note: {tmp_path / name}.part1 has rows of another run" in result.stderr
+    assert f"Warning: {tmp_path / name}.part1 has rows of a run" in result.stderr
     (tmp_path / name).chmod(0o604)
     assert run(*options, stdin=rows.encode()).exit_code == 0
     assert (tmp_path / name).read_bytes() != b"of yesterday"
