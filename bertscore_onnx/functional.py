@@ -42,9 +42,9 @@ class ScorerCache:
             kept = self._keep(key, load or (lambda: BERTScorer(**settings)))
             try:
                 scorer = kept.acquire()
-            except ClosedError:  # dropped by another thread
-                continue
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, ClosedError) and kept.is_closed:  # dropped by another thread
+                    continue
                 self._drop(key, kept)
                 raise
             try:

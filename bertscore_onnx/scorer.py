@@ -307,7 +307,8 @@ class BERTScorer(Closeable):
             candidate: the name of the column of candidates.
             reference: the name of the column of references, a text or a list of texts per row; or several names.
             context: the name of a column of contexts, a text or a list of sentences per row, as for `score`.
-            names: the names of the columns of precision, recall and F1.
+            names: the names of the columns of precision, recall and F1; with a fourth name, there is also a column of
+                whether a text of the row was truncated.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
@@ -318,8 +319,8 @@ class BERTScorer(Closeable):
             list over the layers. The given frame is not changed.
 
         Raises:
-            InputError: a column is missing, or has the name of one that is to be added; `names` are not three different
-                ones; or a row cannot be scored.
+            InputError: a column is missing, or has the name of one that is to be added; `names` are not three
+                or four different ones; or a row cannot be scored.
             InputTypeError: the frame is of another kind.
             IdfError, EncodingError, ClosedError: as for `score`.
 
@@ -375,7 +376,8 @@ class BERTScorer(Closeable):
 
         Returns:
             `Scores` of three float32 arrays (cands, refs), or (layers, cands, refs) with `all_layers`;
-            `best_reference` is (cands,), or (layers, cands); 0 if there are no references.
+            `best_reference` is (cands,), or (layers, cands); 0 if there are no references. `truncated` is (cands,
+            refs).
 
         Raises:
             InputError: something is not a string.
@@ -394,7 +396,9 @@ class BERTScorer(Closeable):
         precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching)
         stats.warn(self.max_length, stacklevel=2)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
-        return self._finish(Scores(precision, recall, f1, best))
+        of_candidates, of_references = (side.is_truncated[side.rows] for side in encoded)
+        truncated = of_candidates[:, None] | of_references
+        return self._finish(Scores(precision, recall, f1, best, truncated))
 
     def compute_idf(self, sents: Iterable[str]) -> None:
         """Compute idf weights from sentences, usually all references; they replace any earlier ones.
@@ -478,13 +482,18 @@ class BERTScorer(Closeable):
             IdfError: idf weights come from the references, and these do not differ.
             EncodingError: the model returned vectors that are not finite.
             ClosedError: the scorer was closed.
+
+        Warns:
+            UserWarning: texts were truncated because they are longer than the model's maximum.
         """
-        from bertscore_onnx.similarity import TokenMatches, token_similarities
+        from bertscore_onnx.similarity import TokenMatches, pair_similarities
+        from bertscore_onnx.similarity.matches import warn_of_truncated
 
         references = (reference,) if isinstance(reference, str) else tuple(reference)
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")
-        found = token_similarities(self, self._token_names, candidate, references)
+        found = pair_similarities(self, self._token_names, [(candidate, reference) for reference in references])
+        warn_of_truncated(found, self.max_length, stacklevel=2)
         return TokenMatches(candidate, references, tuple(found), self.signature)
 
     def plot_example(self, candidate: str, reference: str, fname: str | PathLike[str] = "") -> None:
@@ -504,12 +513,18 @@ class BERTScorer(Closeable):
                 scores all layers, while a drawing shows one.
             EncodingError: the model returned vectors that are not finite.
             ClosedError: the scorer was closed.
+
+        Warns:
+            UserWarning: texts were truncated because they are longer than the model's maximum.
         """
-        from bertscore_onnx.similarity import token_similarity
+        from bertscore_onnx.similarity import pair_similarities
         from bertscore_onnx.similarity.drawing import plot_matches
+        from bertscore_onnx.similarity.matches import warn_of_truncated
 
         with self.with_idf(False) if self._weights is None else nullcontext(self) as scorer:
-            plot_matches(token_similarity(scorer, self._token_names, candidate, reference), fname)
+            [found] = pair_similarities(scorer, self._token_names, [(candidate, reference)])
+        warn_of_truncated([found], self.max_length, stacklevel=2)
+        plot_matches(found, fname)
 
     @cached_property
     def _token_names(self) -> "TokenNames":

@@ -34,16 +34,20 @@ class Score(_PRFOfOne):
     best_reference: int | Any
     """The position of the reference with the best F, an int; or an array (layers,)."""
 
+    truncated: bool
+    """Whether the candidate, or a reference, is longer than the model's maximum, so that its end does not count."""
+
     def __new__(
         cls,
         P: float | Any,  # noqa: N803 -- as in `Scores`
         R: float | Any,  # noqa: N803
         F: float | Any,  # noqa: N803
         best_reference: int | Any,
+        truncated: bool = False,
     ) -> "Score":
         """Combine the numbers."""
         score = super().__new__(cls, P, R, F)
-        score.best_reference = best_reference
+        score.best_reference, score.truncated = best_reference, truncated
         return score
 
     @property
@@ -52,8 +56,8 @@ class Score(_PRFOfOne):
         return self.F
 
     def __getnewargs__(self) -> tuple[float | Any, ...]:
-        """Keep `best_reference` in copies and pickles."""
-        return (*self, self.best_reference)
+        """Keep the further attributes in copies and pickles."""
+        return (*self, self.best_reference, self.truncated)
 
 
 class Scores(_PRF):
@@ -69,6 +73,10 @@ class Scores(_PRF):
     best_reference: NDArray[np.int64]
     """The position of the reference with the best F for every candidate, the first of equals; shaped like `F`."""
 
+    truncated: NDArray[np.bool_]
+    """Whether each candidate, or a reference of it, is longer than the model's maximum, so that its end does not count;
+    (candidates,)."""
+
     signature: Signature | None = None
     """The settings of the scores that `score` returns; None for others."""
 
@@ -78,10 +86,12 @@ class Scores(_PRF):
         R: NDArray[np.float32],  # noqa: N803
         F: NDArray[np.float32],  # noqa: N803
         best_reference: NDArray[np.int64],
+        truncated: NDArray[np.bool_] | None = None,
     ) -> "Scores":
-        """Combine the arrays."""
+        """Combine the arrays; without `truncated`, no text was."""
         scores = super().__new__(cls, P, R, F)
         scores.best_reference = best_reference
+        scores.truncated = np.zeros(F.shape[-1:], dtype=np.bool_) if truncated is None else truncated
         return scores
 
     @property
@@ -111,11 +121,11 @@ class Scores(_PRF):
 
     def of_layer(self, layer: int) -> "Scores":
         """Return the scores of one of several layers."""
-        return Scores(self.P[layer], self.R[layer], self.F[layer], self.best_reference[layer])
+        return Scores(self.P[layer], self.R[layer], self.F[layer], self.best_reference[layer], self.truncated)
 
     def each(self) -> Iterator["Score"]:
         """Yield the score of each candidate."""
-        arrays = (*self, self.best_reference)
+        arrays = (*self, self.best_reference, self.truncated)
         for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in arrays), strict=True):
             yield Score(*values)
 
@@ -139,8 +149,8 @@ class Scores(_PRF):
         return " × ".join(f"{number:,}" for number in self.F.shape)
 
     def __getnewargs__(self) -> tuple[NDArray[np.generic], ...]:
-        """Keep `best_reference` in copies and pickles."""
-        return (*self, self.best_reference)
+        """Keep the further attributes in copies and pickles."""
+        return (*self, self.best_reference, self.truncated)
 
 
 BINS, BIN_WIDTH, HEIGHT = 30, 10, 80
@@ -163,16 +173,21 @@ def _histogram(values: NDArray[np.float32]) -> str:
 
 
 def best_of_references(
-    precision: NDArray[np.float32], recall: NDArray[np.float32], f1: NDArray[np.float32], counts: NDArray[np.int64]
+    precision: NDArray[np.float32],
+    recall: NDArray[np.float32],
+    f1: NDArray[np.float32],
+    counts: NDArray[np.int64],
+    truncated: NDArray[np.bool_] | None = None,
 ) -> Scores:
     """Reduce one score a pair to one a candidate: the maximum of P, of R and of F, each on its own.
 
     Args:
         precision, recall, f1: scores of the pairs, (layers, pairs), the pairs of one candidate side by side.
         counts: how many references each candidate has, (candidates,), each at least 1.
+        truncated: whether a text of each pair was truncated, (pairs,); None if none was.
     """
     if len(counts) == f1.shape[1]:  # one reference each
-        return Scores(precision, recall, f1, np.zeros(f1.shape, dtype=np.int64))
+        return Scores(precision, recall, f1, np.zeros(f1.shape, dtype=np.int64), truncated)
     starts = np.cumsum(counts) - counts  # (candidates,)
     best_f1 = np.maximum.reduceat(f1, starts, axis=1)  # (layers, candidates)
     position = np.arange(counts.sum()) - np.repeat(starts, counts)  # (pairs,)
@@ -182,6 +197,7 @@ def best_of_references(
         np.maximum.reduceat(recall, starts, axis=1),
         best_f1,
         np.minimum.reduceat(contenders, starts, axis=1),
+        None if truncated is None else np.logical_or.reduceat(truncated, starts),
     )
 
 
@@ -192,4 +208,5 @@ def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
     nothing = np.zeros((num_layers, 0), dtype=np.float32)
     parts = [Scores(nothing, nothing, nothing, nothing.astype(np.int64)), *parts]
     precision, recall, f1 = (np.concatenate(values, axis=1) for values in zip(*parts, strict=True))
-    return Scores(precision, recall, f1, np.concatenate([part.best_reference for part in parts], axis=1))
+    best = np.concatenate([part.best_reference for part in parts], axis=1)
+    return Scores(precision, recall, f1, best, np.concatenate([part.truncated for part in parts]))

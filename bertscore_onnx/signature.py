@@ -26,7 +26,7 @@ class Signature:
     """"no"; "references" if weights come from the references of each call; else a digest of the weights."""
 
     rescale: str
-    """"no", the language of the baseline, or a digest of a baseline file."""
+    """"no", the language of the baseline ("language-no" for Norwegian), or a digest of a baseline file."""
 
     tokenizer: str
     """The kind of transformers' tokenizer with the same ids, "slow" or "fast"; with SentencePiece also its version."""

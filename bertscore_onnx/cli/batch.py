@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import CandidateColumn, DialectOptions, ReferenceColumns, check_contexts, shared_options
+from bertscore_onnx.cli.options import (
+    DEFAULT_SCORE_NAMES,
+    CandidateColumn,
+    DialectOptions,
+    ReferenceColumns,
+    ScoreNames,
+    check_contexts,
+    names_of,
+    shared_options,
+)
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.sources import format_of
 
@@ -67,6 +76,7 @@ def batch(
         list[str] | None,
         typer.Option(metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
     ] = None,
+    score_names: ScoreNames = DEFAULT_SCORE_NAMES,
     errors: Annotated[
         Literal["raise", "null"],
         typer.Option(help="A row that cannot be scored ends the job, or gets nulls and a reason."),
@@ -116,6 +126,7 @@ def batch(
             reference=_one_or_several(reference),
             context=context,
             columns=columns,
+            names=names_of(score_names),
             errors=errors,
             part_rows=part_rows or PART_ROWS,
             has_header=not dialect.no_header,

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.cli.terminal import silence_warnings
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
 from bertscore_onnx.tables.sources import Dialect, InputFormat
 
 
@@ -285,6 +286,26 @@ ContextColumn = Annotated[
         help="Column of the contexts; JSON lines and Parquet may hold lists of sentences.  [default: context]",
     ),
 ]
+ScoreNames = Annotated[
+    str,
+    typer.Option(
+        "--score-names",
+        metavar="P,R,F",
+        help="Names of the columns of the scores; with a fourth, a column of whether a text was truncated.",
+    ),
+]
+
+DEFAULT_SCORE_NAMES = ",".join(SCORE_NAMES)
+
+
+def names_of(score_names: str) -> tuple[str, ...]:
+    """Return the names of `--score-names`; raise typer.BadParameter unless they name columns."""
+    try:
+        return check_score_names([name.strip() for name in score_names.split(",")])
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--score-names") from error
+
+
 ContextSentences = Annotated[
     int | None,
     typer.Option(

@@ -13,19 +13,21 @@ import typer
 
 from bertscore_onnx.cli.inputs import KeptRows, TextsOfPair, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import (
+    DEFAULT_SCORE_NAMES,
     CandidateColumn,
     ContextColumn,
     DialectOptions,
     FilesFormat,
     ReferenceColumns,
+    ScoreNames,
     check_contexts,
     check_effects,
+    names_of,
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination, full, opened, opened_lines
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, check_score_names
+from bertscore_onnx.tables.columns import BEST, SCORE_NAMES
 from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
@@ -106,9 +108,7 @@ def score(
             "[default: by the name of --output; else tsv]"
         ),
     ] = None,
-    score_names: Annotated[str, typer.Option(metavar="P,R,F", help="Names of the columns of the scores.")] = ",".join(
-        SCORE_NAMES
-    ),
+    score_names: ScoreNames = DEFAULT_SCORE_NAMES,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
     verbose: bool | None,
     quiet: bool,
@@ -135,7 +135,7 @@ def score(
         seg_level=seg_level,
         file=output,
         output_format="json" if as_json else output_format,
-        names=_names_of(score_names),
+        names=names_of(score_names),
         all_layers=settings["all_layers"],
     )
     inputs = choose_inputs(
@@ -175,13 +175,6 @@ def score(
 def _centers_by_references(settings: "ScorerSettings") -> bool:
     matching = settings.get("matching")
     return getattr(matching, "center", None) == "references"
-
-
-def _names_of(names: str) -> Sequence[str]:
-    try:
-        return check_score_names([name.strip() for name in names.split(",")])
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--score-names") from error
 
 
 def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence[str] | pyarrow.Schema":
@@ -329,6 +322,7 @@ class Means:
     def __init__(self, unrelated: "NDArray[np.float64] | None" = None) -> None:
         """Count pairs above unrelated ones too, given quantiles of their F1, (quantiles,) or (layers, quantiles)."""
         self.pairs = 0
+        self.truncated = 0
         self._sums: Any = 0.0  # (3, layers)
         self._above: Any = 0.0  # pairs that score higher than 99 % of unrelated ones, (layers,)
         self._high: Any = None
@@ -347,6 +341,7 @@ class Means:
             if self._high is not None:
                 self._above = self._above + (values[2] > self._high)
             self.pairs += 1
+            self.truncated += score.truncated
             yield score
 
     def by_layer(self) -> list[list[float]]:
@@ -437,9 +432,10 @@ def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:
     layers: list[dict[str, Any]] = [dict(zip(SCORE_NAMES, layer, strict=True)) for layer in means.by_layer()]
     for layer, share in zip(layers, means.above_unrelated() or (), strict=False):
         layer["f1_above_unrelated"] = share
+    counts = {"pairs": means.pairs, "truncated": means.truncated}
     if all_layers:
-        return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], "pairs": means.pairs}
-    return {**layers[0], "pairs": means.pairs}
+        return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], **counts}
+    return {**layers[0], **counts}
 
 
 def _json(value: object) -> str:

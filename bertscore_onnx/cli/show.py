@@ -160,11 +160,6 @@ def _worst(
 def _show(scorer: "BERTScorer", candidate: str, references: list[str], output: str | None, kind: str) -> None:
     """Print the matches of one pair, or write them to a file."""
     matches = scorer.match(candidate, references)
-    if matches.best.num_truncated:
-        echo(
-            f"Warning: A text is longer than {scorer.max_length} tokens, and was truncated. --long-text window "
-            "includes the rest."
-        )
     if output is None:
         _print(matches, scorer)
     elif kind == ".html":

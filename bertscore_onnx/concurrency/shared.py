@@ -77,6 +77,11 @@ class Shared(Generic[R]):
             self.replace(current)
 
     @property
+    def is_closed(self) -> bool:
+        """Whether no more users are admitted."""
+        return self._is_closed
+
+    @property
     def is_being_made(self) -> bool:
         """Whether a thread makes the resource at the moment; a forked child has no thread to finish it."""
         return self._making.locked()

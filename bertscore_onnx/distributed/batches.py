@@ -16,12 +16,14 @@ from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_s
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.batches import Batch, BatchAdapter, ScoreColumns, adapt
 from bertscore_onnx.tables.columns import (
+    SCORE_NAMES,
     Column,
     Errors,
     RowReader,
     Rows,
     TextsOfRow,
     check_errors,
+    check_score_names,
     read_references,
 )
 
@@ -54,6 +56,7 @@ class ScoreBatch:
         reference: str | Sequence[str] = "reference",
         *,
         context: str | None = None,
+        names: Sequence[str] = SCORE_NAMES,
         errors: Errors = "raise",
         **settings: Unpack[ScorerSettings],
     ) -> None:
@@ -66,24 +69,28 @@ class ScoreBatch:
             reference: the name of the column of references, a text or a list of texts per row; or several names.
             context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score`
                 takes them.
+            names: the names of the columns of precision, recall and F1; with a fourth name, there is also a column of
+                whether a text of the row was truncated.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
                 the references: give it the `DocumentCounts` of all. Nor may a matching centre vectors by these.
 
         Raises:
-            InputError: there is no such setting, or no such value of `errors`.
+            InputError: there is no such setting, or no such value of `errors`; or `names` are not three or four
+                different ones.
         """
         check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
         self._candidate, self._context, self._errors = candidate, context, errors
+        self._names = check_score_names(names)
         self._reference = reference if isinstance(reference, str) else tuple(reference)
         self._settings = checked_settings(settings)
 
     @property
     def columns(self) -> ScoreColumns:
         """The columns that it adds."""
-        return ScoreColumns(bool(self._settings.get("all_layers")), self._errors)
+        return ScoreColumns(bool(self._settings.get("all_layers")), self._errors, self._names)
 
     @property
     def signature(self) -> Signature:
@@ -200,11 +207,13 @@ class ScoreBatch:
         """Name the bundle and the settings."""
         given: dict[str, Any] = {"candidate": self._candidate, "reference": self._reference, "errors": self._errors}
         given |= {"context": self._context} if self._context is not None else {}
+        given |= {"names": self._names} if self._names != SCORE_NAMES else {}
         named = ", ".join(f"{name}={value!r}" for name, value in (given | self._settings).items())
         return f"ScoreBatch({self._bundle!r}, {named})"
 
     def _key(self) -> Hashable:
-        return self._bundle, self._candidate, self._reference, self._context, self._errors, key_of(self._settings)
+        columns = (self._candidate, self._reference, self._context, self._names, self._errors)
+        return self._bundle, *columns, key_of(self._settings)
 
     def _scorer(self) -> BERTScorer:
         """Return a scorer of the model that this process keeps, which all idf weights share; the caller closes it."""

@@ -92,6 +92,7 @@ def score_files(
     reference: str | Sequence[str] | None = None,
     context: str | None = None,
     columns: Sequence[str] | None = None,
+    names: Sequence[str] = SCORE_NAMES,
     errors: Errors = "raise",
     part_rows: int = PART_ROWS,
     has_header: bool = True,
@@ -119,6 +120,8 @@ def score_files(
             `references`.
         context: a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes them.
         columns: the columns of the inputs to keep beside the scores; None for all.
+        names: the names of the columns of precision, recall and F1; with a fourth name, there is also a column of
+            whether a text of the row was truncated.
         errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"
             for nulls as its scores and a further column `error` with the reason.
         part_rows: the rows of a part.
@@ -153,12 +156,13 @@ def score_files(
             idf="inputs" if counts_first(settings) else "given" if settings.get("idf") else "no",
             delimiter=delimiter,
             context=context,
+            names=None if tuple(names) == SCORE_NAMES else tuple(names),
         ),
         _engine(engine, settings.get("nthreads"), settings.get("device")),
         verbose,
     )
-    names = find_inputs([fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(name) for name in inputs])
-    return job.run(names, Path(os.path.abspath(output)))
+    files = find_inputs([fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(name) for name in inputs])
+    return job.run(files, Path(os.path.abspath(output)))
 
 
 def verify_files(output: str | PathLike[str]) -> list[str]:
@@ -258,9 +262,7 @@ class _Job:
         self._bundle, self._settings, self._engine, self._verbose = bundle, settings, engine, verbose
         self._counts_inputs = settings.idf == "inputs"
         self._scorer_settings = {**scorer_settings, "idf": False} if self._counts_inputs else scorer_settings
-        self._score_batch = ScoreBatch(
-            bundle, context=settings.context, errors=settings.errors, **self._scorer_settings
-        )
+        self._score_batch = self._scoring(self._scorer_settings)
 
     def run(self, names: Sequence[str], folder: Path) -> JobResult:
         """Score the missing parts of the inputs into a folder, an absolute path."""
@@ -284,14 +286,22 @@ class _Job:
                     manifest.write(folder)
                 counts, digest = self._counts(parts, folder, None if earlier is None else earlier.document_counts)
                 weighted = {**self._scorer_settings, "idf": counts}
-                self._score_batch = ScoreBatch(
-                    self._bundle, context=self._settings.context, errors=self._settings.errors, **weighted
-                )
+                self._score_batch = self._scoring(weighted)
                 signature, _ = self._describe(parts)
                 manifest = msgspec.structs.replace(manifest, signature=signature, document_counts=digest)
                 if earlier is not None:
                     manifest.check_same(earlier, folder)
             return self._score(parts, folder, manifest, earlier)
+
+    def _scoring(self, scorer_settings: dict[str, Any]) -> ScoreBatch:
+        settings = self._settings
+        return ScoreBatch(
+            self._bundle,
+            context=settings.context,
+            names=settings.names or SCORE_NAMES,
+            errors=settings.errors,
+            **scorer_settings,
+        )
 
     def _inspect(self, names: Sequence[str]) -> list[InputTable]:
         added = self._score_batch.columns.names

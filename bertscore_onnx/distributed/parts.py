@@ -30,7 +30,7 @@ from bertscore_onnx.errors import BertScoreOnnxError, InputError
 from bertscore_onnx.files import read_regular, replace_whole, sync_folder
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
-from bertscore_onnx.tables.columns import SCORE_NAMES, RowReader, Rows, read_references
+from bertscore_onnx.tables.columns import RowReader, Rows, read_references
 
 if TYPE_CHECKING:
     import pyarrow
@@ -345,10 +345,10 @@ class PartWriter:
 
     def _count(self, scored: "pyarrow.RecordBatch") -> None:
         self._num_rows += scored.num_rows
-        for sums, name in zip(self._sums, SCORE_NAMES, strict=True):
-            sums.append(fsum(scored.column(name).drop_null().to_pylist()))
-        self._num_failures += scored.column("f1").null_count
         number = len(self._part.table.schema)
+        for sums, column in zip(self._sums, scored.columns[number:], strict=False):
+            sums.append(fsum(column.drop_null().to_pylist()))
+        self._num_failures += scored.column(number).null_count
         self._scores.append(scored.select(range(number, scored.num_columns)))
 
     def _write_row_group(self) -> None:

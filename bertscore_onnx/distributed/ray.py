@@ -13,7 +13,7 @@ from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
-from bertscore_onnx.tables.columns import Column, Errors, context_column
+from bertscore_onnx.tables.columns import SCORE_NAMES, Column, Errors, context_column
 
 __all__ = ["count_documents", "score_dataset"]
 
@@ -45,6 +45,7 @@ def score_dataset(
     reference: str = "reference",
     *,
     context: str | None = None,
+    names: Sequence[str] = SCORE_NAMES,
     errors: Errors = "raise",
     num_actors: int | None = None,
     cpus_per_actor: int | None = None,
@@ -67,6 +68,7 @@ def score_dataset(
         reference: the name of the column of references, a text or a list of texts per row.
         context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
             them.
+        names: the names of the columns of scores, as for `ScoreBatch`.
         errors: how to handle a row with a null, or with something other than texts: "raise" for an error with its
             number in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with
             the reason.
@@ -101,7 +103,7 @@ def score_dataset(
     counts = counts_first(settings)
     defaults = {"nthreads": cpus, "device": "cuda" if gpus_per_actor else "cpu"}
     given = checked_settings({**defaults, **settings, **({"idf": False} if counts else {})})
-    score_batch = ScoreBatch(bundle, candidate, reference, context=context, errors=errors, **given)
+    score_batch = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **given)
     schema = ds.schema(fetch_if_missing=False)  # None where rows would have to be computed to know it
     if schema is not None:
         Column((candidate,), "candidate").find(schema.names, "The dataset")
@@ -120,7 +122,7 @@ def score_dataset(
     return ds.repartition(target_num_rows_per_block=rows_per_batch, strict=True).map_batches(
         ScoreBatch,
         fn_constructor_args=(bundle, candidate, reference),
-        fn_constructor_kwargs={"context": context, "errors": errors, **given},
+        fn_constructor_kwargs={"context": context, "names": names, "errors": errors, **given},
         batch_size=rows_per_batch,
         batch_format="pyarrow",
         zero_copy_batch=True,

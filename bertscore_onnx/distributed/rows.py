@@ -69,6 +69,9 @@ class Settings(
     context: str | None = None
     """The column of contexts, if there is one."""
 
+    names: tuple[str, ...] | None = None
+    """The columns of scores; None for `SCORE_NAMES`."""
+
     @property
     def dialect(self) -> Dialect:
         """The dialect of CSV and TSV."""

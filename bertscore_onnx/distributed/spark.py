@@ -18,7 +18,7 @@ from bertscore_onnx.errors import InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
-from bertscore_onnx.tables.columns import Column, Errors, context_column
+from bertscore_onnx.tables.columns import REASON, SCORE_NAMES, Column, Errors, context_column
 
 __all__ = ["count_documents", "score_dataframe"]
 
@@ -38,6 +38,7 @@ def score_dataframe(
     reference: str = "reference",
     *,
     context: str | None = None,
+    names: Sequence[str] = SCORE_NAMES,
     errors: Errors = "raise",
     **settings: Unpack[ScorerSettings],
 ) -> "DataFrame":
@@ -56,6 +57,7 @@ def score_dataframe(
         reference: the name of the column of references, string or array<string>.
         context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
             them.
+        names: the names of the columns of scores, as for `ScoreBatch`.
         errors: how to handle a row with a null or an empty array: "raise" for an error with its partition and its
             number in there, which fails the job; "null" for nulls as its scores and a further column `error` with the
             reason.
@@ -80,11 +82,13 @@ def score_dataframe(
         _check_texts(df, context_column(context))
     counts = counts_first(settings)
     given = checked_settings({**settings, "idf": False} if counts else settings)
-    added = ScoreBatch(bundle, candidate, reference, context=context, errors=errors, **given).columns
+    added = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **given).columns
     added.check_free(df.columns, "The frame", ignores_case=True)  # as Spark does
 
     def score_batch() -> ScoreBatch:
-        return ScoreBatch(_on_executor(bundle), candidate, reference, context=context, errors=errors, **given)
+        return ScoreBatch(
+            _on_executor(bundle), candidate, reference, context=context, names=names, errors=errors, **given
+        )
 
     signature = _signature(df, score_batch)
     if counts:
@@ -162,13 +166,10 @@ def _check_texts(df: "DataFrame", column: Column) -> None:
 
 def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]":
     """Return the columns of scores as Spark's fields."""
-    from pyspark.sql.types import ArrayType, DataType, FloatType, LongType, StringType, StructField
+    from pyspark.sql.types import ArrayType, BooleanType, FloatType, LongType, StringType, StructField
 
-    types: list[DataType] = [FloatType(), FloatType(), FloatType(), LongType()]
-    if added.all_layers:
-        types = [ArrayType(item) for item in types]
-    scores = [StructField(name, item, metadata=metadata) for name, item in zip(added.names, types, strict=False)]
-    return [*scores, *(StructField(name, StringType()) for name in added.names[len(types) :])]
+    kinds = added.kinds(FloatType(), LongType(), BooleanType(), StringType(), ArrayType)
+    return [StructField(name, kinds[name], metadata=None if name == REASON else metadata) for name in added.names]
 
 
 def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:

@@ -82,6 +82,9 @@ class EncodedTexts:
     model: str
     """The name of the model that encoded them; only this model may score them."""
 
+    is_truncated: NDArray[np.bool_]
+    """Which of the distinct texts are longer than the model's maximum, (distinct texts,)."""
+
     def __len__(self) -> int:
         """Return the number of items."""
         return len(self.counts)

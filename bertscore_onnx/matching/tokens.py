@@ -160,13 +160,16 @@ class TokenMatching:
             return table
         ids, begins = table.flat_ids(np.arange(len(table.lengths)))
         is_kept = np.ones(len(ids), dtype=np.bool_) if self.mask is None else self.mask.of(ids, begins)
+        is_context = np.zeros(len(ids), dtype=np.bool_)
+        if num_context is not None:
+            is_context[joined_ranges(begins + self.num_special_tokens[0], num_context)] = True
         is_excluded = np.zeros(len(begins), dtype=np.bool_)  # (texts,)
         if self.mask is not None and len(begins):
-            is_word = self.mask.is_word[ids]
+            is_word = self.mask.is_word[ids] & ~is_context
             is_excluded |= np.logical_or.reduceat(is_word, begins) & ~np.logical_or.reduceat(is_word & is_kept, begins)
         weightless = np.zeros(len(ids), dtype=np.bool_)
         if num_context is not None and self.matching.context == "excluded":
-            is_kept[joined_ranges(begins + self.num_special_tokens[0], num_context)] = False
+            is_kept &= ~is_context
         elif num_context is not None:
             number = np.where(num_context > 0, num_context + self.num_special_tokens[0], 0)
             weightless[joined_ranges(begins, number)] = True

@@ -178,7 +178,9 @@ def _short(name: str, value: object) -> str:
         return hashlib.sha256("\0".join(value).encode(errors="surrogatepass")).hexdigest()[:12]
     if isinstance(value, tuple):
         return "+".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else ascii(value) if name == "separator" else str(value)
+    if name == "separator":  # a signature replaces these characters
+        return ascii(value).replace(" ", "\\x20").replace("|", "\\x7c")
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 _DEFAULT = Matching()

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
+from numbers import Integral
 from os import PathLike
 
 import numpy as np
@@ -105,16 +106,22 @@ def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWei
     unseen = np.nan if factory is None else _checked(factory(), "unseen tokens")
     table = np.full(manifest.vocab_size, unseen, dtype=np.float32)
     for key, weight in weights.items():
-        if not 0 <= key < manifest.vocab_size:
-            raise IdfError(f"The idf table has the token id {key!r}; {manifest.model_id} has 0 to {len(table) - 1}.")
+        if isinstance(key, bool) or not isinstance(key, Integral) or not 0 <= key < manifest.vocab_size:
+            raise IdfError(
+                f"The idf table has the token id {key!r}; expected integers, from 0 to {len(table) - 1} for "
+                f"{manifest.model_id}."
+            )
         table[key] = _checked(weight, f"token id {key}")
     return TokenWeights(table, _words(manifest), _digest(table))
 
 
 def _checked(weight: float, what: str) -> float:
-    if not 0 <= weight <= MAX_WEIGHT:
-        raise IdfError(f"The idf table gives {what} the weight {weight!r}; expected 0 to {MAX_WEIGHT:g}.")
-    return weight
+    try:
+        if 0 <= weight <= MAX_WEIGHT:
+            return weight
+    except (TypeError, ValueError):  # it is no number
+        pass
+    raise IdfError(f"The idf table gives {what} the weight {weight!r}; expected a number from 0 to {MAX_WEIGHT:g}.")
 
 
 def _words(manifest: Manifest) -> NDArray[np.bool_]:
@@ -129,16 +136,29 @@ def _digest(table: NDArray[np.float32]) -> str:
 
 # Baseline rescaling: bert-score's `journal/rescale_baseline.md`, (s - b) / (1 - b) for each of P, R and F.
 
+_RAW, _FILE, _LANGUAGE = "no", "file-", "language-"
+"""In a signature: no rescaling; what stands before a digest; and before a language that looks like one of the three."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rescaling:
     """The rescaling of raw scores with the baseline of each layer, or none."""
 
-    name: str = "no"
-    """The signature's name for it."""
+    language: str | None = None
+    """The language of the bundle's baseline; None for a baseline of the caller, or for none."""
 
     baselines: tuple[Baseline, ...] = ()
     """The baseline of each layer; without any, scores stay raw."""
+
+    @property
+    def name(self) -> str:
+        """The signature's name for it, each a different one: `no` is also the code of Norwegian."""
+        if not self.baselines:
+            return _RAW
+        if self.language is None:
+            return _FILE + hashlib.sha256(repr([*self.baselines]).encode()).hexdigest()[:12]
+        is_taken = self.language == _RAW or self.language.startswith((_FILE, _LANGUAGE))
+        return _LANGUAGE + self.language if is_taken else self.language
 
     def apply(self, scores: Scores) -> Scores:
         """Rescale scores, (layers, …); the axis of layers may be missing if there is only one."""
@@ -147,7 +167,11 @@ class Rescaling:
         per_layer = (len(self.baselines), *[1] * (scores.F.ndim - 1))
         precision, recall, f1 = (np.reshape(b, per_layer) for b in zip(*map(astuple, self.baselines), strict=True))
         return Scores(
-            rescale(scores.P, precision), rescale(scores.R, recall), rescale(scores.F, f1), scores.best_reference
+            rescale(scores.P, precision),
+            rescale(scores.R, recall),
+            rescale(scores.F, f1),
+            scores.best_reference,
+            scores.truncated,
         )
 
 
@@ -172,7 +196,7 @@ def choose_rescaling(
     """
     if path is not None:
         baselines = tuple(read_baseline_file(path, layer) for layer in manifest.layers)
-        return Rescaling("file-" + hashlib.sha256(repr([*baselines]).encode()).hexdigest()[:12], baselines)
+        return Rescaling(None, baselines)
     known = ", ".join(sorted(manifest.baselines))
     if lang is None:
         raise BaselineError(
@@ -209,8 +233,8 @@ def random_pairs_f1(
     """
     known = manifest.unrelated_scores
     if lang is None:
-        lang = rescaling.name if rescaling.name in known or len(known) != 1 else next(iter(known))
-    measured = known.get(lang.lower())
+        lang = next(iter(known)) if rescaling.language not in known and len(known) == 1 else rescaling.language
+    measured = None if lang is None else known.get(lang.lower())
     if measured is None or measured.precision != signature.precision:
         return None
     if signature.idf != "no" or signature.matching is not None:

@@ -103,6 +103,9 @@ class Pairs:
     num_context: Mapping[Text, int] = field(default_factory=dict)
     """The tokens of the context in the ids of each text that has one."""
 
+    truncated: Set[Text] = frozenset()
+    """The texts whose ids lack their end, since they are longer than the model's maximum."""
+
     @property
     def texts(self) -> list[Text]:
         """The texts to encode."""
@@ -148,7 +151,7 @@ class Pairs:
             for candidates, references in zip(
                 slices_of(self.candidates, size), slices_of(self.references, size), strict=True
             ):
-                yield Pairs(candidates, references, token_ids=self.token_ids, num_context=self.num_context)
+                yield replace(self, candidates=candidates, references=references)
 
     def split(self, max_characters: int) -> Iterator["Pairs"]:
         """Yield the pairs in slices of at most this many characters, or of one candidate and one reference."""

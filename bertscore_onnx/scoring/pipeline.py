@@ -63,7 +63,8 @@ class TokenisedTexts(NamedTuple):
     num_context: Sequence[int]
     """How many of them are of its context."""
 
-    num_truncated: int
+    is_truncated: Sequence[bool]
+    """Which of them are longer than the model's maximum."""
 
 
 class Chunk:
@@ -75,19 +76,21 @@ class Chunk:
     def __init__(self) -> None:
         """Start without pairs."""
         self.sequences: list[NDArray[np.int64]] = []
-        """The ids of each row to encode, (tokens,): a row for all texts of equal ids."""
+        """The ids of each row to encode, (tokens,): a row for all texts of equal ids that are truncated, or are not."""
         self.num_tokens: int = 0
         """The tokens of all rows."""
         self.num_candidates: int = 0
         self.num_characters: int = 0
         """The characters of all texts, equal ones included."""
         self.num_truncated: int = 0
-        """The number of different texts that were longer than the model's maximum."""
+        """The number of different texts that were truncated here, and not before."""
         self.num_context: list[int] = []
         """The tokens of a context in each row, (rows,)."""
+        self.is_truncated: list[bool] = []
+        """Whether the texts of each row were truncated, (rows,)."""
         self.num_empty_contexts: int = 0
         self._row_of_text: dict[Text, int] = {}
-        self._row_of_ids: dict[tuple[bytes, int], int] = {}
+        self._row_of_ids: dict[tuple[bytes, int, bool], int] = {}
         self._pairs: list[Pairs] = []
 
     def new_texts(self, pairs: Pairs) -> list[Text]:
@@ -96,14 +99,16 @@ class Chunk:
 
     def add(self, pairs: Pairs, new_texts: Sequence[Text], tokenised: TokenisedTexts) -> None:
         """Add pairs, and the ids of their new texts; a side is encoded before, like that of earlier pairs, or not."""
-        for text, ids, num_context in zip(new_texts, tokenised.sequences, tokenised.num_context, strict=True):
-            row = self._row_of_ids.setdefault((ids.tobytes(), num_context), len(self.sequences))
+        for text, ids, num_context, is_truncated in zip(new_texts, *tokenised, strict=True):
+            row = self._row_of_ids.setdefault((ids.tobytes(), num_context, is_truncated), len(self.sequences))
             if row == len(self.sequences):
                 self.sequences.append(ids)
                 self.num_context.append(num_context)
+                self.is_truncated.append(is_truncated)
                 self.num_tokens += len(ids)
             self._row_of_text[text] = row
-        self.num_truncated += tokenised.num_truncated
+        if pairs.token_ids is None:
+            self.num_truncated += sum(tokenised.is_truncated)
         self.num_candidates += len(pairs.candidates)
         self.num_empty_contexts += pairs.num_empty_contexts
         self.num_characters += pairs.num_characters
@@ -141,6 +146,17 @@ class Chunk:
         if isinstance(side, EncodedTexts):
             return side.rows
         return np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
+
+    @property
+    def truncated(self) -> NDArray[np.bool_]:
+        """Whether a text of each pair was truncated, (pairs,)."""
+        if not (self.is_encoded or any(self.is_truncated)):
+            return np.zeros(self.counts.sum(), dtype=np.bool_)
+        here = np.array(self.is_truncated, dtype=np.bool_)
+        sides = (self._pairs[0].candidates, self._pairs[0].references)
+        tables = [side.is_truncated if isinstance(side, EncodedTexts) else here for side in sides]
+        candidates, references = (table[rows] for table, rows in zip(tables, self.rows(), strict=True))
+        return candidates | references
 
     def match(
         self, embeddings: TokenEmbeddings, weights: TokenWeights, threads: ThreadPool, matching: TokenMatching
@@ -187,12 +203,15 @@ def _with_earlier_references(scores: Scores, earlier: Scores, num_earlier: int) 
         np.concatenate((np.maximum(here[:, :1], before), here[:, 1:]), axis=1)
         for here, before in zip(scores, earlier, strict=True)
     )
-    return Scores(precision, recall, f1, np.concatenate((best, scores.best_reference[:, 1:]), axis=1))
+    best = np.concatenate((best, scores.best_reference[:, 1:]), axis=1)
+    return Scores(
+        precision, recall, f1, best, np.append(scores.truncated[:1] | earlier.truncated, scores.truncated[1:])
+    )
 
 
 def _candidates(scores: Scores, some: slice) -> Scores:
     precision, recall, f1 = (values[:, some] for values in scores)
-    return Scores(precision, recall, f1, scores.best_reference[:, some])
+    return Scores(precision, recall, f1, scores.best_reference[:, some], scores.truncated[some])
 
 
 def _bounded_length(bundle: Bundle, settings: ScorerSettings) -> int | None:
@@ -326,7 +345,7 @@ class Pipeline(Closeable):
                 threads = self.encoder.matching_threads
                 vectors, result = result.vectors, chunk.match(result, weights, threads, matching)
                 memory.give_back(vectors)
-            scores = best_of_references(result.precision, result.recall, result.f1, chunk.counts)
+            scores = best_of_references(result.precision, result.recall, result.f1, chunk.counts, chunk.truncated)
             stats = TextStats(
                 result.num_empty,
                 result.num_zero_weight,
@@ -353,8 +372,9 @@ class Pipeline(Closeable):
         tokenised = self.ids_of(texts)
         token_ids = dict(zip(texts, tokenised.sequences, strict=True))
         num_context = {text: number for text, number in zip(texts, tokenised.num_context, strict=True) if number}
-        stats = TextStats(truncated=tokenised.num_truncated)
-        return replace(pairs, token_ids=token_ids, num_context=num_context), stats
+        truncated = {text for text, is_truncated in zip(texts, tokenised.is_truncated, strict=True) if is_truncated}
+        stats = TextStats(truncated=len(truncated))
+        return replace(pairs, token_ids=token_ids, num_context=num_context, truncated=truncated), stats
 
     def encode(
         self, sides: Sequence[Side], center: NDArray[np.float32] | None = None
@@ -368,7 +388,9 @@ class Pipeline(Closeable):
         encoded = [
             side
             if isinstance(side, EncodedTexts)
-            else EncodedTexts(embeddings, chunk.rows_of(side), side.counts, self.model)
+            else EncodedTexts(
+                embeddings, chunk.rows_of(side), side.counts, self.model, np.array(chunk.is_truncated, bool)
+            )
             for side in sides
         ]
         return encoded, TextStats(truncated=chunk.num_truncated)
@@ -434,7 +456,8 @@ class Pipeline(Closeable):
                     tokenised = self.ids_of(new)
                 else:
                     num_context = [pairs.num_context.get(text, 0) for text in new]
-                    tokenised = TokenisedTexts([ids[text] for text in new], num_context, 0)
+                    is_truncated = [text in pairs.truncated for text in new]
+                    tokenised = TokenisedTexts([ids[text] for text in new], num_context, is_truncated)
                 chunk.add(pairs, new, tokenised)
                 if (
                     chunk.num_tokens >= self._chunk_tokens * scale
@@ -454,14 +477,13 @@ class Pipeline(Closeable):
         """Tokenise texts, with their contexts or without."""
         in_context = [text for text in texts if isinstance(text, TextInContext) and text.before]
         bare = bare_texts(text for text in texts if isinstance(text, str) or not text.before)
-        sequences, num_truncated = self.tokenizer(bare)
+        sequences, is_truncated = self.tokenizer(bare)
+        without = TokenisedTexts(sequences, [0] * len(sequences), is_truncated)
         if not in_context:
-            return TokenisedTexts(sequences, [0] * len(sequences), num_truncated)
-        of_contexts, numbers, num_cut = self._context_tokenizer(in_context)
-        without = ((ids, 0) for ids in sequences)
-        within = zip(of_contexts, numbers, strict=True)
-        found = [next(without if isinstance(text, str) or not text.before else within) for text in texts]
-        return TokenisedTexts([ids for ids, _ in found], [number for _, number in found], num_truncated + num_cut)
+            return without
+        of_bare, of_contexts = zip(*without, strict=True), zip(*self._context_tokenizer(in_context), strict=True)
+        found = [next(of_bare if isinstance(text, str) or not text.before else of_contexts) for text in texts]
+        return TokenisedTexts(*zip(*found, strict=True))
 
     @cached_property
     def _context_tokenizer(self) -> ContextTokenizer:

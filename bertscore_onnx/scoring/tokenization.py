@@ -69,8 +69,8 @@ class ContextTokenizer:
         self._tokenizer = tokenizer
         self._whole = load_tokenizer(bundle, "window", tokenizer.max_length, num_threads=num_threads)
 
-    def __call__(self, texts: Sequence[TextInContext]) -> tuple[list[NDArray[np.int64]], list[int], int]:
-        """Return the ids of each text, (tokens,), the number of those of its context, and how many are truncated."""
+    def __call__(self, texts: Sequence[TextInContext]) -> tuple[list[NDArray[np.int64]], list[int], list[bool]]:
+        """Return the ids of each text, (tokens,), the number of those of its context, and whether it was truncated."""
         stripped = [item.text.strip() for item in texts]
         joined = [item.before + text if text else "" for item, text in zip(texts, stripped, strict=True)]
         before = list(dict.fromkeys(item.before for item in texts))
@@ -78,15 +78,15 @@ class ContextTokenizer:
         sequences, _ = self._whole([*joined, *(context + word for context in before for word in ("a", "b"))])
         rest = iter(sequences[len(joined) :])
         probes = {context: (next(rest), next(rest)) for context in before}
-        ids, num_context, num_truncated = [], [], 0
+        ids, num_context, is_truncated = [], [], []
         for item, text, sequence in zip(texts, joined, sequences, strict=False):
             common = min(_common_length(sequence, probe) for probe in probes[item.before])
             number = max(common - self._tokenizer.num_special_tokens[0], 0)
-            kept, left, is_truncated = self._cut(sequence, number if text else 0)
+            kept, left, is_text_truncated = self._cut(sequence, number if text else 0)
             ids.append(kept)
             num_context.append(left)
-            num_truncated += is_truncated
-        return ids, num_context, num_truncated
+            is_truncated.append(is_text_truncated)
+        return ids, num_context, is_truncated
 
     def _cut(self, ids: NDArray[np.int64], num_context: int) -> tuple[NDArray[np.int64], int, bool]:
         """Cut the context first, and then the text unless it goes into windows."""

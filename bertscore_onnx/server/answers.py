@@ -26,11 +26,18 @@ class ScoreValue(msgspec.Struct, frozen=True):
     best_reference: Annotated[
         int, Meta(description="The position from 0 of the reference with the best F1; the first of equals.")
     ]
+    truncated: Annotated[
+        bool,
+        Meta(
+            description="Whether the candidate, or a reference, has more tokens than the model's `max_length`, so that "
+            "its end does not count."
+        ),
+    ]
 
 
 def score_values(scores: Scores) -> list[ScoreValue]:
     """Return the answer for each candidate."""
-    columns = [column.tolist() for column in (*scores, scores.best_reference)]
+    columns = [column.tolist() for column in (*scores, scores.best_reference, scores.truncated)]
     return [ScoreValue(*row) for row in zip(*columns, strict=True)]
 
 

@@ -45,7 +45,7 @@ from bertscore_onnx.server.requests import (
 )
 from bertscore_onnx.server.stream import ScoreStream
 from bertscore_onnx.server.work import WorkerQueues
-from bertscore_onnx.similarity import token_similarity
+from bertscore_onnx.similarity import pair_similarities
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -125,8 +125,8 @@ class ScoringEndpoints:
             return MatchAnswer(model.signature(rescaling), model.name, score, reason)
         try:
             async with asyncio.timeout_at(until):
-                work = partial(token_similarity, model.scorer, model.token_names, *texts)
-                match = await loop.run_in_executor(self._similarity_thread, work)
+                work = partial(pair_similarities, model.scorer, model.token_names, [texts])
+                [match] = await loop.run_in_executor(self._similarity_thread, work)
         except TimeoutError as error:
             raise DeadlineError("The similarities were not computed in time.") from error
         return MatchAnswer(
@@ -177,7 +177,8 @@ def _too_long(pairs: Pairs, candidate: str, reference: str) -> str | None:
     for name, text in (("candidate", candidate), ("reference", reference)):
         tokens = len((pairs.token_ids or {})[text])
         if tokens > MAX_MATCH_TOKENS:
-            return f"The {name} has {tokens:,} tokens; matches are shown for at most {MAX_MATCH_TOKENS}."
+            more = "more than " if text in pairs.truncated else ""
+            return f"The {name} has {more}{tokens:,} tokens; matches are shown for at most {MAX_MATCH_TOKENS}."
     return None
 
 

@@ -71,18 +71,22 @@ class Model(Closeable):
             self.scorer.close()
             raise
         manifest, signature = self.scorer.manifest, self.scorer.signature
-        self.baselines = {
-            language: tuple(baselines)
+        self._rescalings = {
+            language: Rescaling(language, tuple(baselines))
             for language, baselines in manifest.baselines.items()
             if self.scorer.matching.is_default
             and (allow_fp32_baseline or manifest.baseline_precision(language) == signature.precision)
         }
-        """The baselines to rescale with, by language."""
         self._signatures = {
             (name, has_contexts): str(replace(self.scorer.signature_of(has_contexts=has_contexts), rescale=name))
-            for name in ("no", *self.baselines)
+            for name in (rescaling.name for rescaling in (Rescaling(), *self._rescalings.values()))
             for has_contexts in (False, True)
         }
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages to rescale for, in order."""
+        return sorted(self._rescalings)
 
     def rescaling(self, language: str | bool | None) -> Rescaling:
         """Return the rescaling that a request names by its language; 422 if the model has no baseline for it."""
@@ -90,10 +94,10 @@ class Model(Closeable):
             raise ApiError(422, "invalid", '`rescale` is true; expected a language, such as "en", or false.')
         if not language:
             return Rescaling()
-        if language.lower() not in self.baselines:
-            known = f"only for {', '.join(sorted(self.baselines))}" if self.baselines else "nor for any other language"
+        if language.lower() not in self._rescalings:
+            known = f"only for {', '.join(self.languages)}" if self._rescalings else "nor for any other language"
             raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {known}.")
-        return Rescaling(language.lower(), self.baselines[language.lower()])
+        return self._rescalings[language.lower()]
 
     def signature(self, rescaling: Rescaling, *, has_contexts: bool = False) -> str:
         """Return the signature of a `BERTScorer` with the same settings."""
@@ -245,7 +249,7 @@ def _info(by_idf: Mapping[str | None, Model]) -> ModelInfo:
         scorer.provider,
         scorer.hash,
         scorer.max_length,
-        sorted(model.baselines),
+        model.languages,
         [idf for idf in by_idf if idf is not None],
     )
 

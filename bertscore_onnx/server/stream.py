@@ -154,14 +154,12 @@ class ScoreStream(Response):
                 lines[position] = number, self._or_error(partial(self._checked, line, tokens))
             counts.append(max(tokens, _LINE_TOKENS))
         slices = [*cut(counts, min(CHUNK_TOKENS, self._limits.max_batch_tokens))]
-        return [
-            _Chunk(
-                lines[part],
-                replace(self._to_pairs(lines[part]), token_ids=tokenised.token_ids, num_context=tokenised.num_context),
-                num_bytes if part is slices[-1] else 0,
-            )
-            for part in slices
-        ]
+        chunks = []
+        for part in slices:
+            pairs = self._to_pairs(lines[part])
+            pairs = replace(tokenised, candidates=pairs.candidates, references=pairs.references)
+            chunks.append(_Chunk(lines[part], pairs, num_bytes if part is slices[-1] else 0))
+        return chunks
 
     def _to_pairs(self, lines: Iterable[tuple[int, PairBody | ApiError]]) -> Pairs:
         """Return the pairs of the lines that can be scored."""

@@ -136,6 +136,7 @@ class MicroBatcher(Closeable):
             self.check_capacity()
         tokenised, counts = self._scorer.tokenise(pairs)
         count_warnings(counts, self._scorer, self._queue)
+        self._queue.count("truncated", counts.truncated)
         return tokenised
 
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
@@ -145,7 +146,8 @@ class MicroBatcher(Closeable):
             pairs = self.tokenise(pairs)
         if deadline is not None:
             check_seconds("deadline", deadline)
-        request = Request(pairs, self._deadline if deadline is None else deadline, client)
+        seconds = self._deadline if deadline is None else deadline
+        request = Request(pairs, seconds, client, is_optimal=self._scorer.matching.is_optimal)
         self._supervisor.timer.set(request.deadline)
         self._queue.admit(request)
         return request.future

@@ -90,6 +90,9 @@ class BatcherStats:
     warnings: int = _counter("Warnings about texts, such as empty ones.")
     """Warnings of the scorer, which are logged instead of shown."""
 
+    truncated: int = _counter("Texts longer than the model's maximum, whose end does not count.")
+    """The different texts of each request that are longer than the model's maximum, and were truncated."""
+
     waits: Durations = field(compare=False)
     """How long requests waited, from `submit` to the call of the scorer."""
 
@@ -111,9 +114,9 @@ class StatsCounter:
         """The time per token in the last batches; 0 before the first."""
         return self._seconds / max(self._tokens, 1)
 
-    def count(self, name: str) -> None:
-        """Add 1 to a field of `BatcherStats`."""
-        self._counts[name] += 1
+    def count(self, name: str, number: int = 1) -> None:
+        """Add a number to a field of `BatcherStats`."""
+        self._counts[name] += number
 
     def count_answer(self, answer: Scores | BaseException) -> None:
         """Count a request by its answer."""

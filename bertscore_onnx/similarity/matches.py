@@ -88,8 +88,8 @@ class TokenSimilarity:
     is_excluded: tuple[bool, bool] = (False, False)
     """Whether the matching excludes all tokens of the candidate, and of the reference, of which one is left here."""
 
-    num_truncated: int = 0
-    """The number of texts compared in one call that are longer than the model's maximum: their ends are missing."""
+    is_truncated: tuple[bool, bool] = (False, False)
+    """Whether the candidate, and the reference, is longer than the model's maximum, so that its end is missing."""
 
     @property
     def candidate_matches(self) -> list[TokenMatch]:
@@ -125,6 +125,13 @@ class TokenSimilarity:
             if not weights.any():
                 return f"All tokens of the {name} have weight 0, so the pair scores 0."
         return ""
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences on what the score hides: its `reason_for_zero`, and which texts are truncated."""
+        truncated = [name for name, is_it in zip(("candidate", "reference"), self.is_truncated, strict=True) if is_it]
+        missing = (f"The {name} is longer than the model's maximum, so its end is missing." for name in truncated)
+        return [*filter(None, [self.reason_for_zero]), *missing]
 
     @property
     def shades(self) -> NDArray[np.float32]:
@@ -255,6 +262,8 @@ class PairScorer(Protocol):
     def matching(self) -> Matching: ...  # noqa: D102
     @property
     def rescaling(self) -> Rescaling: ...  # noqa: D102
+    @property
+    def max_length(self) -> int: ...  # noqa: D102
     def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]: ...  # noqa: D102
     def weights_for(self, references: Side) -> TokenWeights: ...  # noqa: D102
     def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextStats]: ...  # noqa: D102
@@ -279,20 +288,32 @@ def token_similarity(
         IdfError: idf weights come from the references, and there is only this one.
         EncodingError: the model returned vectors that are not finite.
         ClosedError: the scorer was closed.
+
+    Warns:
+        UserWarning: texts were truncated because they are longer than the model's maximum.
     """
-    [similarity] = token_similarities(scorer, names, candidate, [reference], layer=layer)
-    return similarity
+    [found] = pair_similarities(scorer, names, [(candidate, reference)], layer=layer)
+    warn_of_truncated([found], scorer.max_length, stacklevel=2)
+    return found
 
 
 def token_similarities(
     scorer: PairScorer, names: TokenNames, candidate: str, references: Sequence[str], *, layer: int | None = None
 ) -> list[TokenSimilarity]:
-    """Compare a candidate with each of its references; arguments and errors are those of `token_similarity`.
+    """Compare a candidate with each of its references; arguments, errors and warnings are those of `token_similarity`.
 
     Each pair is scored by itself. The score of the candidate is the maximum of P, of R and of F over the pairs. Idf
     weights from the references are those of all of them, as in `scorer.score([candidate], [references])`.
     """
-    return pair_similarities(scorer, names, [(candidate, reference) for reference in references], layer=layer)
+    found = pair_similarities(scorer, names, [(candidate, reference) for reference in references], layer=layer)
+    warn_of_truncated(found, scorer.max_length, stacklevel=2)
+    return found
+
+
+def warn_of_truncated(found: Sequence[TokenSimilarity], max_length: int, stacklevel: int) -> None:
+    """Warn of the truncated texts of one candidate and its references, as `BERTScorer.score` does."""
+    number = found[0].is_truncated[0] + sum(of_reference.is_truncated[1] for of_reference in found)
+    TextStats(truncated=number).warn(max_length, stacklevel + 1)
 
 
 def pair_similarities(
@@ -300,7 +321,7 @@ def pair_similarities(
 ) -> list[TokenSimilarity]:
     """Compare candidates and references, all encoded together; arguments and errors are those of `token_similarity`.
 
-    Idf weights from the references are those of all of them, and `num_truncated` of a result counts all texts.
+    Idf weights from the references are those of all of them. There is no warning; each result has its `remarks`.
     """
     position = _position(scorer, layer)
     if scorer.matching.method != "greedy":
@@ -308,7 +329,7 @@ def pair_similarities(
             f"Matches are shown of greedy matching, and this scorer's is {scorer.matching}. Show them with another "
             "scorer; its `score` gives the scores of this one."
         )
-    encoded, stats = scorer.encode_items(collect_single([text for pair in pairs for text in pair], "texts"))
+    encoded, _ = scorer.encode_items(collect_single([text for pair in pairs for text in pair], "texts"))
     one_each = np.ones(len(pairs), dtype=np.int64)
     candidates, references = (encoded.part(np.arange(side, 2 * len(pairs), 2), one_each) for side in (0, 1))
     weights = scorer.weights_for(references)
@@ -322,6 +343,7 @@ def pair_similarities(
     is_excluded = np.zeros(len(ids), dtype=np.bool_)
     if encoded.embeddings.is_excluded is not None:
         is_excluded = encoded.embeddings.is_excluded[encoded.rows]
+    is_truncated = encoded.is_truncated[encoded.rows].tolist()
     is_special = [np.isin(of_text, scorer.manifest.special_ids) for of_text in ids]
     return [
         TokenSimilarity(
@@ -335,7 +357,7 @@ def pair_similarities(
             score,
             baselines[position].f1 if baselines else None,
             (bool(is_excluded[row]), bool(is_excluded[row + 1])),
-            stats.truncated,
+            (is_truncated[row], is_truncated[row + 1]),
         )
         for row, score in zip(range(0, len(ids), 2), scores.each(), strict=True)
     ]

@@ -52,7 +52,7 @@ class TokenMatches:
         best = self.best
         return (
             f"<style>{MATCH_STYLE}</style>{match_html(best)}"
-            f"<p>F {best.score.F:.3f}. {best.reason_for_zero}</p><p>{self.signature._repr_html_()}</p>"
+            f"<p>F {best.score.F:.3f}. {' '.join(best.remarks)}</p><p>{self.signature._repr_html_()}</p>"
         )
 
 
@@ -152,7 +152,7 @@ def match_page(matches: Sequence[TokenSimilarity], candidate: str, references: S
         f"<title>{title}</title>\n<style>\n{_STYLE}{MATCH_STYLE}</style></head>\n<body><h1>{title}</h1>",
         f"<p>Candidate: <bdi>{escape(candidate)}</bdi></p>",
         _references(matches, references, best),
-        *(f"<p>{reason}</p>" for reason in [found.reason_for_zero] if reason),
+        *(f"<p>{remark}</p>" for remark in found.remarks),
         match_html(found),
         '<p class="soft">Darker tokens have a closer match; hover to see it. A dotted line marks those with the least '
         f"close match.{_ABOUT_WEIGHTS if found.has_weights else ''}</p>",
@@ -253,7 +253,7 @@ def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-
         for name, matches in (("candidate", found.candidate_matches), ("reference", found.reference_matches))
     }
     score = found.score
-    lines = [f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}", *filter(None, [found.reason_for_zero]), ""]
+    lines = [f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}", *found.remarks, ""]
     if colour:
         for name, matches in texts.items():
             lines += [f"{_FAINT}{name}{_RESET}", *_shaded(matches, canvas), ""]

@@ -1,7 +1,7 @@
 """Batches in the forms that engines pass: reading their columns, and putting scores beside these."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ class ScoreColumns:
     """Whether rows may have nulls, and a reason."""
 
     scores: tuple[str, ...] = SCORE_NAMES
-    """The names of the columns of precision, recall and F1."""
+    """The names of the columns of precision, recall and F1, and maybe of a fourth: whether a text was truncated."""
 
     has_best: bool = True
     """Whether there is a column of the best reference."""
@@ -63,11 +63,14 @@ class ScoreColumns:
         """Return them as fields of an Arrow schema."""
         import pyarrow
 
-        types = [*[pyarrow.float32()] * 3, *[pyarrow.int64()] * self.has_best]
+        kinds = self.kinds(pyarrow.float32(), pyarrow.int64(), pyarrow.bool_(), pyarrow.string(), pyarrow.list_)
+        return [pyarrow.field(name, kinds[name]) for name in self.names]
+
+    def kinds(self, score: Any, position: Any, flag: Any, text: Any, list_of: Callable[[Any], Any]) -> dict[str, Any]:
+        """Return the type of each column by its name, given those of values and, for all layers, of lists."""
         if self.all_layers:
-            types = [pyarrow.list_(item) for item in types]
-        types += [pyarrow.string()] * self.may_be_null
-        return [pyarrow.field(name, item) for name, item in zip(self.names, types, strict=True)]
+            score, position = list_of(score), list_of(position)
+        return dict(zip(self.scores, (score, score, score, flag), strict=False)) | {BEST: position, REASON: text}
 
     def values(self, scores: Sequence[Score], reasons: Sequence[str | None]) -> Values:
         """Return the values for rows, from the scores of those that have no reason, and the reason of each or None."""
@@ -76,10 +79,10 @@ class ScoreColumns:
         for reason in reasons:
             if reason is None:
                 score = next(following)
-                rows.append((*score, score.best_reference, None))
+                rows.append((*score, score.truncated, score.best_reference, None))
             else:
-                rows.append((None, None, None, None, reason))
-        positions = [0, 1, 2, *[3] * self.has_best, *[4] * self.may_be_null]
+                rows.append((None, None, None, None, None, reason))
+        positions = [*range(len(self.scores)), *[4] * self.has_best, *[5] * self.may_be_null]
         return {name: [row[position] for row in rows] for name, position in zip(self.names, positions, strict=True)}
 
 
@@ -165,8 +168,8 @@ class _Frame(BatchAdapter):
         if columns.may_be_null and not columns.all_layers:
             import pandas
 
-            numbers = {**dict.fromkeys(columns.scores, "Float32"), BEST: "Int64"}
-            added.update((name, pandas.array(added[name], kind)) for name, kind in numbers.items() if name in added)
+            kinds = columns.kinds("Float32", "Int64", "boolean", "object", list)
+            added.update((name, pandas.array(array, kinds[name])) for name, array in added.items() if name != REASON)
         return self._batch.assign(**{name: list(array) if array.ndim > 1 else array for name, array in added.items()})
 
 
@@ -181,9 +184,7 @@ class _Polars(BatchAdapter):
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         import polars
 
-        kinds = {**dict.fromkeys(columns.scores, polars.Float32), BEST: polars.Int64, REASON: polars.String}
-        if columns.all_layers:
-            kinds = {name: polars.List(kind) if name != REASON else kind for name, kind in kinds.items()}
+        kinds = columns.kinds(polars.Float32, polars.Int64, polars.Boolean, polars.String, polars.List)
         return self._batch.with_columns(
             [polars.Series(name, _listed(column), kinds[name]) for name, column in values.items()]
         )
@@ -212,11 +213,12 @@ def _arrays_of(columns: ScoreColumns, values: Values) -> dict[str, NDArray[Any]]
     """Return the columns as arrays; of objects if a value may be None."""
     if columns.may_be_null:
         return {name: _array_of_objects(column) for name, column in values.items()}
-    types = dict.fromkeys(values, np.float32) | {BEST: np.int64}
-    shape = (0, 0) if columns.all_layers else (0,)
+    empty = (0, 0) if columns.all_layers else (0,)
+    kinds = columns.kinds(
+        np.zeros(empty, np.float32), np.zeros(empty, np.int64), np.zeros(0, np.bool_), None, lambda of: of
+    )
     return {
-        name: np.array(column, dtype=types[name]) if column else np.zeros(shape, dtype=types[name])
-        for name, column in values.items()
+        name: np.array(column, dtype=kinds[name].dtype) if column else kinds[name] for name, column in values.items()
     }
 
 

@@ -21,11 +21,14 @@ _MAX_SHOWN = 12
 
 
 def check_score_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns of precision, recall and F1; raise InputError unless they are three."""
-    if isinstance(names, str) or len(names) != 3 or len({*names, "", BEST, REASON}) != 6:
+    """Return the names of the columns of precision, recall and F1, and maybe of a fourth: whether a text was truncated.
+
+    Raises an InputError unless they are three or four different ones.
+    """
+    if isinstance(names, str) or len(names) not in (3, 4) or len({*names, "", BEST, REASON}) != len(names) + 3:
         raise InputError(
-            f"The columns of scores are called {names!r}; expected three different names, such as p, r and f, other "
-            f"than {BEST} and {REASON}."
+            f"The columns of scores are called {names!r}; expected three different names, such as p, r and f, or a "
+            f"fourth for whether a text was truncated, other than {BEST} and {REASON}."
         )
     return tuple(names)
 

@@ -38,7 +38,8 @@ class RowsToWrite:
     """The table of the rows; None for rows of text files, each a candidate with its references."""
 
     added: Sequence[str]
-    """The columns of precision, recall and F1, and one of the best reference if there are several."""
+    """The columns of precision, recall and F1; of whether a text was truncated, if it is wanted; and of the best
+    reference, if there are several."""
 
     columns: "Sequence[str] | pyarrow.Schema" = ()
     """The columns of JSON lines, by name for TSV and CSV, and with their types for Parquet."""
@@ -46,9 +47,15 @@ class RowsToWrite:
     with_texts: bool = True
     """Whether the columns of the rows are written, or the scores alone."""
 
+    @property
+    def has_best(self) -> bool:
+        """Whether there is a column of the best reference."""
+        return BEST in self.added
+
     def scores(self, score: Score) -> list[float | int]:
         """Return the values of the added columns."""
-        return [*score, score.best_reference][: len(self.added)]
+        best = [score.best_reference] * self.has_best
+        return [*score, score.truncated][: len(self.added) - len(best)] + best
 
     def record(self, row: RawRow) -> Record:
         """Return the values of a row by column."""
@@ -84,8 +91,8 @@ class DelimitedWriter(LineWriter):
 
     def line(self, row: RawRow, score: Score) -> str:
         """Return a row, with numbers of six decimals."""
-        precision, recall, f1, *best = self._rows.scores(score)
-        scores = [f"{precision:.6f}", f"{recall:.6f}", f"{f1:.6f}", *map(str, best)]
+        precision, recall, f1, *others = self._rows.scores(score)
+        scores = [f"{precision:.6f}", f"{recall:.6f}", f"{f1:.6f}", *map(_cell, others)]
         if self._source is not None:
             return f"{row}{self._delimiter}{self._delimiter.join(scores)}{self._source.line_end}"
         return f"{self._encoded([*self._cells(row, score), *scores])}\n"
@@ -138,7 +145,7 @@ class JsonWriter(LineWriter):
         if not self._rows.with_texts:
             return f"{scores}\n"
         if self._source is not None:
-            if BEST in self._rows.added and BEST in row:  # whether it is added is not known before
+            if self._rows.has_best and BEST in row:  # whether it is added is not known before
                 check_free(self._source.record_of(row), [BEST], self._source.place)
             return f"{row.strip()[:-1].rstrip()}, {scores[1:]}\n"
         values = msgspec.json.decode(msgspec.json.encode(self._rows.record(row), enc_hook=str))
@@ -163,8 +170,9 @@ class ParquetWriter:
 
         self._rows = rows
         self._source = source_schema(rows)
-        kinds = [*[pyarrow.float32()] * 3, pyarrow.int64()]
-        added = [pyarrow.field(name, kind) for name, kind in zip(rows.added, kinds, strict=False)]
+        kinds = [*[pyarrow.float32()] * 3, pyarrow.bool_()][: len(rows.added) - rows.has_best]
+        kinds += [pyarrow.int64()] * rows.has_best
+        added = [pyarrow.field(name, kind) for name, kind in zip(rows.added, kinds, strict=True)]
         metadata = {**(self._source.metadata or {}), SIGNATURE: signature}
         self._schema = pyarrow.schema([*self._source, *added], metadata)
         self._writer = parquet.ParquetWriter(file, self._schema, compression="zstd")

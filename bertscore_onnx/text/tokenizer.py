@@ -89,20 +89,20 @@ class TextTokenizer:
         self.added_ids: list[int] = self._encode.added_ids
         """The ids of the special tokens around every text."""
 
-    def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], int]:
-        """Return each text's ids, (tokens,), at least one, special tokens included; and the number of truncated texts.
+    def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], list[bool]]:
+        """Return each text's ids, (tokens,), at least one, special tokens included; and whether it was truncated.
 
         A lone surrogate, which has no encoding, counts as U+FFFD, unless the tokenizer drops it (BERT, XLM).
         """
         stripped = [text.strip() for text in texts]
         with exit_gate, _tokenizer_errors(self._path, "fails on a text"):
             encoded = iter(self._encode([text for text in stripped if text]))
-        ids, num_truncated = [], 0
+        ids, is_truncated = [], []
         for text in stripped:
-            ids_of_text, is_truncated = next(encoded) if text else (self._empty_ids, False)
+            ids_of_text, is_text_truncated = next(encoded) if text else (self._empty_ids, False)
             ids.append(np.array(ids_of_text or self._empty_ids, dtype=np.int64))
-            num_truncated += is_truncated
-        return ids, num_truncated
+            is_truncated.append(is_text_truncated)
+        return ids, is_truncated
 
 
 def check_long_text(long_text: str) -> None:

@@ -15,7 +15,7 @@ from bertscore_onnx.errors import (
     InputError,
     UnknownModelError,
 )
-from tests.support.processes import forks, in_forked_child
+from tests.support.processes import forks, in_forked_child, run_python
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 
 
@@ -158,3 +158,24 @@ def test_what_cannot_be_loaded_is_refused_each_time_and_takes_no_models_place(lo
     assert len(loaded) == 1
     with pytest.raises(InputError, match="Name a model"):
         score(["a cat"], ["the cat"])
+
+
+AT_EXIT = """
+import atexit, sys
+
+def report():
+    try:
+        score(["a cat"], ["the cat"], sys.argv[1], matching=matching)
+    except Exception as error:
+        print(type(error).__name__, error)
+
+atexit.register(report)  # before the import, so that it runs after the library's own
+from bertscore_onnx import Matching, score
+matching = Matching(**eval(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("fields", [{"words": ["the"]}, {"center": ["a dog ran"]}])
+def test_loading_after_the_exit_has_begun_is_refused(tiny_bundle, fields):
+    ended = run_python(AT_EXIT, tiny_bundle, fields)
+    assert ended.stdout.startswith("ClosedError Python is exiting"), ended.stderr

@@ -79,6 +79,29 @@ def test_several_references_have_a_best_one(scorer, make):
     assert by_lists["f1"] == by_columns["F"] == expected.F.tolist()
 
 
+@KINDS
+@pytest.mark.parametrize("errors", ["raise", "null"])
+@pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning")
+def test_a_fourth_name_adds_a_column_of_truncated_texts(scorer, make, errors):
+    columns = COLUMNS | {"mt": ["the cat sat", None if errors == "null" else "a", "a cat ran " * 20]}
+    names = ("p", "r", "f", "cut")
+    scored = columns_of(scorer.score_frame(make(columns), "mt", "gold", names=names, errors=errors))
+    assert list(scored) == [*COLUMNS, *names, *["error"] * (errors == "null")]
+    cut = [None if pd.isna(value) else value for value in scored["cut"]]
+    assert cut == [False, None if errors == "null" else False, True]
+
+
+def test_every_layer_has_one_column_of_truncated_texts(all_layers_bundle):
+    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
+        names = ("p", "r", "f", "cut")
+        for make in (pd.DataFrame, as_arrow, as_polars):
+            scored = columns_of(scorer.score_frame(make(COLUMNS), "mt", "gold", names=names))
+            assert scored["cut"] == [False] * 3
+            assert len(scored["f"][0]) == len(scorer.manifest.layers)
+        nothing = scorer.score_frame({name: [] for name in COLUMNS}, "mt", "gold", names=names)
+        assert (nothing["cut"].shape, nothing["f"].shape) == ((0,), (0, 0))
+
+
 def test_the_index_types_and_order_of_pandas_stay(scorer, scores):
     frame = pd.DataFrame(COLUMNS, index=["c", "a", "b"]).assign(day=pd.Timestamp("2026-01-01"), kind="x")
     frame["kind"] = frame["kind"].astype("category")

@@ -155,6 +155,8 @@ function showScore(answer, texts) {
   byId("signature").textContent = answer.signature;
   const model = models.find((model) => model.id === answer.model);
   byId("made-with").textContent = `Model: ${answer.model}, layer ${model?.layer}`;
+  byId("truncated").hidden = !answer.score.truncated;
+  byId("truncated").textContent = `A text has more than the model\u2019s ${model?.max_length} tokens: its end does not count.`;
   const best = answer.score.best_reference;
   byId("best").hidden = texts.length < 2;
   byId("best").textContent = `Each is the best of ${texts.length} references. The matches are those of number ` +

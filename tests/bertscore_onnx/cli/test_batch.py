@@ -48,6 +48,23 @@ def test_several_inputs_and_columns_follow_one_option(batch, write, tmp_path):
     assert [pq.read_schema(part).names[:3] for part in parts] == [["id", "reference", "precision"]] * 2
 
 
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    long = "the cat sat on the mat " * 20
+    rows = [("the cat", "a cat", False), (long, "a cat", True), ("a", long, True), ("", "the dog", False)] * 3
+    table = "candidate,reference\n" + "".join(f"{candidate},{reference}\n" for candidate, reference, _ in rows)
+    options = ("--part-rows", 5, "--score-names", "p,r,f,cut")
+    result = batch(*options, inputs=[write("in.csv", table)])
+    assert result.exit_code == 0, result.stderr
+    scored = pq.read_table(tmp_path / "scores").to_pydict()
+    assert list(scored) == ["candidate", "reference", "p", "r", "f", "cut", "best_reference"]
+    assert scored["cut"] == [expected for *_, expected in rows]
+    assert f"F1: {sum(scored['f']) / len(rows):.6f}" in result.stdout
+    assert "in 3 parts, of which 3 were complete" in batch(*options, inputs=[tmp_path / "in.csv"]).stdout
+    assert batch(inputs=[tmp_path / "in.csv"]).exit_code == 1
+
+
 def test_idf_counts_of_a_file_are_those_of_the_inputs(batch, write, tmp_path, tiny_bundle):
     count_documents(["a cat sat", "the red house", "a"], tiny_bundle).save(tmp_path / "counts.json")
     by_file = json.loads(batch("--idf-counts", tmp_path / "counts.json", "--json").stdout)

@@ -48,7 +48,7 @@ def test_prints_the_pairs_under_a_header_and_the_means_elsewhere(run, arguments,
 def test_json_is_one_object_and_has_the_pairs_on_request(run_json, arguments, scored):
     precision, recall, f1 = scored[0]
     result = run_json(*arguments)
-    assert list(result) == ["signature", "precision", "recall", "f1", "pairs"]
+    assert list(result) == ["signature", "precision", "recall", "f1", "pairs", "truncated"]
     assert (result["signature"], result["f1"], result["pairs"]) == (scored[1], np.mean(f1, dtype=np.float64), 2)
     first, second = run_json(*arguments, "--seg-level")["segments"]
     assert first.keys() == second.keys()

@@ -141,6 +141,35 @@ def test_json_in_a_file_has_pairs_and_means(run, columns, tiny_bundle, tmp_path)
     assert result.stdout == run("score", "-m", tiny_bundle, *inputs).stdout
 
 
+@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("name", ["out.tsv", "out.csv", "out.jsonl", "out.json", "out.parquet"])
+def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle, tmp_path, name, several):
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
+    long = "the cat sat on the mat " * 20
+    rows = [("a cat", ["the cat"]), (long, ["the cat"]), ("a dog", [long]), ("a dog", ["a"])] * 3
+    if several:
+        rows = [(candidate, [*references, "a house"]) for candidate, references in rows]
+    table = write("in.jsonl", "".join(json.dumps({"candidate": one, "references": many}) + "\n" for one, many in rows))
+    arguments = ["score", "-m", tiny_bundle, "-c", table]
+    result = run(*arguments, "--score-names", "p,r,f,cut", "-o", tmp_path / name)
+    assert "longer than 32 tokens and truncated" in result.stderr
+    kind, path = name.partition(".")[2], tmp_path / name
+    read = {
+        "tsv": lambda: pd.read_csv(path, sep="\t"),
+        "csv": lambda: pd.read_csv(path),
+        "jsonl": lambda: pd.read_json(path, lines=True),
+        "json": lambda: pd.DataFrame(json.loads(path.read_text())["segments"]),
+        "parquet": lambda: pd.read_parquet(path),
+    }
+    frame = read[kind]()
+    assert list(frame) == ["candidate", "references", "p", "r", "f", "cut", *["best_reference"] * several]
+    assert frame["cut"].dtype == bool
+    assert frame["cut"].tolist() == [False, True, True, False] * 3
+    assert json.loads(run(*arguments, "--json").stdout)["truncated"] == 6
+
+
 def test_json_lines_are_whole_objects(run, columns, tiny_bundle, scores):
     result = run("score", "-m", tiny_bundle, *columns("pairs.tsv"), "--output-format", "jsonl", "-s")
     objects = [json.loads(line) for line in result.stdout.splitlines()]

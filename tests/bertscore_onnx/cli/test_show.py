@@ -117,6 +117,19 @@ def test_references_are_needed(refused):
     assert "--ref" in refused("show", "-m", "x", "-c", "a", status=2)
 
 
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_a_truncated_text_is_named(run, tiny_bundle, tmp_path):
+    long = ["-c", "the cat sat on the mat " * 20, "-r", "the cat", "--output", tmp_path / "a.html"]
+    result = run("show", "-m", tiny_bundle, *long[:4])
+    missing = "The candidate is longer than the model's maximum, so its end is missing."
+    assert missing in result.stdout
+    assert result.stderr.startswith("Warning: 1 text is longer than 32 tokens and truncated")
+    assert "with --long-text window it does" in result.stderr
+    run("show", "-m", tiny_bundle, *long)
+    assert missing in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
 def test_the_name_of_a_file_is_a_text_with_a_note(run, tiny_bundle, write):
     file = write("a.txt", "the cat\n")
     result = run("show", "-m", tiny_bundle, "-c", file, "-r", "the cat")

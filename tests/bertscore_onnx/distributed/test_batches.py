@@ -56,6 +56,22 @@ def test_a_batch_comes_back_in_its_form_with_scores_beside_its_columns(tiny_bund
     assert columns_of(scored) == expected
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("errors", ["raise", "null"])
+def test_a_fourth_name_adds_a_column_of_truncated_texts(tiny_bundle, form, errors):
+    long = "the cat sat on the mat " * 20
+    table = pyarrow.table({"candidate": ["a cat", long, "a"], "reference": ["the cat", "a", long]})
+    names = ("p", "r", "f", "cut")
+    score_batch = ScoreBatch(tiny_bundle, names=names, errors=errors)
+    scored = score_batch(FORMS[form](table))
+    assert np.asarray(scored["cut"]).tolist() == [False, True, True]
+    plain = ScoreBatch(tiny_bundle, errors=errors)
+    for new, name in zip(names[:3], NEW[:3], strict=True):
+        assert np.asarray(scored[new]).tolist() == np.asarray(plain(FORMS[form](table))[name]).tolist()
+    assert pickle.loads(pickle.dumps(score_batch)) == score_batch != plain
+    assert "'cut'" in repr(score_batch)
+
+
 STRING, LARGE, VIEW = pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()
 
 

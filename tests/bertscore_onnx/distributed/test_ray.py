@@ -59,6 +59,15 @@ def test_contexts_are_those_of_a_column(cluster, tiny_bundle):
     assert rows_of(score_dataset(blocks(table, 7), tiny_bundle, **settings)) == expected.to_pylist()
 
 
+@pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning")
+def test_a_fourth_name_adds_a_column_of_truncated_texts(cluster, tiny_bundle):
+    table = table_of_pairs(40)
+    settings = {"names": ("p", "r", "f", "cut"), "max_length": 12}
+    expected = ScoreBatch(tiny_bundle, nthreads=1, **settings)(table)
+    assert set(expected["cut"].to_pylist()) == {False, True}
+    assert rows_of(score_dataset(blocks(table, 7), tiny_bundle, **settings)) == expected.to_pylist()
+
+
 def test_idf_is_that_of_the_whole_dataset(cluster, tiny_bundle):
     table = table_of_pairs(100)
     candidates, references = table["candidate"].to_pylist(), table["reference"].to_pylist()

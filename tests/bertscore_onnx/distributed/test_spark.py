@@ -72,6 +72,18 @@ def test_contexts_are_those_of_a_column(spark, tiny_bundle):
     assert scores_of(scored) == scores_of(ScoreBatch(tiny_bundle, **settings)(table))
 
 
+@pytest.mark.parametrize("errors", ["raise", "null"])
+@pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning")
+def test_a_fourth_name_adds_a_column_of_truncated_texts(spark, tiny_bundle, errors):
+    table = PAIRS.set_column(1, "candidate", [["the cat sat on the mat " * (1 + number % 3) for number in range(40)]])
+    settings = {"names": ("p", "r", "f", "cut"), "max_length": 8, "errors": errors}
+    expected = ScoreBatch(tiny_bundle, **settings)(table)
+    assert set(expected["cut"].to_pylist()) == {False, True}
+    scored = score_dataframe(spark.createDataFrame(table), tiny_bundle, **settings).toArrow().sort_by("id")
+    assert scored.column_names == expected.column_names
+    assert scored.to_pydict() == expected.to_pydict()
+
+
 def test_rows_keep_their_order_in_a_partition(spark, pairs, tiny_bundle):
     ids = pairs.repartition(3).cache()
     found = [row.id for row in score_dataframe(ids, tiny_bundle).select("id").collect()]

@@ -90,9 +90,9 @@ def test_a_long_text_matches_itself_perfectly_without_a_warning(scorer):
 def test_there_is_one_unit_vector_for_every_token(scorer, tiny_bundle, num_words):
     text = long_text(num_words)
     encoded = scorer.encode(["a cat", text])
-    [expected], num_cut = load_tokenizer(open_bundle(tiny_bundle), "window")([text])
+    [expected], [is_truncated] = load_tokenizer(open_bundle(tiny_bundle), "window")([text])
     assert encoded.embeddings.sequences[1].tolist() == expected.tolist()
-    assert (len(expected), num_cut) == (num_words + 2, 0)
+    assert (len(expected), is_truncated) == (num_words + 2, False)
     vectors = vectors_of(encoded, 1)
     assert vectors.shape == (1, num_words + 2, 32)
     assert np.linalg.norm(vectors, axis=2) == pytest.approx(np.ones((1, num_words + 2)), abs=1e-6)

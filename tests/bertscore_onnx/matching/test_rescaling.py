@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import msgspec
 import numpy as np
@@ -6,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import UnrelatedScores
-from bertscore_onnx.errors import BaselineError
+from bertscore_onnx.bundle.manifest import UnrelatedScores, write_manifest
+from bertscore_onnx.errors import BaselineError, InputError
+from bertscore_onnx.evaluation.baselines import compute_baseline
 from bertscore_onnx.matching.weights import Rescaling, choose_rescaling, rescale
 from bertscore_onnx.scores import Scores
 
@@ -95,3 +98,49 @@ def test_a_single_layer_needs_no_axis_and_no_baseline_changes_nothing():
     assert [array.tolist() for array in scores] == [pytest.approx([value] * 3, abs=1e-6) for value in (0.5, 1 / 3, 0)]
     assert Rescaling().apply(scores) is scores
     assert Rescaling().name == "no"
+
+
+@pytest.fixture
+def norwegian(tiny_bundle, tmp_path):
+    """A bundle with an English and a Norwegian baseline, both measured on many pairs."""
+    folder = tmp_path / "norwegian"
+    shutil.copytree(tiny_bundle, folder)
+    baselines = {language: [Baseline(0.1, 0.2, 0.3)] for language in ("en", "no")}
+    measured = {language: UnrelatedScores(1000, "fp32", [[0.1, 0.2]]) for language in baselines}
+    write_manifest(folder, msgspec.structs.replace(read_manifest(folder), baselines=baselines, unrelated=measured))
+    return folder
+
+
+def test_norwegian_and_no_rescaling_have_different_names(norwegian, tmp_path):
+    file = tmp_path / "baseline.csv"
+    file.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.1,0.2,0.3\n" for layer in range(5)))
+    with BERTScorer(norwegian) as raw:
+        others = [{"lang": "no"}, {"lang": "NO"}, {"lang": "en"}, {"baseline_path": file}]
+        names = [raw.with_rescaling(**options).signature.rescale for options in others]
+        assert raw.signature.rescale == "no"
+        assert names[0] == names[1]
+        assert len({"no", *names}) == 4
+        assert names[2] == "en"
+
+
+def test_no_language_is_named_like_a_file_or_another_language():
+    baseline = (Baseline(0.1, 0.2, 0.3),)
+    of_file = Rescaling(None, baseline).name
+    languages = ["no", "language-no", "language-language-no", of_file, f"language-{of_file}"]
+    assert len({"no", of_file, *(Rescaling(language, baseline).name for language in languages)}) == 7
+
+
+def test_raw_scores_name_no_language_of_random_pairs(norwegian):
+    with BERTScorer(norwegian) as scorer:
+        assert scorer.unrelated_scores() is None
+        assert scorer.unrelated_scores("no").tolist() == pytest.approx([0.1, 0.2])
+        rescaled = scorer.with_rescaling("no").unrelated_scores().tolist()
+        assert rescaled == pytest.approx([-0.2 / 0.7, -0.1 / 0.7])
+
+
+def test_no_baseline_is_measured_of_norwegian_rescaled_scores(norwegian):
+    with (
+        BERTScorer(norwegian, rescale_with_baseline=True, lang="no") as scorer,
+        pytest.raises(InputError, match="measured without both"),
+    ):
+        compute_baseline(scorer, ["a cat sat", "the dog ran", "a red house", "the tree is blue"])

@@ -198,6 +198,23 @@ def test_pooled_layers(all_layers_bundle, pool):
         assert "layer:1+3" in str(scorer.signature)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"beta": 1.0000001}, {"beta": 1.0000002}),
+        ({"separator": "|"}, {"separator": "_"}),
+        ({"separator": "  "}, {"separator": "__"}),
+        ({"separator": "\x1b"}, {"separator": "\\x1b"}),
+    ],
+)
+def test_different_matchings_have_different_signatures(tiny_bundle, one, other):
+    lines = []
+    for fields in (one, other):
+        with BERTScorer(tiny_bundle, matching=Matching(**fields)) as scorer:
+            lines.append(str(scorer.signature))
+    assert lines[0] != lines[1]
+
+
 def test_everything_excluded_scores_0_with_the_reason(tiny_bundle):
     with BERTScorer(tiny_bundle, matching=Matching(words=("the", "cat"))) as scorer:
         with pytest.warns(UserWarning, match="1 pair scores 0 because the matching excludes every token of a side"):

@@ -65,17 +65,22 @@ def test_a_ready_table_is_taken_as_it_is(manifest):
     assert idf_of_mapping(defaultdict(lambda: 3.0, {5: 0.5}), manifest).table[[5, 6]].tolist() == [0.5, 3]
 
 
-@pytest.mark.parametrize("token", [-1, 10_000])
+@pytest.mark.parametrize("token", [-1, 10_000, True, np.True_, 5.5, 6.0, "a", None, (5, 6)])
 def test_a_ready_table_with_impossible_ids_is_refused(manifest, token):
-    with pytest.raises(IdfError, match="The idf table"):
-        idf_of_mapping({token: 1.0}, manifest)
+    with pytest.raises(IdfError, match="The idf table has the token id"):
+        idf_of_mapping({5: 0.5, token: 1.0}, manifest)
 
 
-@pytest.mark.parametrize("weight", [-1.0, 3e38, np.inf, np.nan])
+def test_ids_of_numpy_are_token_ids(manifest):
+    table = idf_of_mapping({np.int64(5): np.float32(0.5), 6: 2}, manifest).table
+    assert table[[5, 6]].tolist() == [0.5, 2]
+
+
+@pytest.mark.parametrize("weight", [-1.0, 3e38, np.inf, np.nan, "a", None, np.ones(2)])
 @pytest.mark.parametrize("of_unseen", [False, True])
 def test_a_weight_that_could_overflow_a_sum_or_is_none_is_refused(manifest, weight, of_unseen):
     table, tokens = (defaultdict(lambda: weight), "unseen tokens") if of_unseen else ({5: weight}, "token id 5")
-    with pytest.raises(IdfError, match=rf"gives {tokens} the weight .*; expected 0 to 1e"):
+    with pytest.raises(IdfError, match=rf"gives {tokens} the weight .*; expected a number from 0 to 1e"):
         idf_of_mapping(table, manifest)
 
 

@@ -162,3 +162,17 @@ def test_the_signature_records_contexts(tiny_bundle):
     with BERTScorer(tiny_bundle) as scorer:
         assert str(scorer.score(CANDIDATES, REFERENCES).signature) == str(scorer.signature)
         assert "matching:bertscore+context" in str(scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).signature)
+
+
+@pytest.mark.parametrize("role", ["excluded", "weightless"])
+def test_texts_excluded_in_a_context_are_warned_of_as_that(tiny_bundle, role):
+    matching = Matching(words=["the", "cat"], context=role)
+    with (
+        BERTScorer(tiny_bundle, matching=matching) as scorer,
+        pytest.warns(UserWarning, match="scores? 0") as caught,
+    ):
+        scorer.score(["the cat", "a dog ran", ""], ["a cat sat", "the", "a cat"], contexts=["a tree", "red", "blue"])
+    assert [str(warning.message) for warning in caught] == [
+        "1 pair scores 0 because a side is empty.",
+        "2 pairs score 0 because the matching excludes every token of a side.",
+    ]

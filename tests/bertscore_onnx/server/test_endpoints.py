@@ -1,5 +1,7 @@
 """Scores and matches over HTTP are those of a scorer."""
 
+import json
+
 import msgspec
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.server.answers import MatchAnswer, ModelList, ScoreAnswer
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
-from tests.support.http_server import CPU, IDF_SENTENCES, error_of, refusal, serving
+from tests.support.http_server import CPU, IDF_SENTENCES, NDJSON, error_of, refusal, serving
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
 
@@ -104,6 +106,36 @@ def test_settings_for_long_texts_are_those_of_the_scorer(tiny_bundle, setting, m
         assert answer["scores"][0]["f1"] == pytest.approx(scorer.score([cand], [ref]).F[0], abs=1e-6)
     assert answer["signature"] == info["signature"] == scorer.hash
     assert info["max_length"] == max_length
+
+
+LONG = "the cat sat on the mat " * 20
+CUT = [("a cat", ["the cat"]), (LONG, ["the cat"]), ("a cat", ["the cat", LONG, "a"]), ("a", ["the", "cat"])]
+
+
+def test_truncated_pairs_are_named_in_any_order_and_division(client, recwarn):
+    pairs = [{"candidate": candidate, "references": references} for candidate, references in CUT * 3]
+
+    def truncated(some):
+        return [score["truncated"] for score in client.post("/v1/score", json={"pairs": some}).json()["scores"]]
+
+    expected = [False, True, True, False] * 3
+    assert truncated(pairs) == expected
+    assert truncated(pairs[::-1]) == expected[::-1]
+    assert [truncated([pair]) for pair in pairs] == [[one] for one in expected]
+    lines = "".join(f"{json.dumps(pair)}\n" for pair in pairs)
+    answers = client.post("/v1/score", content=lines, headers=NDJSON).text.splitlines()
+    assert [json.loads(line).get("truncated") for line in answers] == [*expected, None]  # the last line ends the stream
+    matched = [client.post("/v1/match", json=pair).json() for pair in pairs[:4]]
+    assert [answer["score"]["truncated"] for answer in matched] == expected[:4]
+    assert not [warning for warning in recwarn if "truncated" in str(warning.message)]
+
+
+def test_a_truncated_text_has_more_tokens_than_are_scored(client, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.server.endpoints.MAX_MATCH_TOKENS", 31)
+    answer = client.post("/v1/match", json={"candidate": LONG, "reference": "a"}).json()
+    assert answer["too_long"] == "The candidate has more than 32 tokens; matches are shown for at most 31."
+    answer = client.post("/v1/match", json={"candidate": "cat " * 30, "reference": "a"}).json()
+    assert answer["too_long"] == "The candidate has 32 tokens; matches are shown for at most 31."
 
 
 @pytest.mark.parametrize(
@@ -219,7 +251,7 @@ def test_texts_of_many_tokens_are_scored_without_their_matches(minilm_bundle):
 
 def test_tokens_are_counted_before_similarities_are_computed(client, monkeypatch):
     monkeypatch.setattr("bertscore_onnx.server.endpoints.MAX_MATCH_TOKENS", 4)
-    monkeypatch.setattr("bertscore_onnx.server.endpoints.token_similarity", pytest.fail)
+    monkeypatch.setattr("bertscore_onnx.server.endpoints.pair_similarities", pytest.fail)
     response = client.post("/v1/match", json={"candidate": "the cat sat on the mat", "reference": "a"})
     assert "has 8 tokens" in response.json()["too_long"]
 

@@ -103,7 +103,7 @@ def test_408_in_a_stream_ends_it(strict):
     sent = head("application/x-ndjson") + b'{"candidate": "a cat", "reference": "the cat"}\n{"cand'
     answer = answer_of(strict, sent, until=b"0\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 ")
-    assert b'"best_reference":0}\n' in answer
+    assert b'"best_reference":0,"truncated":false}\n' in answer
     assert b'"read_timeout"' in answer
     assert b'"done"' not in answer
 

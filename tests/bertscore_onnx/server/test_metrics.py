@@ -35,6 +35,17 @@ def test_metrics_count_requests_failures_and_time(models):
     assert found[runs] == before + 1
 
 
+def test_metrics_count_truncated_texts(models):
+    counter = "bertscore_batcher_truncated_total", "", "tiny-bert"
+    long = "the cat sat on the mat " * 20
+    with serving(models) as client:
+        before = samples(client)[counter]
+        client.post("/v1/score", json={"pairs": [{"candidate": long, "references": [long, f"a {long}", "a cat"]}] * 3})
+        client.post("/v1/score", json=BODY)
+        client.post("/v1/match", json={"candidate": long, "reference": "a cat"})
+        assert samples(client)[counter] == before + 3
+
+
 @pytest.mark.parametrize("idf", ["", "zoo"])
 def test_metrics_of_every_batcher(client, idf):
     found = samples(client)

@@ -4,16 +4,20 @@ import asyncio
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 
 from bertscore_onnx import BERTScorer, count_documents
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.catalogue import Baseline
+from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.errors import ClosedError, IdfError, QueueFullError, WorkerError
 from bertscore_onnx.matching.weights import Rescaling
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from tests.support.fake_scorer import GUARD
-from tests.support.http_server import CPU, IDF_SENTENCES, counted, wait_until
+from tests.support.http_server import BODY, CPU, IDF_SENTENCES, counted, serving, wait_until
 
 TABLES = {"zoo": IDF_SENTENCES, "town": ["a red house", "a blue tree", "the red cat"]}
 COUNTED = {name: counted(sentences) for name, sentences in TABLES.items()}
@@ -154,3 +158,19 @@ def test_a_full_queue_is_waited_for_if_there_is_time(models, monkeypatch, times,
         with pytest.raises(error):
             asyncio.run(run())
     assert batcher.calls == calls
+
+
+def test_norwegian_and_raw_scores_have_the_scorers_signatures(tiny_bundle, tmp_path):
+    folder = tmp_path / "norwegian"
+    shutil.copytree(tiny_bundle, folder)
+    write_manifest(folder, msgspec.structs.replace(read_manifest(folder), baselines={"no": [Baseline(0.1, 0.2, 0.3)]}))
+    with (
+        Models.load([str(folder)], {}, Limits(), CPU) as models,
+        serving(models) as client,
+        BERTScorer(folder, device="cpu", lang="no", rescale_with_baseline=True) as scorer,
+    ):
+        signatures = [
+            client.post("/v1/score", json={**BODY, "rescale": lang}).json()["signature"] for lang in ("no", False)
+        ]
+        assert signatures == [scorer.hash, scorer.with_rescaling().hash]
+        assert signatures[0] != signatures[1]

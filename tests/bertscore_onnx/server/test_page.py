@@ -132,6 +132,17 @@ def test_several_references_and_an_idf_table_are_shown(client, opened):
 
 
 @pytest.mark.browser
+def test_a_truncated_text_is_named(client, opened):
+    page = opened(client)
+    page.write(candidate="the cat sat on the mat " * 6, reference="a dog")
+    page.score()
+    assert page["truncated"].text == "A text has more than the model’s 32 tokens: its end does not count."
+    page.write(candidate="the cat sat")
+    page["go"].click()
+    page.wait(lambda: not page["truncated"].is_displayed())
+
+
+@pytest.mark.browser
 def test_a_model_can_be_chosen_where_there_are_several(rescaled_bundle, tiny_bundle, opened):
     served = [f"one={rescaled_bundle}", f"two={tiny_bundle}"]
     with Models.load(served, {}, Limits(), CPU) as models, serving(models) as client:

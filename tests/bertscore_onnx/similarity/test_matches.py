@@ -143,12 +143,15 @@ def test_long_texts_in_windows_have_all_their_tokens(tiny_bundle):
     with BERTScorer(tiny_bundle, long_text="window", max_length=32) as scorer:
         found = token_similarity(scorer, TokenNames(scorer.bundle), long, REFERENCE)
         [score] = scorer.score([long], [REFERENCE]).each()
-    assert (len(found.candidate), found.num_truncated) == (242, 0)
+    assert (len(found.candidate), found.is_truncated) == (242, (False, False))
     assert found.score == pytest.approx(score, abs=1e-6)
     assert_makes_its_score(found)
     with BERTScorer(tiny_bundle, max_length=8) as scorer:
-        found = token_similarity(scorer, TokenNames(scorer.bundle), long, "a dog")
-    assert (len(found.candidate), found.num_truncated) == (8, 1)
+        with pytest.warns(UserWarning, match="1 text is longer than 8 tokens and truncated") as caught:
+            found = token_similarity(scorer, TokenNames(scorer.bundle), long, "a dog")
+        assert caught[0].filename == __file__
+    assert (len(found.candidate), found.is_truncated) == (8, (True, False))
+    assert found.remarks == ["The candidate is longer than the model's maximum, so its end is missing."]
 
 
 def test_something_that_is_no_text_is_refused(scorer, names):

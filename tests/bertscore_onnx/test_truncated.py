@@ -1,0 +1,141 @@
+"""Scores name the pairs with a text that is longer than the model's maximum: `truncated`."""
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import BERTScorer, score
+from bertscore_onnx.matching.variants import Matching
+from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.serving import MicroBatcher
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* longer than .* tokens and truncated:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* 0 because a side is empty:UserWarning"),
+]
+
+FULL = "the cat sat on the red"  # as many tokens as the model takes here, special ones included
+LONG = f"{FULL} mat"
+LONGER = "a dog ran " * 20
+PAIRS = [
+    ("a cat", ["the cat"], False),
+    (LONG, ["the cat"], True),
+    ("a cat", [LONG], True),
+    (FULL, [FULL], False),
+    ("a dog", ["the dog", LONGER, "a"], True),
+    (LONG, [LONGER], True),
+    (FULL, [LONG], True),
+    ("", ["a dog", "the cat sat"], False),
+    ("a dog", ["a dog ran", FULL], False),
+]
+
+
+@pytest.fixture(scope="module")
+def short(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu", max_length=8) as scorer:
+        yield scorer
+
+
+def sides(pairs=PAIRS):
+    candidates, references, expected = zip(*pairs, strict=True)
+    return list(candidates), list(references), list(expected)
+
+
+def test_the_truncated_pairs_are_named(short):
+    candidates, references, expected = sides()
+    scores = short.score(candidates, references)
+    assert scores.truncated.tolist() == expected
+    assert scores.truncated.dtype == np.bool_
+    assert [one.truncated for one in scores.each()] == expected
+    assert [one.truncated for one in short.stream(zip(candidates, references, strict=True))] == expected
+    assert score(candidates, references, short.bundle.path, max_length=8).truncated.tolist() == expected
+    assert not short.score(["", "a"], ["a", ""]).truncated.any()
+    assert short.score([], []).truncated.shape == (0,)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_neither_order_nor_neighbours_change_it(short, small_chunks, monkeypatch, seed):
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 3000)
+    rng = np.random.default_rng(seed)
+    pairs = [PAIRS[row] for row in rng.integers(len(PAIRS), size=40)]
+    candidates, references, expected = sides(pairs)
+    with BERTScorer(short.bundle.path, device="cpu", max_length=8) as scorer:
+        assert scorer.score(candidates, references).truncated.tolist() == expected
+        alone = [scorer.score([candidate], [some]) for candidate, some in zip(candidates, references, strict=True)]
+        assert [one.truncated.item() for one in alone] == expected
+        assert [one.truncated for one in scorer.stream(zip(candidates, references, strict=True))] == expected
+
+
+def test_references_of_several_chunks_count_together(short, small_chunks, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 3000)
+    many = ["a dog ran", "the cat", "a red mat"] * 40
+    with BERTScorer(short.bundle.path, device="cpu", max_length=8) as scorer:
+        for place in (None, 0, 60, 120):
+            references = many if place is None else [*many[:place], LONG, *many[place:]]
+            scores = scorer.score(["a cat", "the dog", "a"], [["a"], references, ["the"]])
+            assert scores.truncated.tolist() == [False, place is not None, False]
+
+
+def test_a_text_that_fits_and_one_cut_to_it_stay_apart(short):
+    """Both have the same tokens."""
+    ids = [tokens.tolist() for tokens in short.tokenise(collect_pairs([FULL], [LONG]))[0].token_ids.values()]
+    assert ids[0] == ids[1]
+    scores = short.score([FULL, LONG], ["a cat", "a cat"])
+    assert scores.F[0] == scores.F[1]
+    assert scores.truncated.tolist() == [False, True]
+
+
+def test_encoded_texts_keep_it(short):
+    candidates, references, expected = sides()
+    encoded = short.encode(candidates), short.encode(references)
+    assert short.score(*encoded).truncated.tolist() == expected
+    assert short.score(candidates, encoded[1]).truncated.tolist() == expected
+    assert short.score(encoded[0][1:5], references[1:5]).truncated.tolist() == expected[1:5]
+    singles = ["a cat", LONG, FULL]
+    assert short.pairwise(singles, short.encode(singles)).truncated.tolist() == [
+        [False, True, False],
+        [True, True, True],
+        [False, True, False],
+    ]
+
+
+@pytest.mark.parametrize("options", [{"long_text": "window"}, {"matching": Matching(method="assignment")}])
+def test_windows_truncate_nothing_and_other_matchings_do(short, options):
+    with BERTScorer(short.bundle.path, device="cpu", max_length=8, **options) as scorer:
+        assert scorer.score([LONG, "a"], ["a cat", "a"]).truncated.tolist() == ["matching" in options, False]
+
+
+def test_a_context_that_is_cut_truncates_no_text(short):
+    scores = short.score(["a cat", LONG, "a"], ["the cat"] * 3, contexts=["a red mat", "a dog", LONGER])
+    assert scores.truncated.tolist() == [False, True, False]
+
+
+def test_every_layer_and_rescaled_scores_have_it(all_layers_bundle, baseline_path):
+    with BERTScorer(all_layers_bundle, device="cpu", all_layers=True, max_length=8) as scorer:
+        candidates, references, expected = sides()
+        assert scorer.score(candidates, references).truncated.tolist() == expected
+        assert [one.truncated for one in scorer.score(candidates, references).each()] == expected
+        rescaled = scorer.with_rescaling(baseline_path=baseline_path)
+        assert rescaled.score(candidates, references).truncated.tolist() == expected
+
+
+def test_a_batcher_answers_with_it_and_counts_texts(short):
+    candidates, references, expected = sides()
+    with MicroBatcher(short, max_batch_tokens=24) as batcher:
+        assert batcher.submit(candidates, references).result(30).truncated.tolist() == expected
+        assert batcher.stats().truncated == 2  # the different texts
+        several = [batcher.submit([candidate], [some]) for candidate, some, _ in PAIRS]
+        assert [future.result(30).truncated.item() for future in several] == expected
+        assert batcher.stats().truncated == 2 + 6
+
+
+def test_matches_warn_of_truncated_texts_at_the_callers_line(short):
+    with pytest.warns(UserWarning, match="2 texts are longer than 8 tokens and truncated") as caught:
+        matches = short.match("a cat", [LONG, "the cat", LONGER])
+    assert [warning.filename for warning in caught] == [__file__]
+    assert [found.is_truncated for found in matches.similarities] == [(False, True), (False, False), (False, True)]
+    with pytest.warns(UserWarning, match="1 text is longer"):
+        matches = short.match(LONG, "the cat")
+    said = "The candidate is longer than the model's maximum, so its end is missing."
+    assert all(
+        said in shown for shown in (str(matches), matches._repr_html_(), matches.to_html().replace("&#x27;", "'"))
+    )
