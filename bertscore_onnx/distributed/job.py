@@ -6,8 +6,9 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from math import fsum
+from operator import add
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -327,8 +328,7 @@ class _Job:
         count_batch = CountBatch(self._bundle, **of_tokenizer(self._scorer_settings))
         rows = sum(part.rows for part in parts)
         with progress_bar(rows, shown=self._verbose, stage="counting documents", unit="rows") as advance:
-            first, *others = self._engine(partial(count, count_batch, self._settings), parts, advance)
-        counts = sum(others, start=first)
+            counts = reduce(add, self._engine(partial(count, count_batch, self._settings), parts, advance))
         counts.save(file)
         return counts, file_digest(file)
 
