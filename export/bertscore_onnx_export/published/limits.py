@@ -22,7 +22,7 @@ from bertscore_onnx_export.model.source import Source, loading
 _MEMORY_BYTES, _MEMORY_FACTOR = 1_000_000_000, 6
 """The memory for a tiny model, eight times what it takes, and the bytes more for each byte of a larger one."""
 
-_SECONDS = 2
+_SECONDS = 4
 """The CPU time of a step for a tiny model: several times what it takes."""
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
