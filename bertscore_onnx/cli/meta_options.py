@@ -166,7 +166,7 @@ class MetaOptions:
             "--id-column",
             metavar="NAME",
             help="Column of the segments; without it each row is a whole system.  [default: segment, segment_id or "
-            "seg_id]",
+            "seg_id; id or line if systems share their values]",
         ),
     ] = None
     document_column: Annotated[

@@ -11,7 +11,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
-from bertscore_onnx.evaluation.segments import natural_key
+from bertscore_onnx.evaluation.segments import ID_COLUMNS, natural_key
 from bertscore_onnx.tables.input_table import InputTable
 
 CANDIDATE_COLUMNS = ("candidate",)
@@ -19,6 +19,7 @@ REFERENCE_COLUMNS = ("reference", "references")
 LANGUAGE_PAIR_COLUMNS = ("lang_pair",)
 SYSTEM_COLUMNS = ("system",)
 SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
+"""Columns of segments by their names; of other columns of ids the values decide."""
 DOCUMENT_COLUMNS = ("document", "document_id")
 HUMAN_COLUMNS = ("human", "human_score")
 
@@ -75,9 +76,7 @@ class _Rows:
 
     @classmethod
     def read(cls, table: InputTable, options: MetaOptions) -> "_Rows":
-        segment = None
-        if options.segment_column or {*SEGMENT_COLUMNS} & {*table.names}:
-            segment = table.find(options.segment_column or SEGMENT_COLUMNS, "--segment-column")
+        segment = _segment_column(table, options)
         human_column = table.find(options.human_column or HUMAN_COLUMNS, "--human-column")
         human = table.numbers(human_column)
         scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
@@ -114,6 +113,14 @@ class _Rows:
         texts = [] if self.candidates is None else [self.candidates[row], self.references[row]]
         scores = [None if np.isnan(values[row]) else float(values[row]) for values in self.scores.values()]
         return [*texts, *scores]
+
+
+def _segment_column(table: InputTable, options: MetaOptions) -> str | None:
+    """Return the column of segments; a column of ids is one if systems share them. None if rows are whole systems."""
+    if options.segment_column or {*SEGMENT_COLUMNS} & {*table.names}:
+        return table.find(options.segment_column or SEGMENT_COLUMNS, "--segment-column")
+    ids = (name for name in ID_COLUMNS if name in table.names)
+    return next((name for name in ids if len({*table.keys(name)}) < len(table)), None)
 
 
 def _language_pairs(table: InputTable, options: MetaOptions) -> list[str]:

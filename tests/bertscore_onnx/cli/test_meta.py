@@ -80,6 +80,14 @@ def test_the_order_of_rows_changes_nothing(judged, table):
     assert judged(table(mixed, header=HEADER), "--score", "BLEU") == expected
 
 
+def test_ids_that_systems_share_are_segments(judged, table):
+    expected = judged(table(JUDGED, header=HEADER), "--score", "BLEU")
+    assert judged(table(JUDGED, header=HEADER.replace("segment", "id")), "--score", "BLEU") == expected
+    wholes = [(pair, f"{system}{at}", str(at), *rest) for at, (pair, system, _, *rest) in enumerate(JUDGED)]
+    found = judged(table(wholes, header="lang_pair system id document human BLEU"), "--score", "BLEU")
+    assert (len(found["a-b"]["systems"]), found["a-b"]["segments"]) == (60, 0)
+
+
 def test_rows_of_one_segment_name_one_document(refused, table):
     rows = [*JUDGED[:-1], (*JUDGED[-1][:3], "d0", *JUDGED[-1][4:])]
     stderr = refused("meta", table(rows, header=HEADER), "--score", "BLEU")
