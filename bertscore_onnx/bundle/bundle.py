@@ -77,9 +77,9 @@ class Bundle:
         last = self.manifest.num_layers
         unknown = [layer for layer in layers if not -last - 1 <= layer <= last]
         if unknown or not self.stacked_layers:
-            has = f"0 to {last}" if self.stacked_layers else f"{last} only"
+            has = f"layers 0 to {last}" if self.stacked_layers else f"layer {last} only"
             raise UnknownLayerError(
-                f"The layers {', '.join(map(str, layers))} are to be pooled, and the bundle {self.path} holds {has}. "
+                f"Cannot pool the layers {', '.join(map(str, layers))}: the bundle {self.path} has {has}. "
                 "Choose others, or export the model with --all-layers."
             )
         chosen = tuple(sorted({layer % (last + 1) for layer in layers}))

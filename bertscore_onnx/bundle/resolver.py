@@ -99,7 +99,7 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
     if all_layers and not manifest.all_layers:
         raise UnknownLayerError(
             f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers were asked for. Run "
-            f"{command} --all-layers` to make one of all, or leave out what takes all: all_layers, or layers to pool."
+            f"{command} --all-layers` to export all layers, or omit all_layers and the layers to pool."
         )
     if manifest.all_layers and not all_layers:
         if num_layers is None:

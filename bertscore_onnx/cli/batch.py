@@ -71,7 +71,7 @@ def batch(
         typer.Option(
             "--context-column",
             metavar="NAME",
-            help="Column of what stands before a row's texts and is not matched; it may hold lists of sentences.",
+            help="Column with the context of each row, encoded but not matched; it may hold lists of sentences.",
         ),
     ] = None,
     columns: Annotated[

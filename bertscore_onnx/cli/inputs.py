@@ -401,7 +401,7 @@ def _check_effects(
 def _check_effect(option: str, given: object, has_effect: bool) -> None:
     if given and not has_effect:
         raise typer.BadParameter(
-            "it has no effect, for no file that it could be about is a table. A format is recognised by the end of the "
+            "it has no effect: none of the files is a table. A format is recognised by the end of the "
             "file's name, such as .tsv, or by --input-format.",
             param_hint=option,
         )

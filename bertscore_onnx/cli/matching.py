@@ -18,7 +18,7 @@ _RANGE = re.compile(r"(-?\d{1,4})(?:-(-?\d{1,4}))?")
 def chosen_matching(values: Mapping[str, Any]) -> Matching | None:
     """Return the matching that the values of the options describe; None if none of them is given.
 
-    A command may lack --layers and --pool, and have several presets, which it sees to itself.
+    A command may lack --layers and --pool, and have several presets, which it handles itself.
     """
     preset = values["preset"] if isinstance(values["preset"], str) else None
     fields: dict[str, Any] = {"method": values["matching"], "beta": values["beta"], "pool": values.get("pool")}

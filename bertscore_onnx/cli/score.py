@@ -72,13 +72,13 @@ def score(
         typer.Option(
             "--context",
             metavar="FILE",
-            help="What stands before each pair and is not matched: a line, or the column context of a table.",
+            help="Context of each pair, encoded but not matched: a file of lines, or the column context of a table.",
         ),
     ] = None,
     ref_context: Annotated[
         str | None,
         typer.Option(
-            "--ref-context", metavar="FILE", help="What stands before the references instead.  [default: as --context]"
+            "--ref-context", metavar="FILE", help="A different context for the references.  [default: as --context]"
         ),
     ] = None,
     candidate_column: CandidateColumn = None,

@@ -100,9 +100,7 @@ def tune_layers(
     ] = None,
     subtract_optimism: Annotated[
         bool,
-        typer.Option(
-            "--subtract-optimism", help="Subtract from the best layer's r what it gains from being chosen for it."
-        ),
+        typer.Option("--subtract-optimism", help="Correct the best layer's r for selection bias."),
     ] = False,
     resamples: Annotated[
         int,

@@ -217,7 +217,7 @@ def _score(text: str, place: str) -> float:
         score = math.nan
     if not math.isfinite(score):
         raise InputError(
-            f"{place}: the score {shortened(text)!r} is none; expected a number, or {NO_SCORE} where there is no score."
+            f"{place}: {shortened(text)!r} is not a score; expected a number, or {NO_SCORE} where there is no score."
         )
     return score
 

@@ -204,7 +204,7 @@ class _MeanExchange:
 
 
 def _pearson(sums: Floats, counts: NDArray[np.int64]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Correlate x with human scores scores g, which have mean 0 and norm 1.
+    """Correlate x with human scores g, which have mean 0 and norm 1.
 
     From Σx, Σxg and Σx², (3, …), and the number of x. Returns r, 0 where x is constant, and whether x varies, each (…).
     """

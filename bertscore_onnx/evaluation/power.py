@@ -36,7 +36,7 @@ def student_quantile(p: float, num_units: int) -> float:
 
 
 def widening(num_units: int) -> float:
-    """Return by how much resampling makes a standard error too small: a variance of n units is divided by n - 1."""
+    """Return sqrt(n / (n - 1)), the factor by which resampling underestimates a standard error."""
     return sqrt(1 + 1 / max(1, num_units - 1))
 
 
@@ -56,7 +56,7 @@ def intervals(resampled: NDArray[np.float64], num_units: int) -> NDArray[np.floa
 
 
 def power_of(difference: float, error: float, num_units: int, planned: int | None = None) -> float:
-    """Return how often tests on a planned number of units, or on as many again, find a true difference.
+    """Return the power of a test with `planned` units, by default as many as there are.
 
     The standard error is estimated from `num_units`, and is uncertain itself. Abramowitz and Stegun, "Handbook of
     Mathematical Functions", 26.7.10, with the variance of that error added.

@@ -54,7 +54,8 @@ class Matching:
     """Words that are not matched either, in lower case, upper case, or with a capital."""
 
     context: ContextRole = "excluded"
-    """The part of a context: "excluded" from matching, or "weightless", which other tokens may match all the same."""
+    """The part of a context: "excluded" from matching, or "weightless": tokens of the text may match its tokens, which
+    have no weight of their own."""
 
     separator: str = " "
     """What stands between a context and its text, and between the sentences of a context; `{sep}` is the model's own

@@ -25,7 +25,7 @@ MAX_CHARACTERS = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class TextInContext:
-    """A text, and what stands before it, with the separator at its end."""
+    """A text and its context, which ends with the separator."""
 
     text: str
     before: str

@@ -43,7 +43,7 @@ class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = None
     reference_context: Annotated[
-        str | list[str] | None, Meta(description="What stands before the references instead, if that differs.")
+        str | list[str] | None, Meta(description="A different context for the references.")
     ] = None
 
     @property

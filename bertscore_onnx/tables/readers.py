@@ -53,7 +53,7 @@ class TableReader(ABC):
     """The place of the names, for messages."""
 
     advice = ""
-    """What else to do, if a column is missing."""
+    """Extra advice in the error for a missing column."""
 
     @abstractmethod
     def records(self) -> Iterator[Row]:

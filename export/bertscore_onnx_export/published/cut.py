@@ -142,7 +142,7 @@ def _find_vectors(model: ModelProto, file: str) -> str:
             return name
     raise ExportError(
         f"{file} returns no vectors of tokens, but {', '.join(outputs) or 'nothing'}. Expected an output "
-        f"{' or '.join(_VECTOR_OUTPUTS)}: a graph for feature extraction, not of a head, or of a writing decoder."
+        f"{' or '.join(_VECTOR_OUTPUTS)}: a graph for feature extraction, not of a task head or a generating decoder."
     )
 
 

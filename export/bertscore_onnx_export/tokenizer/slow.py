@@ -199,7 +199,7 @@ def _filled(vocab: Mapping[str, int]) -> dict[str, int]:
 
 
 class RobertaTokenizer(_ByteBpe):
-    """To which bert-score adds a space in front."""
+    """RoBERTa's; bert-score adds a space in front of its texts."""
 
 
 class BartTokenizer(_ByteBpe):

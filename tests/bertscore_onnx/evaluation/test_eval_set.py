@@ -174,11 +174,11 @@ def test_texts_are_those_of_all_systems_judged_or_not(folder):
     ("name", "content", "message"),
     [
         (HUMAN_SEGMENTS, "A\t1\nA 2 3\n", "line 2: 3 fields; expected the name of a system and its score"),
-        (HUMAN_SEGMENTS, "A\t1\nA\tgood\n", "line 2: the score 'good' is none; expected a number, or None"),
-        (HUMAN_SEGMENTS, "A\tnan\n", "line 1: the score 'nan' is none"),
+        (HUMAN_SEGMENTS, "A\t1\nA\tgood\n", "line 2: 'good' is not a score; expected a number, or None"),
+        (HUMAN_SEGMENTS, "A\tnan\n", "line 1: 'nan' is not a score"),
         (HUMAN_SEGMENTS, "A\t1\n\nA\t1\n", "line 2: 0 fields"),
         (HUMAN_SEGMENTS, "", "is empty"),
-        (BLEU_SEGMENTS, "A\t1\nA\tnone\n", "line 2: the score 'none' is none; expected a number, or None"),
+        (BLEU_SEGMENTS, "A\t1\nA\tnone\n", "line 2: 'none' is not a score; expected a number, or None"),
         (
             BLEU_SYSTEMS,
             score_lines({"A": [1, 2], "B": [1], "C": [1], "D": [1], "refA": [1]}),
