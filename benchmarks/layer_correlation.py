@@ -36,7 +36,7 @@ from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.inputs import Pair
-from bertscore_onnx.tables.input_table import read_table
+from bertscore_onnx.tables.whole_table import read_table
 from harness.processes import peak_memory
 
 SPEED_PAIRS, SPEED_ROUNDS, SPEED_SECONDS = 300, 3, 60.0

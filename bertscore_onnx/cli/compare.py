@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from bertscore_onnx.evaluation.comparison import Comparison, Example
     from bertscore_onnx.evaluation.segments import Missing, SegmentColumns
     from bertscore_onnx.settings import ScorerSettings
-    from bertscore_onnx.tables.input_table import InputTable
     from bertscore_onnx.tables.sources import Dialect, InputFormat
+    from bertscore_onnx.tables.whole_table import WholeTable
 
 BERTSCORE = "bertscore"
 
@@ -305,19 +305,19 @@ def _read(file: InputFile, id_column: str | None, missing: "Missing") -> "Segmen
     return SegmentColumns(title, {title: lines}, place=lambda row: f"{title}, line {row + 1}", unit="line")
 
 
-def _table(file: InputFile) -> "InputTable":
-    from bertscore_onnx.tables.input_table import read_table
+def _table(file: InputFile) -> "WholeTable":
+    from bertscore_onnx.tables.whole_table import read_table
 
     return read_table(file.name, file.format, file.dialect)
 
 
 def _read_scores(
     names: Sequence[str], input_format: "InputFormat | None", dialect: "Dialect"
-) -> "dict[str, InputTable]":
+) -> "dict[str, WholeTable]":
     """Return the tables of scores by their names, without folder and suffixes, which metrics have."""
-    from bertscore_onnx.tables.input_table import read_table
+    from bertscore_onnx.tables.whole_table import read_table
 
-    tables: dict[str, InputTable] = {}
+    tables: dict[str, WholeTable] = {}
     for name in names:
         metric = PurePath(name.removesuffix(".gz")).stem
         if metric in tables:

@@ -12,7 +12,7 @@ from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.segments import ID_COLUMNS, natural_key
-from bertscore_onnx.tables.input_table import InputTable
+from bertscore_onnx.tables.whole_table import WholeTable
 
 CANDIDATE_COLUMNS = ("candidate",)
 REFERENCE_COLUMNS = ("reference", "references")
@@ -24,13 +24,13 @@ DOCUMENT_COLUMNS = ("document", "document_id")
 HUMAN_COLUMNS = ("human", "human_score")
 
 
-def texts_of_rows(options: MetaOptions, table: InputTable, columns: Sequence[str] = CANDIDATE_COLUMNS) -> list[str]:
+def texts_of_rows(options: MetaOptions, table: WholeTable, columns: Sequence[str] = CANDIDATE_COLUMNS) -> list[str]:
     """Return the candidate of each row."""
     return table.texts(table.find(options.candidate_column or columns, "--candidate-column"))
 
 
 def references_of_rows(
-    options: MetaOptions, table: InputTable, columns: Sequence[str] = REFERENCE_COLUMNS
+    options: MetaOptions, table: WholeTable, columns: Sequence[str] = REFERENCE_COLUMNS
 ) -> list[list[str]]:
     """Return the references of each row, one or more."""
     wanted = options.reference_column or (columns,)
@@ -39,7 +39,7 @@ def references_of_rows(
 
 
 def systems_of_table(
-    table: InputTable, options: MetaOptions, *, several_judgements: bool = False
+    table: WholeTable, options: MetaOptions, *, several_judgements: bool = False
 ) -> list[JudgedSystems]:
     """Return the systems of each language pair, with the scores of the named columns.
 
@@ -75,7 +75,7 @@ class _Rows:
     """Language pairs and segments that are left out."""
 
     @classmethod
-    def read(cls, table: InputTable, options: MetaOptions) -> "_Rows":
+    def read(cls, table: WholeTable, options: MetaOptions) -> "_Rows":
         segment = _segment_column(table, options)
         human_column = table.find(options.human_column or HUMAN_COLUMNS, "--human-column")
         human = table.numbers(human_column)
@@ -115,7 +115,7 @@ class _Rows:
         return [*texts, *scores]
 
 
-def _segment_column(table: InputTable, options: MetaOptions) -> str | None:
+def _segment_column(table: WholeTable, options: MetaOptions) -> str | None:
     """Return the column of segments; a column of ids is one if systems share them. None if rows are whole systems."""
     if options.segment_column or {*SEGMENT_COLUMNS} & {*table.names}:
         return table.find(options.segment_column or SEGMENT_COLUMNS, "--segment-column")
@@ -123,7 +123,7 @@ def _segment_column(table: InputTable, options: MetaOptions) -> str | None:
     return next((name for name in ids if len({*table.keys(name)}) < len(table)), None)
 
 
-def _language_pairs(table: InputTable, options: MetaOptions) -> list[str]:
+def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
     column, named = options.language_pair_column, options.language_pair or ()
     if not column and len(named) == 1 and not {*LANGUAGE_PAIR_COLUMNS} & {*table.names}:
         return [*named] * len(table)
@@ -131,7 +131,7 @@ def _language_pairs(table: InputTable, options: MetaOptions) -> list[str]:
     return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--language-pair-column", advice))
 
 
-def _documents(table: InputTable, options: MetaOptions) -> list[str] | None:
+def _documents(table: WholeTable, options: MetaOptions) -> list[str] | None:
     has_any = any(name in table.names and not table.is_blank(name) for name in DOCUMENT_COLUMNS)
     if not options.document_column and not has_any:
         return None
@@ -139,7 +139,7 @@ def _documents(table: InputTable, options: MetaOptions) -> list[str] | None:
 
 
 def _language_pair(
-    table: InputTable, rows: _Rows, name: str, chosen: NDArray[np.int64], several_judgements: bool
+    table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np.int64], several_judgements: bool
 ) -> JudgedSystems:
     dropped = sorted((segment for pair, segment in rows.dropped if pair == name), key=natural_key)
     if rows.segments and dropped:
@@ -180,7 +180,7 @@ def _language_pair(
 
 
 def _documents_of_segments(
-    table: InputTable, rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64]
+    table: WholeTable, rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64]
 ) -> dict[int, str]:
     """Return the document of each segment; raise InputError if two rows of a segment contradict each other."""
     documents = rows.documents or []
@@ -206,7 +206,7 @@ def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, 
 
 
 def _cells(
-    table: InputTable,
+    table: WholeTable,
     rows: _Rows,
     chosen: NDArray[np.int64],
     systems: Sequence[str],

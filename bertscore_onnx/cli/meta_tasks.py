@@ -35,8 +35,8 @@ from bertscore_onnx.evaluation.metrics import (
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
 from bertscore_onnx.files import unwritable, write_whole
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.tables.input_table import InputTable, read_table
 from bertscore_onnx.tables.sources import STANDARD_INPUT
+from bertscore_onnx.tables.whole_table import WholeTable, read_table
 
 
 def _print(options: MetaOptions, result: Any) -> None:
@@ -340,7 +340,7 @@ def run_auc(options: MetaOptions) -> None:
     _print(options, auc_of_labels(labels, _scores_of_rows(options, table)))
 
 
-def _labels(table: InputTable, column: str) -> NDArray[np.int64]:
+def _labels(table: WholeTable, column: str) -> NDArray[np.int64]:
     labels = table.numbers(column)
     for row in np.flatnonzero((labels != 0) & (labels != 1)):
         value = "nothing" if np.isnan(labels[row]) else f"{labels[row]:g}"
@@ -348,7 +348,7 @@ def _labels(table: InputTable, column: str) -> NDArray[np.int64]:
     return labels.astype(np.int64)
 
 
-def _scores_of_rows(options: MetaOptions, table: InputTable) -> dict[str, Floats]:
+def _scores_of_rows(options: MetaOptions, table: WholeTable) -> dict[str, Floats]:
     """Return the scores of each row by each metric, higher is better; those of columns come first."""
     _check_scores(options)
     columns = [*dict.fromkeys(options.score or ())]

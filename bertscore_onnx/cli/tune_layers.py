@@ -130,7 +130,7 @@ def tune_layers(
     from bertscore_onnx.evaluation.layers import pairs_into_one_language
     from bertscore_onnx.evaluation.layers import tune_layers as tune
     from bertscore_onnx.scorer import BERTScorer
-    from bertscore_onnx.tables.input_table import read_table
+    from bertscore_onnx.tables.whole_table import read_table
 
     table = read_table(judgements, input_format, Dialect(has_quotes=not no_quotes))
     human = table.numbers(table.find(human_column or ("human", "human_score"), "--human-column"))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import Column
-from bertscore_onnx.tables.input_table import InputTable
+from bertscore_onnx.tables.whole_table import WholeTable
 
 Missing = Literal["raise", "drop"]
 """How to handle a segment that some input lacks: raise an error, or leave it out for all systems."""
@@ -97,12 +97,12 @@ class SegmentColumns:
 
 def is_frame(value: object) -> bool:
     """Return whether a value is a table, a data frame or a mapping of columns."""
-    return isinstance(value, InputTable | Mapping) or hasattr(value, "columns") or hasattr(value, "column_names")
+    return isinstance(value, WholeTable | Mapping) or hasattr(value, "columns") or hasattr(value, "column_names")
 
 
-def table_of(value: Any, title: str) -> InputTable:
+def table_of(value: Any, title: str) -> WholeTable:
     """Return a table, or the rows of a data frame, which messages call by the title."""
-    return value if isinstance(value, InputTable) else InputTable.of_frame(value, title)
+    return value if isinstance(value, WholeTable) else WholeTable.of_frame(value, title)
 
 
 def columns_of_list(values: Sequence[Any], title: str, name: str = "") -> SegmentColumns:
@@ -110,7 +110,7 @@ def columns_of_list(values: Sequence[Any], title: str, name: str = "") -> Segmen
     return SegmentColumns(title, {name or title: values}, place=lambda row: f"{title}[{row}]", unit="value")
 
 
-def ids_of(table: InputTable, id_column: str | None = None) -> tuple[str | None, list[str] | None]:
+def ids_of(table: WholeTable, id_column: str | None = None) -> tuple[str | None, list[str] | None]:
     """Return the name of the column of ids and its values; None twice if a table has none, or none is to be used."""
     if id_column == NO_IDS:
         return None, None
@@ -120,7 +120,7 @@ def ids_of(table: InputTable, id_column: str | None = None) -> tuple[str | None,
 
 
 def text_columns(
-    table: InputTable,
+    table: WholeTable,
     column: Column | Sequence[Column],
     *,
     id_column: str | None = None,
@@ -151,14 +151,14 @@ def text_columns(
     return SegmentColumns(table.title, {table.title: of_segments}, [*first], lambda row: table.place(places[row]))
 
 
-def _values(table: InputTable, column: Column, missing: Missing) -> list[Any]:
+def _values(table: WholeTable, column: Column, missing: Missing) -> list[Any]:
     """Return the texts of a column, or the names of documents; None for a null, if segments may be missing."""
     name = table.find(column.names, column.option)
-    read: Callable[[InputTable, str], Sequence[Any]] = InputTable.texts
+    read: Callable[[WholeTable, str], Sequence[Any]] = WholeTable.texts
     if column.may_hold_lists:
-        read = InputTable.lists
+        read = WholeTable.lists
     elif column is DOCUMENT:
-        read = InputTable.keys
+        read = WholeTable.keys
     if missing == "raise":
         return [*read(table, name)]
     values: list[Any] = [None] * len(table)
@@ -196,7 +196,7 @@ def may_be_system(name: str) -> bool:
 
 
 def system_scores(
-    table: InputTable, metric: str, *, systems: Sequence[str] | None = None, id_column: str | None = None
+    table: WholeTable, metric: str, *, systems: Sequence[str] | None = None, id_column: str | None = None
 ) -> dict[str, SegmentColumns]:
     """Return by metric the scores of systems, in a column for each; NaN where a system has none.
 
@@ -218,7 +218,7 @@ def system_scores(
 
 
 def system_texts(
-    table: InputTable,
+    table: WholeTable,
     *,
     systems: Sequence[str] | None = None,
     candidate: Column = CANDIDATE,
@@ -243,13 +243,13 @@ def system_texts(
     return SegmentColumns(table.title, columns, ids, table.place, choice=_choice(table, id_name, names))
 
 
-def _choice(table: InputTable, id_column: str | None, systems: Sequence[str]) -> ColumnChoice:
+def _choice(table: WholeTable, id_column: str | None, systems: Sequence[str]) -> ColumnChoice:
     ignored = [name for name in table.names if name not in systems and name != id_column]
     return ColumnChoice(table.title, id_column, tuple(systems), tuple(ignored))
 
 
 def _systems_by_column(
-    table: InputTable, systems: Sequence[str] | None, content: str, id_column: str | None
+    table: WholeTable, systems: Sequence[str] | None, content: str, id_column: str | None
 ) -> list[str]:
     if systems is not None:
         return [table.find(name, "`systems`") for name in systems]
@@ -269,7 +269,7 @@ def _systems_by_column(
     return found
 
 
-def _check_alike(table: InputTable, columns: Mapping[str, Sequence[float]]) -> None:
+def _check_alike(table: WholeTable, columns: Mapping[str, Sequence[float]]) -> None:
     """Raise InputError if some columns hold whole numbers alone, as counts and years do, and others do not."""
     whole = [name for name, values in columns.items() if all(math.isnan(value) or value % 1 == 0 for value in values)]
     if 0 < len(whole) < len(columns):
@@ -283,7 +283,7 @@ def _check_alike(table: InputTable, columns: Mapping[str, Sequence[float]]) -> N
 class _Cells:
     """A table with a row for each system and segment."""
 
-    def __init__(self, table: InputTable, id_column: str | None) -> None:
+    def __init__(self, table: WholeTable, id_column: str | None) -> None:
         self._table = table
         if id_column == NO_IDS:
             raise InputError(f"{table.title} has a row for each system and segment, so its segments need ids.")
@@ -328,7 +328,7 @@ class _Cells:
 
 
 def _long_scores(
-    table: InputTable, metric: str, systems: Sequence[str] | None, id_column: str | None
+    table: WholeTable, metric: str, systems: Sequence[str] | None, id_column: str | None
 ) -> dict[str, SegmentColumns]:
     metrics = table.keys("metric") if "metric" in table.names else [metric] * len(table)
     return _Cells(table, id_column).by_metric(metrics, table.numbers("score").tolist(), systems)

@@ -25,7 +25,7 @@ from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
 from bertscore_onnx.hub import remote
 from bertscore_onnx.hub.source import Source, read_origins
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.tables.input_table import read_table
+from bertscore_onnx.tables.whole_table import read_table
 from tests.support.eval_sets import write_eval_set
 
 MAX_MEMORY = 1_000_000_000

@@ -96,9 +96,9 @@ def test_document_counts_are_added_up_as_they_come(write_pairs, tiny_bundle, tmp
     def one_by_one(work, parts, advance):
         for part in parts:
             yield from work([part], advance)
-            alive.append(sum(isinstance(one, DocumentCounts) for one in gc.get_objects()))
+            alive.append(sum(type(one) is DocumentCounts for one in gc.get_objects()))
 
-    before = sum(isinstance(one, DocumentCounts) for one in gc.get_objects())
+    before = sum(type(one) is DocumentCounts for one in gc.get_objects())
     monkeypatch.setattr(job, "_engine", lambda *arguments: one_by_one)
     pairs = write_pairs("a.parquet", NUM_PARTS)
     score_files(pairs, tmp_path / "scores", tiny_bundle, idf=True, part_rows=1, device="cpu")

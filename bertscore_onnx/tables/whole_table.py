@@ -29,7 +29,7 @@ NOTHING = {"", "na", "nan", "none", "null"}
 _ABSENT = object()
 
 
-class InputTable:
+class WholeTable:
     """Rows of named values; every error names the line and the column."""
 
     def __init__(self, title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
@@ -41,7 +41,7 @@ class InputTable:
         self._rows = rows
 
     @classmethod
-    def of_frame(cls, frame: Any, title: str) -> "InputTable":
+    def of_frame(cls, frame: Any, title: str) -> "WholeTable":
         """Return the rows of a data frame, or of a mapping of columns, in any form that `adapt` knows.
 
         InputError is raised if the columns have different numbers of values; InputTypeError for anything else.
@@ -105,10 +105,10 @@ class InputTable:
         is_empty = [may_be_empty and self._value(column, row) == [] for row in range(len(self))]
         return [[] if empty else self._checked(texts, row) for row, empty in enumerate(is_empty)]
 
-    def without_nulls(self, column: str) -> tuple["InputTable", list[int]]:
+    def without_nulls(self, column: str) -> tuple["WholeTable", list[int]]:
         """Return the rows that have a value in a column, and their positions among all rows."""
         rows = [row for row, (_, values) in enumerate(self._rows) if not _is_null(values.get(column))]
-        return InputTable(self.title, self.names, [self._rows[row] for row in rows]), rows
+        return WholeTable(self.title, self.names, [self._rows[row] for row in rows]), rows
 
     def keys(self, column: str) -> list[str]:
         """Return names, such as those of systems; raise InputError unless they are texts or whole numbers."""
@@ -191,7 +191,7 @@ def _as_number(value: object) -> float | None:
 # Reading a whole table.
 
 
-def read_table(name: str, input_format: InputFormat | None = None, dialect: Dialect = DEFAULT_DIALECT) -> InputTable:
+def read_table(name: str, input_format: InputFormat | None = None, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
     """Read a file, or `-` for standard input, to its end as a table; raise InputError if it has no rows.
 
     The format is by default that of the suffix. If a TSV may have quotes, it is found out whether it does: double
@@ -208,11 +208,11 @@ def read_table(name: str, input_format: InputFormat | None = None, dialect: Dial
         )
     with open_source(name, to_read_again=True) as source:
 
-        def read(has_quotes: bool) -> InputTable:
+        def read(has_quotes: bool) -> WholeTable:
             reader = open_table(source, table_format, replace(dialect, has_quotes=has_quotes))
             rows = read_whole(reader)
             names = reader.names or [*dict.fromkeys(column for _, values in rows for column in values)]
-            return InputTable(source.title, names, rows)
+            return WholeTable(source.title, names, rows)
 
         sniffs = table_format == "tsv" and dialect.has_quotes
         table = _sniffed(read) if sniffs else read(dialect.has_quotes)
@@ -221,7 +221,7 @@ def read_table(name: str, input_format: InputFormat | None = None, dialect: Dial
     return table
 
 
-def _sniffed(read: Callable[[bool], InputTable]) -> InputTable:
+def _sniffed(read: Callable[[bool], WholeTable]) -> WholeTable:
     """Return a TSV as it is read with quotes, or without."""
     try:
         plain = read(False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.input_table import read_table
+from bertscore_onnx.tables.whole_table import read_table
 
 
 def table(write, name, content):
