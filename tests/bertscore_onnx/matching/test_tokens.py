@@ -23,10 +23,10 @@ from tests.support.tiny_models import FAST, TINY_MODELS, each_family
 pytestmark = KNOWN_WARNINGS
 
 WORDPIECE = {"bert", "bert-relative-key", "bert-relative-key-query", "convbert", "convbert-groups", "distilbert"} | {
-    *("electra", "electra-same-size", "mpnet", "prophetnet", "squeezebert")
+    *("electra", "electra-same-size", "megatron-bert", "mpnet", "prophetnet", "squeezebert")
 }
 BYTE_LEVEL = {"bart", "blenderbot", "bort", "data2vec", "deberta", "deberta-absolute", "led", "longformer"} | {
-    *("modernbert", "qwen3", "qwen3-embedding", "roberta")
+    *("modernbert", "qwen3", "qwen3-embedding", "roberta", "roberta-prelayernorm")
 }
 SUFFIX = {"xlm": "</w>", "xlm-languages": "</w>"}
 CONTINUED = {"bertweet": "@@", "blenderbot-small": "@@"}
