@@ -265,7 +265,10 @@ class SparkEngine:
 
         size = ceil(2 * context.defaultParallelism / JOBS)
         jobs = [range(len(tasks))[start : start + size] for start in range(0, len(tasks), size)]
-        do_inheriting = inheritable_thread_target(session)(do)  # the pool of the scheduler and the like
+        inheriting = inheritable_thread_target(session)  # the pool of the scheduler and the like
+        do_inheriting = (
+            do if inheriting is session else inheriting(do)
+        )  # threads share all with PYSPARK_PIN_THREAD=false
         pool = ThreadPoolExecutor(JOBS)
         try:
             for done in as_completed([pool.submit(do_inheriting, numbers) for numbers in jobs]):

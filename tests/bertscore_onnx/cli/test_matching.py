@@ -140,7 +140,7 @@ def test_options_without_effect_are_refused(refused, files, monkeypatch, tiny_bu
 
 def test_layers_beyond_the_model_are_refused(refused, files, all_layers_bundle):
     said = refused("score", "-m", all_layers_bundle, "-c", files / "c.txt", "-r", files / "r.txt", "--layers", "2-9")
-    assert "holds 0 to 3" in said
+    assert "has layers 0 to 3" in said
 
 
 @pytest.mark.filterwarnings("default::UserWarning")

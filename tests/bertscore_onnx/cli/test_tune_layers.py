@@ -146,7 +146,7 @@ def test_what_does_not_fit_the_table_or_the_bundle_is_refused(refused, tiny_bund
     assert "no row has 'fi-en'; the table has cs-en" in refused(*arguments, "--language-pair", "fi-en", status=2)
     refused(*arguments, "--json", "--tsv", status=2)
     stderr = refused("tune-layers", "--model", tiny_bundle, "--judgements", table, "-q")
-    assert "--all-layers` to make one of all" in stderr
+    assert "--all-layers` to export all layers" in stderr
 
 
 def test_a_language_pair_of_equal_judgements_is_left_out_with_a_warning(tune, write):
@@ -199,4 +199,4 @@ def test_matchings_are_candidates_beside_layers(tune, refused, all_layers_bundle
     assert [layer["f1"] for layer in alone["layers"]] == [layer["f1"] for layer in content["layers"][4:8]]
     arguments = ["tune-layers", "--model", all_layers_bundle, "--judgements", table]
     assert "pools layers, so there is none to choose" in refused(*arguments, "--preset", "moverscore-1", status=2)
-    assert "holds 0 to 3" in refused(*arguments, "--preset", "moverscore-1", "bertscore")
+    assert "has layers 0 to 3" in refused(*arguments, "--preset", "moverscore-1", "bertscore")
