@@ -47,7 +47,7 @@ TINY = Sizes(
     clients=4,
     faults=6,
     attack_seconds=0.3,
-    rewritten_inputs=2,
+    rewritten_inputs=4,  # one may be read while it is written, which ends the job
     flipped_bits=3,
     mutated_files=0,
 )
