@@ -348,8 +348,8 @@ def choose_systems(
         )
         for name, stem in zip(systems, stems, strict=True)
     }
-    is_one_table = len(systems) == 1 and next(iter(of_systems.values())).format != "text"
-    if (len(systems) == 1 and not is_one_table) or (references and not systems):
+    is_one_text = len(systems) == 1 and next(iter(of_systems.values())).format == "text"
+    if is_one_text or (references and not systems):
         raise typer.BadParameter(
             f"there is {'one' if systems else 'no'} system; expected a baseline and at least one to compare with it, "
             "such as -c BASE -c OTHER, or a table with a column for each system.",

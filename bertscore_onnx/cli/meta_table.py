@@ -143,7 +143,8 @@ def _language_pair(
 ) -> JudgedSystems:
     dropped = sorted((segment for pair, segment in rows.dropped if pair == name), key=natural_key)
     if rows.segments and dropped:
-        chosen = np.array([row for row in chosen if rows.segments[row] not in dropped], dtype=np.int64)
+        is_kept = [(name, rows.segments[row]) not in rows.dropped for row in chosen]
+        chosen = chosen[is_kept]
         if not len(chosen):
             raise InputError(f"{table.title}: no segment of {name} has a score of each judged output.")
     systems = sorted({rows.systems[row] for row in chosen})

@@ -1,7 +1,8 @@
 """What `compare` is given: texts, references, scores and documents, in lists or data frames, joined by segment."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from bertscore_onnx.errors import InputError, InputTypeError
@@ -77,7 +78,7 @@ def join_inputs(
     if not of_texts and (needs_texts or scores is None or references is not None):
         raise InputError("There are no texts of systems. Give them as `systems`, or give `scores` alone.")
     of_references = _references_of(references, id_column, missing) if of_texts else []
-    of_documents = [] if documents is None else [_documents_of(documents, id_column, missing)]
+    of_documents = [] if documents is None else [_column_of(documents, "documents", DOCUMENT, list, id_column, missing)]
     if of_texts:
         names = [name for one in of_texts for name in one.columns]
     of_scores = {} if scores is None else score_columns(scores, names, id_column=id_column)
@@ -130,12 +131,13 @@ def _texts_of(systems: Systems, id_column: str | None, missing: Missing) -> list
     if isinstance(systems, SegmentColumns):
         return [systems]
     if isinstance(systems, Mapping):
-        titles = {name: f"systems[{name!r}]" for name in systems}
-        return [
-            replace(of_system, columns={name: next(iter(of_system.columns.values()))})
-            for name, texts in systems.items()
-            for of_system in [_column_of(texts, titles[name], CANDIDATE, id_column, missing)]
-        ]
+        found = []
+        for name, texts in systems.items():
+            title = f"systems[{name!r}]"
+            of_system = _column_of(texts, title, CANDIDATE, partial(collect_texts, name=title), id_column, missing)
+            [values] = of_system.columns.values()
+            found.append(replace(of_system, columns={name: values}))
+        return found
     if not is_frame(systems):
         raise InputTypeError(
             f"systems is a {type(systems).__name__}; expected a mapping of names to lists of texts, or a data frame."
@@ -144,30 +146,26 @@ def _texts_of(systems: Systems, id_column: str | None, missing: Missing) -> list
 
 
 def _column_of(
-    texts: Iterable[str] | Frame, title: str, column: Column, id_column: str | None, missing: Missing
+    values: Iterable[Any] | Frame,
+    title: str,
+    column: Column,
+    listed: Callable[[Any], Sequence[Any]],
+    id_column: str | None,
+    missing: Missing,
 ) -> SegmentColumns:
-    if isinstance(texts, SegmentColumns):
-        return texts
-    if is_frame(texts):
-        return text_columns(table_of(texts, title), column, id_column=id_column, missing=missing)
-    return columns_of_list(collect_texts(texts, title), title)
+    """Return a column of a data frame, or of values that `listed` checks and lists."""
+    if isinstance(values, SegmentColumns):
+        return values
+    if is_frame(values):
+        return text_columns(table_of(values, title), column, id_column=id_column, missing=missing)
+    return columns_of_list(listed(values), title)
 
 
 def _references_of(references: References | None, id_column: str | None, missing: Missing) -> list[SegmentColumns]:
     if isinstance(references, list) and references and all(isinstance(one, SegmentColumns) for one in references):
         return references
-    if is_frame(references):
-        table = table_of(references, "references")
-        return [text_columns(table, REFERENCE, id_column=id_column, missing=missing)]
-    return [columns_of_list(checked_references(() if references is None else references), "references")]
-
-
-def _documents_of(documents: Documents, id_column: str | None, missing: Missing) -> SegmentColumns:
-    if isinstance(documents, SegmentColumns):
-        return documents
-    if is_frame(documents):
-        return text_columns(table_of(documents, "documents"), DOCUMENT, id_column=id_column, missing=missing)
-    return columns_of_list([*documents], "documents")
+    values = () if references is None else references
+    return [_column_of(values, "references", REFERENCE, checked_references, id_column, missing)]
 
 
 def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:

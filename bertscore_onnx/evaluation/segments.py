@@ -105,9 +105,9 @@ def table_of(value: Any, title: str) -> WholeTable:
     return value if isinstance(value, WholeTable) else WholeTable.of_frame(value, title)
 
 
-def columns_of_list(values: Sequence[Any], title: str, name: str = "") -> SegmentColumns:
+def columns_of_list(values: Sequence[Any], title: str) -> SegmentColumns:
     """Return one column of values without ids, such as the texts of a list."""
-    return SegmentColumns(title, {name or title: values}, place=lambda row: f"{title}[{row}]", unit="value")
+    return SegmentColumns(title, {title: values}, place=lambda row: f"{title}[{row}]", unit="value")
 
 
 def ids_of(table: WholeTable, id_column: str | None = None) -> tuple[str | None, list[str] | None]:
