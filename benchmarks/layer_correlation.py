@@ -37,6 +37,7 @@ from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.inputs import Pair
 from bertscore_onnx.tables.whole_table import read_table
+from bertscore_onnx.text.texts import in_context
 from harness.processes import peak_memory
 
 SPEED_PAIRS, SPEED_ROUNDS, SPEED_SECONDS = 300, 3, 60.0
@@ -158,8 +159,11 @@ def texts(judged: JudgedSystems, cells: Cells, preset: str) -> list[Pair]:
         before = preceding_sentences(judged.references[0], judged.documents, CONTEXT_SENTENCES)
     pairs: list[Pair] = []
     for system, segment in cells:
-        pair = candidates[system][segment] or "", judged.references[system][segment]
-        pairs.append(pair if before is None else (*pair, before[segment] or None))
+        context = None if before is None else before[segment] or None
+        output, *references = in_context(
+            [candidates[system][segment] or "", *judged.references[system][segment]], context, "context"
+        )
+        pairs.append((output, references))
     return pairs
 
 
@@ -213,11 +217,11 @@ def measure_speed(bundle: Path, layer: int, preset: str, sample: Sequence[Pair],
     chosen = None if is_cut else layer
     seconds: list[float] = []
     with BERTScorer(bundle, device=device, matching=Matching.named(preset), num_layers=chosen) as scorer:
-        for _ in scorer.stream(sample[:32], has_contexts=preset == CONTEXT):
+        for _ in scorer.stream(sample[:32]):
             pass  # warming up
         while len(seconds) < SPEED_ROUNDS and sum(seconds) < SPEED_SECONDS:
             started = time.perf_counter()
-            for _ in scorer.stream(sample, has_contexts=preset == CONTEXT):
+            for _ in scorer.stream(sample):
                 pass
             seconds.append(time.perf_counter() - started)
     size = sum(file.stat().st_size for file in bundle.iterdir()) / 1e6
@@ -229,7 +233,7 @@ def _scores(judged: JudgedSystems, scorer: BERTScorer, preset: str) -> NDArray[n
     cells = judged_cells(judged)
     pairs = texts(judged, cells, preset)
     f1 = np.full((len(scorer.manifest.layers), len(judged.systems), len(judged.segments)), np.nan)
-    for (system, segment), score in zip(cells, scorer.stream(pairs, has_contexts=preset == CONTEXT), strict=True):
+    for (system, segment), score in zip(cells, scorer.stream(pairs), strict=True):
         f1[:, system, segment] = score.F
     return f1
 

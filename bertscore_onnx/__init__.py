@@ -23,7 +23,7 @@ _MODULES = {
     "BERTScorer": "scorer",
     "BertScoreOnnxError": "errors",
     "DocumentCounts": "matching.document_counts",
-    "EncodedTexts": "encoding.embeddings",
+    "EncodedTexts": "matching.tokens",
     "Matching": "matching.variants",
     "Score": "scores",
     "Scores": "scores",
@@ -46,10 +46,10 @@ _OF_PYTORCH = {"bert_cos_score_idf", "cache_scibert", "get_bert_embedding", "get
 """Names of bert-score that work with PyTorch models, and so have no counterpart."""
 
 if TYPE_CHECKING:
-    from bertscore_onnx.encoding.embeddings import EncodedTexts
     from bertscore_onnx.errors import BertScoreOnnxError
     from bertscore_onnx.functional import score
     from bertscore_onnx.matching.document_counts import DocumentCounts
+    from bertscore_onnx.matching.tokens import EncodedTexts
     from bertscore_onnx.matching.variants import Matching
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.scores import Score, Scores

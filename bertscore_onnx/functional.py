@@ -6,18 +6,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import ExitStack
 from os import PathLike
-from typing import Literal, overload
+from typing import Any, Literal, Unpack, cast, overload
 
-from bertscore_onnx.bundle.store import MANIFEST, Precision
+from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import BaselineError, ClosedError, DigestError
-from bertscore_onnx.matching.variants import Matching, checked_matching
+from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Context, Reference, collect_pairs
+from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.settings import ScorerSettings, key_of
-from bertscore_onnx.text.tokenizer import LongText
+from bertscore_onnx.text.texts import Context, Reference, Text
 
 
 class ScorerCache:
@@ -99,6 +99,20 @@ MAX_SCORERS = 2
 """How many models `score` keeps loaded."""
 
 
+class _AllSettings(ScorerSettings, total=False):
+    verbose: bool
+    contexts: Iterable[Context] | None
+    ref_contexts: Iterable[Context] | None
+
+
+class _Settings(_AllSettings, total=False):
+    return_hash: Literal[False]
+
+
+class _SettingsWithHash(_AllSettings):
+    return_hash: Literal[True]
+
+
 class ScoreFunction:
     """Score in a single call; the arguments are those of bert-score's `score`, as `BERTScorer` documents them.
 
@@ -115,65 +129,17 @@ class ScoreFunction:
 
     @overload
     def __call__(
-        self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
-        model_type: str | PathLike[str] | None = ...,
-        num_layers: int | None = ...,
-        verbose: bool = ...,
-        idf: Idf = ...,
-        device: object = ...,
-        batch_size: int | None = ...,
-        nthreads: int | None = ...,
-        all_layers: bool = ...,
-        lang: str | None = ...,
-        return_hash: Literal[False] = ...,
-        rescale_with_baseline: bool = ...,
-        baseline_path: str | PathLike[str] | None = ...,
-        use_fast_tokenizer: bool | None = ...,
-        *,
-        idf_sents: Iterable[str] | None = ...,
-        precision: Precision | None = ...,
-        allow_fp32_baseline: bool = ...,
-        long_text: LongText = ...,
-        max_length: int | None = ...,
-        matching: Matching | str = ...,
-        contexts: Iterable[Context] | None = ...,
-        ref_contexts: Iterable[Context] | None = ...,
+        self, cands: Iterable[Text], refs: Iterable[Reference], *positional: Any, **settings: Unpack[_Settings]
     ) -> Scores: ...
 
     @overload
     def __call__(
-        self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
-        model_type: str | PathLike[str] | None = ...,
-        num_layers: int | None = ...,
-        verbose: bool = ...,
-        idf: Idf = ...,
-        device: object = ...,
-        batch_size: int | None = ...,
-        nthreads: int | None = ...,
-        all_layers: bool = ...,
-        lang: str | None = ...,
-        *,
-        return_hash: Literal[True],
-        rescale_with_baseline: bool = ...,
-        baseline_path: str | PathLike[str] | None = ...,
-        use_fast_tokenizer: bool | None = ...,
-        idf_sents: Iterable[str] | None = ...,
-        precision: Precision | None = ...,
-        allow_fp32_baseline: bool = ...,
-        long_text: LongText = ...,
-        max_length: int | None = ...,
-        matching: Matching | str = ...,
-        contexts: Iterable[Context] | None = ...,
-        ref_contexts: Iterable[Context] | None = ...,
+        self, cands: Iterable[Text], refs: Iterable[Reference], *positional: Any, **settings: Unpack[_SettingsWithHash]
     ) -> tuple[Scores, str]: ...
 
-    def __call__(
+    def __call__(  # type: ignore[misc]  # not any number of positional arguments, but bert-score's
         self,
-        cands: Iterable[str],
+        cands: Iterable[Text],
         refs: Iterable[Reference],
         model_type: str | PathLike[str] | None = None,
         num_layers: int | None = None,
@@ -189,20 +155,17 @@ class ScoreFunction:
         baseline_path: str | PathLike[str] | None = None,
         use_fast_tokenizer: bool | None = None,
         *,
-        idf_sents: Iterable[str] | None = None,
-        precision: Precision | None = None,
-        allow_fp32_baseline: bool = False,
-        long_text: LongText = "truncate",
-        max_length: int | None = None,
-        matching: Matching | str = "bertscore",
         contexts: Iterable[Context] | None = None,
         ref_contexts: Iterable[Context] | None = None,
+        idf_sents: Iterable[str] | None = None,
+        allow_fp32_baseline: bool = False,
+        **settings: Any,
     ) -> Scores | tuple[Scores, str]:
         """Score candidates against their references; results, errors and warnings are those of `BERTScorer.score`."""
         if rescale_with_baseline and lang is None and baseline_path is None:
             raise BaselineError("Rescaling needs the language, `lang`, or a file of your own, `baseline_path`.")
-        pairs = collect_pairs(cands, refs)
-        settings: ScorerSettings = {
+        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
+        settings |= {
             "model_type": model_type,
             "num_layers": num_layers,
             "all_layers": all_layers,
@@ -210,24 +173,19 @@ class ScoreFunction:
             "lang": lang if model_type is None else None,
             "use_fast_tokenizer": use_fast_tokenizer,
             "nthreads": nthreads,
-            "precision": precision,
-            "long_text": long_text,
-            "max_length": max_length,
-            "matching": checked_matching(matching),
+            "matching": checked_matching(settings.get("matching", "bertscore")),
         }
         with ExitStack() as stack:
-            scorer = stack.enter_context(self._scorers.get(settings))
+            scorer = stack.enter_context(self._scorers.get(cast(ScorerSettings, settings)))
             if rescale_with_baseline:
                 scorer = stack.enter_context(
                     scorer.with_rescaling(lang, baseline_path, allow_fp32_baseline=allow_fp32_baseline)
                 )
             if idf is not False or idf_sents is not None:
                 scorer = stack.enter_context(scorer.with_idf(idf, idf_sents))
-            pairs = scorer.with_contexts(pairs, contexts, ref_contexts)
             scores, stats = scorer.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
             stats.warn(scorer.max_length, stacklevel=2)
-            signature = scorer.signature_of(has_contexts=contexts is not None)
-            scores.signature = signature
+            scores.signature = signature = scorer.signature_of(pairs.texts)
             return (scores, str(signature)) if return_hash else scores
 
     def clear(self) -> None:

@@ -15,10 +15,10 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
-from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
 from bertscore_onnx.matching.pairs import match_matrix
+from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import (
     Idf,
@@ -32,34 +32,30 @@ from bertscore_onnx.matching.weights import (
     uniform,
 )
 from bertscore_onnx.scores import Score, Scores, join_scores
+from bertscore_onnx.scoring.chunks import Pairs, Side, Texts, slices_of
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import (
-    Context,
     Pair,
-    Pairs,
-    Reference,
-    Side,
     TextStats,
-    add_contexts,
     check_positive,
     collect_items,
     collect_pairs,
     collect_single,
     read_items,
     read_pairs,
-    slices_of,
 )
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_score_names
+from bertscore_onnx.text.texts import Context, Reference, Text, are_in_context, check_no_context
 from bertscore_onnx.text.tokenizer import LongText
 
 if TYPE_CHECKING:
     from bertscore_onnx.similarity import TokenMatches, TokenNames  # costs start-up time
 
-Cands = Iterable[str] | EncodedTexts
+Cands = Iterable[Text] | EncodedTexts
 Refs = Iterable[Reference] | EncodedTexts
 Contexts = Iterable[Context] | None
 Size = int | None
@@ -167,7 +163,7 @@ class BERTScorer(Closeable):
         self._rescaling = Rescaling()
         if rescale_with_baseline:
             self._rescaling = self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)
-        if verify and not bundle.pooled_layers:
+        if verify and self._shared_pipeline.pooling is None:
             check_golden(bundle, self._pipeline.encoder)
         self._set_weights(idf, idf_sents)
 
@@ -211,7 +207,7 @@ class BERTScorer(Closeable):
         """Score candidates against their references.
 
         Args:
-            cands: candidate sentences, encoded by `encode` or not.
+            cands: candidate sentences, encoded by `encode` or not; a `TextInContext` may stand for any of them.
             refs: for each candidate one reference, or a list of several, of which the best counts; encoded or not.
             verbose: show a progress bar on standard error.
             batch_size: the most texts in one run of the model, for this call.
@@ -236,17 +232,16 @@ class BERTScorer(Closeable):
             UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
                 context is empty; or texts were truncated because they are longer than the model's maximum.
         """
-        pairs = self.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
+        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
         scores, stats = self.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
         stats.warn(self.max_length, stacklevel=2)
-        scores.signature = self.signature_of(has_contexts=contexts is not None)
+        scores.signature = self.signature_of(pairs.texts)
         return (scores, str(scores.signature)) if return_hash else scores
 
     def stream(
         self,
         pairs: Iterable[Pair],
         *,
-        has_contexts: bool = False,
         verbose: bool | None = False,
         batch_size: int | None = None,
         max_seconds: float | None = None,
@@ -254,11 +249,9 @@ class BERTScorer(Closeable):
         """Score pairs one after the other, in memory that does not depend on their number.
 
         Args:
-            pairs: a candidate and its reference, or a list of references, each. They are read in the calling thread,
-                about a thousand ahead. If idf weights come from the references, they are read twice, and so must be a
-                list or another iterable that can be read again, not an iterator.
-            has_contexts: whether each pair has a third item, the context of its texts as `score` takes it, and perhaps
-                a fourth, another one for the references.
+            pairs: a candidate and its reference, or a list of references, each; a text may be a `TextInContext`. They
+                are read in the calling thread, about a thousand ahead. If idf weights come from the references, they
+                are read twice, and so must be a list or another iterable that can be read again, not an iterator.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
             batch_size: the most texts in one run of the model.
             max_seconds: about the longest time without a score, where the model is slow; pairs are then scored fewer at
@@ -288,14 +281,7 @@ class BERTScorer(Closeable):
                 "A stream cannot centre vectors by the references of an iterator, which can be read only once. Give a "
                 "list, or a Matching with sentences as its center."
             )
-        return self._stream(
-            pairs,
-            self.separator if has_contexts else None,
-            self._weights,
-            verbose,
-            self._max_items(batch_size),
-            max_seconds,
-        )
+        return self._stream(pairs, self._weights, verbose, self._max_items(batch_size), max_seconds)
 
     def score_frame(
         self,
@@ -346,11 +332,9 @@ class BERTScorer(Closeable):
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
         columns.check_free(adapter.names, "The frame")
         pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
-        if context is not None:
-            pairs = self.with_contexts(pairs, [pair[-1] for pair in rows.pairs], None)
         scores, stats = self.score_pairs(pairs, verbose=verbose)
         stats.warn(self.max_length, stacklevel=2)
-        signature = self.signature_of(has_contexts=context is not None)
+        signature = self.signature if context is None else self.signature.in_context()
         scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
         return scored
 
@@ -398,6 +382,7 @@ class BERTScorer(Closeable):
         """
         candidates = collect_single(self._check_model(cands), "cands")
         references = collect_single(self._check_model(refs), "refs")
+        check_no_context(Pairs(candidates, references).texts, "`pairwise`")
         weights = self.weights_for(references)
         center = self._center_for(slices_of(references))
         encoded, stats = self._pipeline.encode([candidates, references], center)
@@ -475,7 +460,7 @@ class BERTScorer(Closeable):
         """
         return random_pairs_f1(self.manifest, self.signature, self._rescaling, lang)
 
-    def match(self, candidate: str, reference: Reference) -> "TokenMatches":
+    def match(self, candidate: str, reference: str | Iterable[str]) -> "TokenMatches":
         """Match the tokens of a candidate with those of its reference, or of several.
 
         Args:
@@ -559,16 +544,11 @@ class BERTScorer(Closeable):
     @property
     def signature(self) -> Signature:
         """Everything that can change a digit of a score; `str()` of it is the line to print."""
-        return self.signature_of()
-
-    def signature_of(self, *, has_contexts: bool = False) -> Signature:
-        """Return the signature of scores of texts in contexts, or without."""
         manifest, pipeline = self.manifest, self._shared_pipeline
-        name = None if self.matching.is_default and not has_contexts else str(self.matching)
         layer: int | str = "all" if manifest.all_layers else manifest.num_layers
         return Signature(
             model=manifest.model_id,
-            layer="+".join(map(str, self.bundle.pooled_layers)) or layer,
+            layer=layer if pipeline.pooling is None else "+".join(map(str, pipeline.pooling.layers)),
             idf="references" if self._weights is None else self._weights.name,
             rescale=self._rescaling.name,
             tokenizer=pipeline.tokenizer.description,
@@ -576,8 +556,12 @@ class BERTScorer(Closeable):
             max_length=pipeline.max_length,
             precision=pipeline.encoder.precision,
             bundle=manifest.digest[:12],
-            matching=f"{name}+context" if has_contexts else name,
+            matching=None if self.matching.is_default else str(self.matching),
         )
+
+    def signature_of(self, texts: Iterable[Text]) -> Signature:
+        """Return the signature of the scores of these texts."""
+        return self.signature.in_context() if are_in_context(texts) else self.signature
 
     @property
     def hash(self) -> str:
@@ -633,19 +617,6 @@ class BERTScorer(Closeable):
                 stats += of_chunk
         return self._finish(join_scores(of_chunks, self._shared_pipeline.num_layers)), stats
 
-    def with_contexts(self, pairs: Pairs, contexts: Contexts, ref_contexts: Contexts) -> Pairs:
-        """Put contexts before the texts of pairs from `collect_pairs`."""
-        if contexts is None:
-            if ref_contexts is not None:
-                raise InputError("ref_contexts are given without contexts. Give the contexts of the candidates too.")
-            return pairs
-        return add_contexts(pairs, contexts, ref_contexts, self.separator)
-
-    @property
-    def separator(self) -> str:
-        """What stands between a context and its text."""
-        return self._shared_pipeline.matching.separator
-
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise pairs before they are scored; return them with their token ids, and statistics of their texts."""
         return self._shared_pipeline.tokenise(pairs)
@@ -657,6 +628,8 @@ class BERTScorer(Closeable):
                 "Texts cannot be encoded before the references are known that vectors are centred by. Give strings to "
                 "`score`, or a Matching with sentences as its center."
             )
+        if isinstance(items, Texts):
+            check_no_context(items.texts, "`encode`")
         [encoded], stats = self._pipeline.encode([items])
         return encoded, stats
 
@@ -744,7 +717,6 @@ class BERTScorer(Closeable):
     def _stream(
         self,
         pairs: Iterable[Pair],
-        separator: str | None,
         weights: TokenWeights | None,
         verbose: bool | None,
         max_items: int | None,
@@ -753,11 +725,11 @@ class BERTScorer(Closeable):
         total = len(pairs) if isinstance(pairs, Sized) else None
         stats = TextStats()
         if weights is None:
-            weights = self._idf_of((some.references for some in read_pairs(pairs, separator)), "references")
-        center = self._center_for(some.references for some in read_pairs(pairs, separator))
+            weights = self._idf_of((some.references for some in read_pairs(pairs)), "references")
+        center = self._center_for(some.references for some in read_pairs(pairs))
         with progress_bar(total, shown=verbose) as advance:
             chunks = self._pipeline.score(
-                read_pairs(pairs, separator),
+                read_pairs(pairs),
                 weights,
                 center=center,
                 max_items=max_items,

@@ -10,6 +10,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.hub import local_path
+from bertscore_onnx.matching.pooling import Pooling
 from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.text.tokenizer import LongText
@@ -65,7 +66,8 @@ def find_bundle(
         precision=settings.get("precision"),
         verify=verify,
     )
-    return bundle.pooled(matching.layers, matching.pool) if matching.layers else bundle
+    pooling = Pooling.of(matching, bundle)
+    return bundle if pooling is None else bundle.at_layer(pooling.layers[-1])
 
 
 # Settings that travel to other processes, where the bundle is an argument of its own.

@@ -1,6 +1,6 @@
 """The signature of a score: everything that can change a digit of it, in explicit fields."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
 
 from bertscore_onnx import __version__
@@ -49,6 +49,10 @@ class Signature:
 
     version: str = __version__
     """The version of this package."""
+
+    def in_context(self) -> "Signature":
+        """Return the signature of scores of texts in contexts."""
+        return replace(self, matching=f"{self.matching or 'bertscore'}+context")
 
     def _repr_html_(self) -> str:
         """Return the line as a notebook shows it."""

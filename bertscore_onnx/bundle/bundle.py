@@ -7,12 +7,12 @@ thing that the export hands over to the runtime.
 
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -24,7 +24,6 @@ from bertscore_onnx.errors import (
     FormatVersionError,
     GraphError,
     ManifestError,
-    UnknownLayerError,
     UnsafePathError,
     one_line,
 )
@@ -57,33 +56,6 @@ class Bundle:
 
     stacked_layers: int = 0
     """The number of layers in the graph's output, on an axis of their own; 0 if it has no such axis."""
-
-    pooled_layers: tuple[int, ...] = ()
-    """The layers that are pooled to one; empty if none are."""
-
-    pool: Literal["mean", "p-means"] = "mean"
-    """How they are pooled: to their mean; or to minimum, mean and maximum side by side."""
-
-    @property
-    def vector_size(self) -> int:
-        """The size of a token vector."""
-        return self.manifest.hidden_size * (3 if self.pooled_layers and self.pool == "p-means" else 1)
-
-    def pooled(self, layers: Sequence[int], pool: Literal["mean", "p-means"]) -> "Bundle":
-        """Return some of all layers, pooled to one, which score like a bundle of one layer; -1 is the last.
-
-        Raises an UnknownLayerError if the bundle lacks one of them.
-        """
-        last = self.manifest.num_layers
-        unknown = [layer for layer in layers if not -last - 1 <= layer <= last]
-        if unknown or not self.stacked_layers:
-            has = f"layers 0 to {last}" if self.stacked_layers else f"layer {last} only"
-            raise UnknownLayerError(
-                f"Cannot pool the layers {', '.join(map(str, layers))}: the bundle {self.path} has {has}. "
-                "Choose others, or export the model with --all-layers."
-            )
-        chosen = tuple(sorted({layer % (last + 1) for layer in layers}))
-        return replace(self, manifest=self.manifest.of_layer(chosen[-1]), pooled_layers=chosen, pool=pool)
 
     def at_layer(self, num_layers: int) -> "Bundle":
         """Return one layer of a bundle of all layers, which scores like a bundle of that layer."""

@@ -98,8 +98,8 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
     command = f"`bertscore-onnx export --model {manifest.model_id}{_options(manifest)}"
     if all_layers and not manifest.all_layers:
         raise UnknownLayerError(
-            f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers were asked for. Run "
-            f"{command} --all-layers` to export all layers, or omit all_layers and the layers to pool."
+            f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers are needed. Run "
+            f"{command} --all-layers` to export all layers, or leave out what needs them."
         )
     if manifest.all_layers and not all_layers:
         if num_layers is None:

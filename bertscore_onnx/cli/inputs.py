@@ -7,12 +7,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import typer
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import Column, context_column
+from bertscore_onnx.tables.columns import Column, TextsOfRow, context_column
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
     STANDARD_INPUT,
@@ -25,6 +25,7 @@ from bertscore_onnx.tables.sources import (
     read_whole_rows,
     refuse_spreadsheet,
 )
+from bertscore_onnx.text.texts import in_context
 
 if TYPE_CHECKING:
     from bertscore_onnx.tables.readers import RawRow, TableReader
@@ -128,9 +129,6 @@ def _open(file: InputFile, *, to_read_again: bool = False) -> Iterator[Source]:
 TextPair = tuple[str, list[str]]
 """A candidate and its references, in the order of the files."""
 
-TextsOfPair = TextPair | tuple[str, list[str], list[str]] | tuple[str, list[str], list[str], list[str]]
-"""A pair, perhaps with the sentences before it, or before each side."""
-
 
 class KeptRows:
     """The rows of the file of candidates, kept until they are scored: some thousand are read ahead."""
@@ -184,7 +182,7 @@ class TextPairs:
         """Return the number of pairs."""
         return self._number
 
-    def __iter__(self) -> Iterator[TextsOfPair]:
+    def __iter__(self) -> Iterator[TextsOfRow]:
         """Yield the pairs."""
         return _pairs(self.files, self._kept)
 
@@ -192,7 +190,7 @@ class TextPairs:
 @contextmanager
 def open_pairs(
     files: Sequence[InputFile], kept: KeptRows | None = None, *, to_read_again: bool = False
-) -> Iterator[Iterable[TextsOfPair]]:
+) -> Iterator[Iterable[TextsOfRow]]:
     """Open files that have a row for each pair, and check that their numbers of rows are equal.
 
     The first text in a row of the first file is the candidate, all others are its references; files of contexts come
@@ -215,7 +213,7 @@ def open_pairs(
         yield TextPairs(opened, numbers[0], kept) if len(seekable) == len(opened) else _pairs(opened, kept)
 
 
-def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextsOfPair]:
+def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextsOfRow]:
     watching = kept.begin()
     (first, source), *others = files
     num_texts = len([file for file, _ in files if not file.is_context])
@@ -228,7 +226,15 @@ def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterato
         kept.has_several_references |= len(references) > 1
         if watching is not None:
             watching.add((candidate, references))
-        yield cast(TextsOfPair, (candidate, references, *rows[num_texts:]))
+        yield _with_contexts(candidate, references, rows[num_texts:])
+
+
+def _with_contexts(candidate: str, references: list[str], contexts: Sequence[Sequence[str]]) -> TextsOfRow:
+    """Put texts into their context, or a candidate and its references into one each."""
+    if not contexts:
+        return candidate, references
+    [text] = in_context([candidate], contexts[0], "context")
+    return text, in_context(references, contexts[-1], "context")
 
 
 def _unequal(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import typer
 
-from bertscore_onnx.cli.inputs import KeptRows, TextsOfPair, choose_inputs, open_pairs
+from bertscore_onnx.cli.inputs import KeptRows, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import (
     DEFAULT_SCORE_NAMES,
     CandidateColumn,
@@ -27,7 +27,7 @@ from bertscore_onnx.cli.options import (
 )
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
-from bertscore_onnx.tables.columns import BEST, SCORE_NAMES
+from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow
 from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _format_of(file: str) -> OutputFormat:
 
 def write_scores(
     scorer: "BERTScorer",
-    pairs: Iterable[TextsOfPair],
+    pairs: Iterable[TextsOfRow],
     output: Output,
     kept: KeptRows,
     columns: "Sequence[str] | pyarrow.Schema" = (),
@@ -288,7 +288,7 @@ def write_scores(
     if verbose is None and output.has_pairs and output.file is None and sys.stdout.isatty():
         verbose = False  # no progress bar between scores on a terminal
     all_layers, unrelated = scorer.manifest.all_layers, None if has_contexts else scorer.unrelated_scores(lang)
-    signature = str(scorer.signature_of(has_contexts=has_contexts))
+    signature = str(scorer.signature.in_context() if has_contexts else scorer.signature)
     means = Means(unrelated)
     if output.with_texts and output.file is None:
         write_utf8()
@@ -304,9 +304,7 @@ def write_scores(
             check_free(kept.table.names or of_json, names, kept.table.place)
         return RowsToWrite(kept.table, names, columns, output.with_texts)
 
-    scores = scorer.stream(
-        pairs, has_contexts=has_contexts, verbose=verbose, max_seconds=SAVE_SECONDS if output.has_pairs else None
-    )
+    scores = scorer.stream(pairs, verbose=verbose, max_seconds=SAVE_SECONDS if output.has_pairs else None)
     scored = ((score, kept.take()) for score in means.counted(scores))
     try:
         if output.format == "parquet" and output.file is not None:

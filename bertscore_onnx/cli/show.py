@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, TextsOfPair, choose_inputs, lines_of, open_pairs
+from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
 from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.text.texts import bare_texts
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.similarity import TokenMatches
+    from bertscore_onnx.tables.columns import TextsOfRow
 
 
 DEFAULT_WIDTH = 80
@@ -144,16 +146,17 @@ def _given_pair(candidates: list[str], references: list[str] | None) -> TextPair
     return candidate, references
 
 
-def _pair_at(pairs: Iterable[TextsOfPair], line: int, file: InputFile) -> tuple[int, TextPair]:
+def _pair_at(pairs: "Iterable[TextsOfRow]", line: int, file: InputFile) -> tuple[int, TextPair]:
     number = 0
     for number, pair in enumerate(islice(pairs, line), 1):
         if number == line:
-            return line, pair[:2]
+            candidate, *references = bare_texts([pair[0], *pair[1]])
+            return line, (candidate, references)
     raise InputError(f"{file.name} has {file.counted(number)}, and {file.unit} {line} was asked for.")
 
 
 def _worst(
-    scorer: "BERTScorer", pairs: Iterable[TextsOfPair], kept: KeptRows, number: int
+    scorer: "BERTScorer", pairs: "Iterable[TextsOfRow]", kept: KeptRows, number: int
 ) -> list[tuple[int, TextPair]]:
     """Return the pairs with the lowest F, the lowest first, and of equal ones the first."""
     scored = ((score.F, line, kept.take()) for line, score in enumerate(scorer.stream(pairs, verbose=None), 1))

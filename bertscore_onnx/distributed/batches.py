@@ -100,7 +100,7 @@ class ScoreBatch:
 
     def signature_of(self, scorer: BERTScorer) -> Signature:
         """Return the signature of the scores that a scorer gives."""
-        return scorer.signature_of(has_contexts=self._context is not None)
+        return scorer.signature if self._context is None else scorer.signature.in_context()
 
     def __call__(self, batch: Batch) -> Batch:
         """Score the rows of a batch.
@@ -186,7 +186,7 @@ class ScoreBatch:
 
             while not is_ended:
                 try:
-                    for score in scorer.stream(pairs(), has_contexts=self._context is not None):
+                    for score in scorer.stream(pairs()):
                         yield from finished()  # batches without a pair
                         scores.append(score)
                         yield from finished()

@@ -1,7 +1,7 @@
-"""Tables of token embeddings, texts that were encoded before, and the windows of long texts."""
+"""Tables of token embeddings, and the windows of long texts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +22,6 @@ class TokenEmbeddings:
 
     starts: NDArray[np.int64]
     """The row at which each text begins, (texts,)."""
-
-    num_weightless: NDArray[np.int64] | None = None
-    """How many tokens at the start of each text weigh nothing, (texts,); None if all weigh."""
-
-    is_excluded: NDArray[np.bool_] | None = None
-    """Which texts had tokens, none of which is matched, (texts,); None if there is no such text."""
-
-    whole: Sequence[NDArray[np.int64]] | None = None
-    """The ids of each text before some were excluded, (tokens,); None if none was."""
-
-    @property
-    def documents(self) -> Sequence[NDArray[np.int64]]:
-        """The ids of each whole text, in which idf counts tokens, (tokens,)."""
-        return self.sequences if self.whole is None else self.whole
 
     def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
         """Return the vectors of one text in one of the layers, (tokens, hidden), without copying them."""
@@ -60,54 +46,6 @@ def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDAr
     begins = np.cumsum(lengths) - lengths  # (ranges,)
     numbers: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
     return numbers
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EncodedTexts:
-    """Texts that `BERTScorer.encode` encoded once, to be scored many times; equal texts are stored once.
-
-    `BERTScorer.score` and `pairwise` of the same model take them in place of strings. They need 4 bytes × hidden size
-    for each token of the distinct texts and for some padding, in each layer; `nbytes` is the total.
-    """
-
-    embeddings: TokenEmbeddings
-    """The distinct texts."""
-
-    rows: NDArray[np.int64]
-    """The index of each text among the distinct ones, (texts,)."""
-
-    counts: NDArray[np.int64]
-    """How many texts each item has, (items,): 1, or the number of references where an item was a list of them."""
-
-    model: str
-    """The name of the model that encoded them; only this model may score them."""
-
-    is_truncated: NDArray[np.bool_]
-    """Which of the distinct texts are longer than the model's maximum, (distinct texts,)."""
-
-    def __len__(self) -> int:
-        """Return the number of items."""
-        return len(self.counts)
-
-    def __getitem__(self, items: slice) -> "EncodedTexts":
-        """Return some of the items, without copying embeddings."""
-        counts = self.counts[items]
-        starts = (np.cumsum(self.counts) - self.counts)[items]  # (some items,)
-        texts = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)  # (some texts,)
-        return self.part(texts, counts)
-
-    def part(self, texts: slice | NDArray[np.int64], counts: NDArray[np.int64]) -> "EncodedTexts":
-        """Return some of the texts, given how many each item has."""
-        return replace(self, rows=self.rows[texts], counts=counts)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the embeddings take, in bytes."""
-        return self.embeddings.vectors.nbytes
-
-    def __repr__(self) -> str:
-        """Show the size rather than the content."""
-        return f"EncodedTexts({len(self)} items, {self.nbytes / 1e6:.1f} MB, {self.model})"
 
 
 # Texts that are longer than the model's maximum are cut into overlapping windows, as long as the model allows, of which

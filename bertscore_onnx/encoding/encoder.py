@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, Literal, TypeVar, Unpack
+from typing import Generic, Protocol, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -330,17 +330,14 @@ class _Waiting(Generic[T]):
             yield
 
 
-def _pooled(vectors: NDArray[np.float32], pool: Literal["mean", "p-means"]) -> NDArray[np.float32]:
-    """Pool layers, (layers, batch, tokens, hidden), to one of unit vectors, with minimum, mean and maximum or the mean.
+class LayerReduction(Protocol):
+    """Makes one vector of a token's vectors in all layers."""
 
-    Source: Zhao et al., "MoverScore", EMNLP 2019, section 3.2.
-    """
-    pooled = vectors.mean(axis=0)
-    if pool == "p-means":
-        pooled = np.concatenate([vectors.min(axis=0), pooled, vectors.max(axis=0)], axis=-1)
-    norms = np.linalg.norm(pooled, axis=-1, keepdims=True)
-    unit: NDArray[np.float32] = np.divide(pooled, norms, out=pooled, where=norms > 0)
-    return unit
+    def size_of(self, hidden_size: int) -> int:
+        """Return the size of that vector."""
+
+    def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Reduce the vectors of a batch, (layers, batch, tokens, hidden), to (batch, tokens, size)."""
 
 
 _INPUTS = {"input_ids", "attention_mask"}
@@ -349,8 +346,10 @@ _INPUTS = {"input_ids", "attention_mask"}
 class Encoder:
     """The model of one bundle on one provider; threads may share it."""
 
-    def __init__(self, bundle: Bundle, **options: Unpack[SessionOptions]) -> None:
-        """Load the model."""
+    def __init__(
+        self, bundle: Bundle, *, reduction: LayerReduction | None = None, **options: Unpack[SessionOptions]
+    ) -> None:
+        """Load the model; of a bundle of all layers, a reduction makes one."""
         manifest = self._manifest = bundle.manifest
         if not {*manifest.inputs} <= _INPUTS:
             raise GraphError(
@@ -364,8 +363,8 @@ class Encoder:
         provider = self._provider = self.session.provider
         num_threads = self.session.num_threads
         self._num_layers = len(manifest.layers)
-        self._pooled_layers, self._pool = [*bundle.pooled_layers], bundle.pool
-        self.vector_size: int = bundle.vector_size
+        self._reduction = reduction
+        self.vector_size: int = manifest.hidden_size if reduction is None else reduction.size_of(manifest.hidden_size)
         """The size of a token vector."""
         self._threads = ThreadPool(self.session.num_own_threads, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
@@ -437,15 +436,12 @@ class Encoder:
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
         batch = {name: values[name] for name in self._manifest.inputs}
-        if self._stacked_layers == len(vectors) and not self._pooled_layers:
+        if self._stacked_layers == len(vectors) and self._reduction is None:
             self.session.run(batch, [vectors])
         elif self._stacked_layers:
             of_all = uninitialized((self._stacked_layers, *input_ids.shape, self._manifest.hidden_size))
             self.session.run(batch, [of_all])
-            if self._pooled_layers:
-                vectors[0] = _pooled(of_all[self._pooled_layers], self._pool)
-            else:
-                vectors[0] = of_all[self._manifest.num_layers]
+            vectors[0] = of_all[self._manifest.num_layers] if self._reduction is None else self._reduction(of_all)
         else:
             self.session.run(batch, [vectors[0]])
 

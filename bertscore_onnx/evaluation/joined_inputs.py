@@ -21,8 +21,8 @@ from bertscore_onnx.evaluation.segments import (
     table_of,
     text_columns,
 )
-from bertscore_onnx.scoring.inputs import collect_texts
 from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.text.texts import collect_strings
 
 Frame = Any
 """A data frame in any form that `BERTScorer.score_frame` takes."""
@@ -134,7 +134,7 @@ def _texts_of(systems: Systems, id_column: str | None, missing: Missing) -> list
         found = []
         for name, texts in systems.items():
             title = f"systems[{name!r}]"
-            of_system = _column_of(texts, title, CANDIDATE, partial(collect_texts, name=title), id_column, missing)
+            of_system = _column_of(texts, title, CANDIDATE, partial(collect_strings, name=title), id_column, missing)
             [values] = of_system.columns.values()
             found.append(replace(of_system, columns={name: values}))
         return found
@@ -176,7 +176,7 @@ def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple
         )
     lists = []
     for segment, given in enumerate(references):
-        texts = collect_texts([given] if isinstance(given, str) else given, f"references[{segment}]")
+        texts = collect_strings([given] if isinstance(given, str) else given, f"references[{segment}]")
         if not texts:
             raise InputError(f"references[{segment}] is empty; expected a text, or a list of at least one.")
         lists.append(tuple(texts))

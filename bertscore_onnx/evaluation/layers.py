@@ -17,7 +17,7 @@ from bertscore_onnx.evaluation.power import SIGNIFICANT, intervals, tail_share
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices, draw_counts
 from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.scoring.inputs import Reference
+from bertscore_onnx.text.texts import Reference
 
 # Pearson's r in bootstrap resamples, of many metrics at a time: weighted sums, which are matrix products.
 
@@ -298,7 +298,7 @@ def tune_layers(
     for other in others:
         found.append(_scores(other, candidates, references, np.concatenate([*used.values()]), verbose))
         labels += _labels(other)
-        numbers += [None] if other.bundle.pooled_layers else other.manifest.layers
+        numbers += [None] if other.matching.layers else other.manifest.layers
     scores = np.concatenate(found, axis=1)  # (3, layers of all scorers, rows)
     drawn = {name: np.unique(np.array(of_rows)[rows], return_inverse=True)[1] for name, rows in judged_rows.items()}
     counts = {name: len(np.unique(numbers)) for name, numbers in drawn.items()}

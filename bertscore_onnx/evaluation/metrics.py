@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError, InputTypeError, needs_extra
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.significance import CorpusScores, SegmentMeans, SummedStatistics
-from bertscore_onnx.scoring.inputs import Context, Pair, check_positive
+from bertscore_onnx.scoring.inputs import Pair, check_positive
+from bertscore_onnx.text.texts import Context, in_context
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -164,21 +165,25 @@ def _bertscore(
         for system, outputs in enumerate(candidates):
             if (candidate := outputs[segment]) is not None:
                 cells.append((system, segment))
-                pair = candidate, references[system][segment]
-                pairs.append(pair if contexts is None else (*pair, contexts[segment] or None))
+                of_output = references[system][segment]
+                if contexts is None:
+                    pairs.append((candidate, of_output))
+                else:
+                    texts = [candidate, of_output] if isinstance(of_output, str) else [candidate, *of_output]
+                    text, *others = in_context(texts, contexts[segment] or None, f"contexts[{segment}]")
+                    pairs.append((text, others))
     f1 = _no_scores(candidates)  # (systems, segments)
     best_reference = np.zeros(f1.shape, dtype=np.int64)
-    has_contexts = contexts is not None
-    for cell, score in zip(cells, scorer.stream(pairs, has_contexts=has_contexts, verbose=verbose), strict=True):
+    for cell, score in zip(cells, scorer.stream(pairs, verbose=verbose), strict=True):
         f1[cell], best_reference[cell] = score.F, score.best_reference
     return MetricScores(
         mean_by_system(f1),
         f1,
-        str(scorer.signature_of(has_contexts=has_contexts)),
+        str(scorer.signature if contexts is None else scorer.signature.in_context()),
         corpus=SegmentMeans(f1) if len(cells) == f1.size else None,
         tie_tolerance=TIE_TOLERANCE,
         best_reference=best_reference,
-        unrelated=None if has_contexts else scorer.unrelated_scores(),
+        unrelated=None if contexts is not None else scorer.unrelated_scores(),
     )
 
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, joined_ranges
+from bertscore_onnx.encoding.embeddings import joined_ranges
 from bertscore_onnx.encoding.encoder import plan_batches
 from bertscore_onnx.errors import EncodingError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all, with_f_measure
+from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
 from bertscore_onnx.matching.transport import optimal_match
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import TokenWeights
@@ -30,9 +31,6 @@ _DEFAULT = Matching()
 
 PADDING_SIMILARITY = np.float32(-2)
 """Below any similarity of unit vectors; times a weight of 0 it is 0."""
-
-TextsOfPairs = tuple[TokenEmbeddings, NDArray[np.int64]]
-"""The candidates, or the references, of some pairs: a table, and which of its texts each one is, (pairs,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +245,7 @@ def match_matrix(
     return precision[everywhere], recall[everywhere], f1[everywhere]
 
 
-def _is_scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
+def _is_scorable(table: TokensToMatch, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
     """Return which texts have a token that is not special, and one whose weight is not 0, (texts,)."""
     token_weights, is_word, _, begins = _weigh([(table, texts)], weights)
     is_scorable: NDArray[np.bool_] = np.logical_or.reduceat(is_word, begins)
@@ -255,7 +253,7 @@ def _is_scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: Toke
     return is_scorable
 
 
-def _flat(table: TokenEmbeddings, layer: int, texts: NDArray[np.int64], weights: TokenWeights) -> Flat:
+def _flat(table: TokensToMatch, layer: int, texts: NDArray[np.int64], weights: TokenWeights) -> Flat:
     token_weights, _, _, begins = _weigh([(table, texts)], weights)
     return table.flat_vectors(layer, texts), token_weights, begins
 
@@ -293,7 +291,7 @@ def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32
         yield text, of_text / total if total else of_text
 
 
-def _blocks(table: TokenEmbeddings, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:
+def _blocks(table: TokensToMatch, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:
     """Cut texts into blocks of at most `BLOCK_TOKENS`, or one text; return the range and the texts of each."""
     blocks, start = [], 0
     ends = np.cumsum(table.lengths[texts])  # (texts,)

@@ -133,6 +133,72 @@ def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64
     return [np.array(ids, dtype=np.int64) for ids in sorted(found) if ids]
 
 
+@dataclass(frozen=True, slots=True)
+class TokensToMatch(TokenEmbeddings):
+    """The tokens of some texts that are matched, some without a weight."""
+
+    documents: Sequence[NDArray[np.int64]]
+    """The ids of each whole text, in which idf counts tokens, (tokens,)."""
+
+    num_weightless: NDArray[np.int64] | None = None
+    """How many tokens at the start of each text weigh nothing, (texts,); None if all weigh."""
+
+    is_excluded: NDArray[np.bool_] | None = None
+    """Which texts had tokens, none of which is matched, (texts,); None if there is no such text."""
+
+
+TextsOfPairs = tuple[TokensToMatch, NDArray[np.int64]]
+"""The candidates, or the references, of some pairs: a table, and which of its texts each one is, (pairs,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedTexts:
+    """Texts that `BERTScorer.encode` encoded once, to be scored many times; equal texts are stored once.
+
+    `BERTScorer.score` and `pairwise` of the same model take them in place of strings. They need 4 bytes × hidden size
+    for each token of the distinct texts and for some padding, in each layer; `nbytes` is the total.
+    """
+
+    embeddings: TokensToMatch
+    """The distinct texts."""
+
+    rows: NDArray[np.int64]
+    """The index of each text among the distinct ones, (texts,)."""
+
+    counts: NDArray[np.int64]
+    """How many texts each item has, (items,): 1, or the number of references where an item was a list of them."""
+
+    model: str
+    """The name of the model that encoded them; only this model may score them."""
+
+    is_truncated: NDArray[np.bool_]
+    """Which of the distinct texts are longer than the model's maximum, (distinct texts,)."""
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.counts)
+
+    def __getitem__(self, items: slice) -> "EncodedTexts":
+        """Return some of the items, without copying embeddings."""
+        counts = self.counts[items]
+        starts = (np.cumsum(self.counts) - self.counts)[items]  # (some items,)
+        texts = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)  # (some texts,)
+        return self.part(texts, counts)
+
+    def part(self, texts: slice | NDArray[np.int64], counts: NDArray[np.int64]) -> "EncodedTexts":
+        """Return some of the texts, given how many each item has."""
+        return replace(self, rows=self.rows[texts], counts=counts)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the embeddings take, in bytes."""
+        return self.embeddings.vectors.nbytes
+
+    def __repr__(self) -> str:
+        """Show the size rather than the content."""
+        return f"EncodedTexts({len(self)} items, {self.nbytes / 1e6:.1f} MB, {self.model})"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenMatching:
     """A matching for one bundle: what it does to encoded texts before these are matched."""
@@ -150,27 +216,26 @@ class TokenMatching:
     center: NDArray[np.float32] | None = None
     """The mean token vector to subtract, (layers, 1, hidden)."""
 
-    def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64] | None = None) -> TokenEmbeddings:
-        """Return the texts with the tokens to match, given how many tokens of a context each has, (texts,)."""
+    def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64]) -> TokensToMatch:
+        """Return the tokens to match of texts, given how many tokens of a context each has, (texts,)."""
         if self.center is not None:
             table = replace(table, vectors=_unit(table.vectors - self.center))
-        if num_context is not None and not num_context.any():
-            num_context = None
-        if self.mask is None and num_context is None:
-            return table
+        has_contexts = num_context.any()
+        if self.mask is None and not has_contexts:
+            return TokensToMatch(table.sequences, table.lengths, table.vectors, table.starts, table.sequences)
         ids, begins = table.flat_ids(np.arange(len(table.lengths)))
         is_kept = np.ones(len(ids), dtype=np.bool_) if self.mask is None else self.mask.of(ids, begins)
         is_context = np.zeros(len(ids), dtype=np.bool_)
-        if num_context is not None:
+        if has_contexts:
             is_context[joined_ranges(begins + self.num_special_tokens[0], num_context)] = True
         is_excluded = np.zeros(len(begins), dtype=np.bool_)  # (texts,)
         if self.mask is not None and len(begins):
             is_word = self.mask.is_word[ids] & ~is_context
             is_excluded |= np.logical_or.reduceat(is_word, begins) & ~np.logical_or.reduceat(is_word & is_kept, begins)
         weightless = np.zeros(len(ids), dtype=np.bool_)
-        if num_context is not None and self.matching.context == "excluded":
+        if has_contexts and self.matching.context == "excluded":
             is_kept &= ~is_context
-        elif num_context is not None:
+        elif has_contexts:
             number = np.where(num_context > 0, num_context + self.num_special_tokens[0], 0)
             weightless[joined_ranges(begins, number)] = True
         return _kept(table, ids, begins, is_kept, weightless, is_excluded)
@@ -195,7 +260,7 @@ def _kept(
     is_kept: NDArray[np.bool_],
     weightless: NDArray[np.bool_],
     is_excluded: NDArray[np.bool_],
-) -> TokenEmbeddings:
+) -> TokensToMatch:
     """Return some of the tokens, (tokens,); the first one of a text of which none is left, without weight."""
     lengths = np.add.reduceat(is_kept.astype(np.int64), begins) if len(begins) else table.lengths
     first = begins[lengths == 0]
@@ -204,14 +269,14 @@ def _kept(
     starts = np.cumsum(lengths) - lengths
     weightless = weightless[is_kept]  # its tokens stand in front of the others of their text
     num_weightless = np.add.reduceat(weightless.astype(np.int64), starts) if len(starts) else lengths
-    return TokenEmbeddings(
+    return TokensToMatch(
         np.split(ids[is_kept], starts[1:]),
         lengths,
         table.vectors[:, joined_ranges(table.starts, table.lengths)[is_kept]],
         starts,
+        table.sequences,
         num_weightless=num_weightless if num_weightless.any() else None,
         is_excluded=is_excluded if is_excluded.any() else None,
-        whole=table.sequences,
     )
 
 

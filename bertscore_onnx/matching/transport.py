@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import MissingExtraError, install_command
+from bertscore_onnx.errors import InputError, MissingExtraError, install_command
 from bertscore_onnx.matching.variants import Cost, Matching
 
 MAX_TOKENS = 1024
@@ -54,6 +54,21 @@ def optimal_match(
     distance = _earth_movers_distance(shares[0][rows], shares[1][columns], cost)
     score = 1 / (1 + distance) if matching.inverse else 1 - distance
     return score, score
+
+
+def bounded_length(matching: Matching, max_length: int | None, of_model: int | None, long_text: str) -> int | None:
+    """Return the most tokens of a text, given the chosen and the model's maximum; None for the latter.
+
+    Raises an InputError if a matching of all tokens at once would take too long.
+    """
+    if not matching.is_optimal:
+        return max_length
+    if long_text == "window" or (max_length is not None and max_length > MAX_TOKENS):
+        raise InputError(
+            f"Assignment and transport match at most {MAX_TOKENS:,} tokens of a text, since their time grows faster "
+            f'than with its square. Leave long_text at "truncate", and max_length at {MAX_TOKENS:,} or less.'
+        )
+    return None if max_length is None and of_model is not None and of_model <= MAX_TOKENS else max_length or MAX_TOKENS
 
 
 def check_installed(matching: Matching) -> None:

@@ -13,8 +13,11 @@ from bertscore_onnx.errors import EncodingError, GoldenScoreError
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
-from bertscore_onnx.scoring.inputs import Pairs, Text, bare_texts, collect_pairs, singles
+from bertscore_onnx.scoring.chunks import Pairs, singles
+from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
+from bertscore_onnx.text.texts import Text, bare_texts
+from bertscore_onnx.text.tokenised import TokenisedText
 
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}
 """The most a golden score may differ from PyTorch's.
@@ -95,8 +98,10 @@ def check_golden(bundle: Bundle, encoder: Encoder) -> None:
 
 def score_ids(pipeline: Pipeline, candidate: Sequence[int], reference: Sequence[int]) -> NDArray[np.float32]:
     """Return the raw P, R and F of a pair of texts, given as token ids, (3, layers)."""
-    token_ids: dict[Text, NDArray[np.int64]] = {"candidate": np.array(candidate), "reference": np.array(reference)}
-    pair = Pairs(singles(["candidate"]), singles(["reference"]), token_ids=token_ids)
+    tokenised: dict[Text, TokenisedText] = {
+        name: TokenisedText(np.array(ids)) for name, ids in (("candidate", candidate), ("reference", reference))
+    }
+    pair = Pairs(singles(["candidate"]), singles(["reference"]), tokenised=tokenised)
     return _raw_scores(pipeline, pair, uniform(pipeline.manifest))[:, :, 0]
 
 

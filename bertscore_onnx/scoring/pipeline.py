@@ -6,12 +6,12 @@ one stage runs at a time.
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, chain
+from itertools import chain
 from time import monotonic
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,32 +20,25 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
-from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.embeddings import EncodedTexts, TokenEmbeddings, Windows
+from bertscore_onnx.encoding.embeddings import TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
 from bertscore_onnx.encoding.session import SessionOptions
 from bertscore_onnx.errors import ClosedError, InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import PairScores, match_pairs
+from bertscore_onnx.matching.pooling import Pooling
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
-from bertscore_onnx.matching.tokens import TokenMatching, sum_of_words, token_matching
-from bertscore_onnx.matching.transport import MAX_TOKENS, check_installed
+from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, sum_of_words, token_matching
+from bertscore_onnx.matching.transport import bounded_length, check_installed
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.inputs import (
-    MAX_CHARACTERS,
-    Pairs,
-    Side,
-    Text,
-    TextInContext,
-    Texts,
-    TextStats,
-    bare_texts,
-    singles,
-)
-from bertscore_onnx.scoring.tokenization import documents_of, ids_in_context, load_tokenizer, tokenization_of
+from bertscore_onnx.scoring.chunks import MAX_CHARACTERS, Chunk, Pairs, Side, Texts, singles
+from bertscore_onnx.scoring.inputs import TextStats
+from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
+from bertscore_onnx.text.texts import Text, bare_texts
+from bertscore_onnx.text.tokenised import TokenisedText, tokenise
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CHUNK_BYTES = 128_000_000
@@ -60,129 +53,11 @@ FIRST_TOKENS = 1024
 """The tokens of the first chunks where the time of a chunk is limited and the model's speed is not known yet."""
 
 
-class TokenisedTexts(NamedTuple):
-    """The ids of texts."""
+Encoded = tuple[float, TokenEmbeddings | PairScores]
+"""When the encoding of a chunk began, on the monotonic clock, and its result."""
 
-    sequences: Sequence[NDArray[np.int64]]
-    """The ids of each text, (tokens,)."""
-
-    num_context: Sequence[int]
-    """How many of them are of its context."""
-
-    is_truncated: Sequence[bool]
-    """Which of them are longer than the model's maximum."""
-
-
-class Chunk:
-    """Pairs that are scored together: few enough for memory, enough to sort by length and to encode equal texts once.
-
-    The references of a candidate may continue in the next chunk; its scores are then joined.
-    """
-
-    def __init__(self) -> None:
-        """Start without pairs."""
-        self.sequences: list[NDArray[np.int64]] = []
-        """The ids of each row to encode, (tokens,): a row for all texts of equal ids that are truncated, or are not."""
-        self.num_tokens: int = 0
-        """The tokens of all rows."""
-        self.num_candidates: int = 0
-        self.num_characters: int = 0
-        """The characters of all texts, equal ones included."""
-        self.num_truncated: int = 0
-        """The number of different texts that were truncated here, and not before."""
-        self.num_context: list[int] = []
-        """The tokens of a context in each row, (rows,)."""
-        self.is_truncated: list[bool] = []
-        """Whether the texts of each row were truncated, (rows,)."""
-        self.num_empty_contexts: int = 0
-        self.began: float = 0.0
-        """When its encoding began, on the monotonic clock."""
-        self._row_of_text: dict[Text, int] = {}
-        self._row_of_ids: dict[tuple[bytes, int, bool], int] = {}
-        self._pairs: list[Pairs] = []
-
-    def new_texts(self, pairs: Pairs) -> list[Text]:
-        """Return the texts of some pairs that the chunk does not have yet, each once."""
-        return [text for text in dict.fromkeys(pairs.texts) if text not in self._row_of_text]
-
-    def add(self, pairs: Pairs, new_texts: Sequence[Text], tokenised: TokenisedTexts) -> None:
-        """Add pairs, and the ids of their new texts; a side is encoded before, like that of earlier pairs, or not."""
-        for text, ids, num_context, is_truncated in zip(new_texts, *tokenised, strict=True):
-            row = self._row_of_ids.setdefault((ids.tobytes(), num_context, is_truncated), len(self.sequences))
-            if row == len(self.sequences):
-                self.sequences.append(ids)
-                self.num_context.append(num_context)
-                self.is_truncated.append(is_truncated)
-                self.num_tokens += len(ids)
-            self._row_of_text[text] = row
-        if pairs.token_ids is None:
-            self.num_truncated += sum(tokenised.is_truncated)
-        self.num_candidates += len(pairs.candidates)
-        self.num_empty_contexts += pairs.num_empty_contexts
-        self.num_characters += pairs.num_characters
-        self._pairs.append(pairs)
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """The number of references of each candidate in the chunk, (candidates,)."""
-        counts = _concatenated([pairs.references.counts for pairs in self._pairs])
-        starts = accumulate(len(pairs.candidates) for pairs in self._pairs[:-1])  # of all but the first
-        repeated = [start for start, before in zip(starts, self._pairs, strict=False) if before.is_continued]
-        return np.add.reduceat(counts, np.delete(np.arange(len(counts)), repeated)) if repeated else counts
-
-    @property
-    def is_continued(self) -> bool:
-        """Whether the next chunk begins with further references of the last candidate."""
-        return self._pairs[-1].is_continued
-
-    @property
-    def is_encoded(self) -> bool:
-        """Whether a side was encoded before."""
-        return any(isinstance(side, EncodedTexts) for side in (self._pairs[0].candidates, self._pairs[0].references))
-
-    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of the candidate and of the reference of each pair, (pairs,) each.
-
-        The pairs of a candidate are side by side. A side that was encoded before has rows of its own embeddings.
-        """
-        candidates = _concatenated([self.rows_of(pairs.candidates) for pairs in self._pairs])
-        counts = _concatenated([pairs.references.counts for pairs in self._pairs])
-        return np.repeat(candidates, counts), _concatenated([self.rows_of(pairs.references) for pairs in self._pairs])
-
-    def rows_of(self, side: Side) -> NDArray[np.int64]:
-        """Return the row of each text of a side, (texts,)."""
-        if isinstance(side, EncodedTexts):
-            return side.rows
-        return np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
-
-    @property
-    def truncated(self) -> NDArray[np.bool_]:
-        """Whether a text of each pair was truncated, (pairs,)."""
-        if not (self.is_encoded or any(self.is_truncated)):
-            return np.zeros(self.counts.sum(), dtype=np.bool_)
-        here = np.array(self.is_truncated, dtype=np.bool_)
-        sides = (self._pairs[0].candidates, self._pairs[0].references)
-        tables = [side.is_truncated if isinstance(side, EncodedTexts) else here for side in sides]
-        candidates, references = (table[rows] for table, rows in zip(tables, self.rows(), strict=True))
-        return candidates | references
-
-    def match(
-        self, embeddings: TokenEmbeddings, weights: TokenWeights, threads: ThreadPool, matching: TokenMatching
-    ) -> PairScores:
-        """Match all pairs, with the embeddings of `sequences`."""
-        embeddings = matching.prepare(embeddings, np.array(self.num_context, dtype=np.int64))
-        sides = (self._pairs[0].candidates, self._pairs[0].references)
-        tables = [side.embeddings if isinstance(side, EncodedTexts) else embeddings for side in sides]
-        candidates, references = zip(tables, self.rows(), strict=True)
-        return match_pairs(candidates, references, weights, threads, matching.matching)
-
-
-def _concatenated(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-ScoredChunk = tuple[Chunk, Scores, TextStats]
-"""A chunk, and the raw scores of its candidates, (layers, candidates): the best over the references in this chunk."""
+ScoredChunk = tuple[Pairs, Scores, TextStats]
+"""The pairs of a chunk, and the raw scores of its candidates, (layers, candidates): the best over these references."""
 
 
 def join_continued(chunks: Iterable[ScoredChunk]) -> Iterator[tuple[Scores, TextStats]]:
@@ -192,13 +67,13 @@ def join_continued(chunks: Iterable[ScoredChunk]) -> Iterator[tuple[Scores, Text
     """
     held: Scores | None = None
     num_held = 0
-    for chunk, scores, stats in chunks:
+    for pairs, scores, stats in chunks:
         if held is not None:
             scores = _with_earlier_references(scores, held, num_held)
         is_one_candidate = scores.F.shape[1] == 1
         held, num_earlier = None, num_held if held is not None and is_one_candidate else 0
-        if chunk.is_continued:
-            num_held = num_earlier + int(chunk.counts[-1])
+        if pairs.is_continued:
+            num_held = num_earlier + int(pairs.references.counts[-1])
             held, scores = _candidates(scores, slice(-1, None)), _candidates(scores, slice(0, -1))
         yield scores, stats
 
@@ -222,17 +97,6 @@ def _candidates(scores: Scores, some: slice) -> Scores:
     return Scores(precision, recall, f1, scores.best_reference[:, some], scores.truncated[some])
 
 
-def _bounded_length(bundle: Bundle, settings: ScorerSettings) -> int | None:
-    """Return the most tokens of a text that is matched optimally; None if the model's own maximum is low enough."""
-    chosen, of_model = settings.get("max_length"), bundle.manifest.max_length
-    if settings.get("long_text") == "window" or (chosen is not None and chosen > MAX_TOKENS):
-        raise InputError(
-            f"Assignment and transport match at most {MAX_TOKENS:,} tokens of a text, since their time grows faster "
-            f'than with its square. Leave long_text at "truncate", and max_length at {MAX_TOKENS:,} or less.'
-        )
-    return None if chosen is None and of_model is not None and of_model <= MAX_TOKENS else chosen or MAX_TOKENS
-
-
 class Pipeline(Closeable):
     """One model with its tokenizer; threads may share it, and so may scorers of different weights and rescaling."""
 
@@ -252,19 +116,14 @@ class Pipeline(Closeable):
         """
         self.bundle = bundle
         self.manifest: Manifest = bundle.manifest
-        self.max_length: int | None = settings.get("max_length")
-        """The most tokens of a text if that was chosen; None for the model's own maximum."""
-        num_threads = settings.get("nthreads")
+        num_threads, long_text = settings.get("nthreads"), settings.get("long_text", "truncate")
         matching = checked_matching(settings.get("matching", "bertscore"))
         check_installed(matching)
-        if matching.is_optimal:
-            self.max_length = _bounded_length(bundle, settings)
-        self.tokenizer: TextTokenizer = load_tokenizer(
-            bundle,
-            settings.get("long_text", "truncate"),
-            self.max_length,
-            num_threads=num_threads,
+        self.max_length: int | None = bounded_length(
+            matching, settings.get("max_length"), self.manifest.max_length, long_text
         )
+        """The most tokens of a text if that was chosen; None for the model's own maximum."""
+        self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, self.max_length, num_threads=num_threads)
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
         """The name of the tokenization; document counts of another cannot be used."""
         options: SessionOptions = {
@@ -272,6 +131,8 @@ class Pipeline(Closeable):
             "num_threads": num_threads,
             "optimize_for": settings.get("optimize_for", "throughput"),
         }
+        self.pooling: Pooling | None = Pooling.of(matching, bundle)
+        """The layers that are pooled to one."""
         self._encoder, self._options, self._loading = encoder, options, threading.Lock()
         self._is_closed = False
         if encoder is not None:
@@ -288,7 +149,10 @@ class Pipeline(Closeable):
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
         self._chunk_scale = session.provider.chunk_scale
-        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * bundle.vector_size)
+        vector_size = self.manifest.hidden_size
+        if self.pooling is not None:
+            vector_size = self.pooling.size_of(vector_size)
+        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * vector_size)
         self.matching: TokenMatching = token_matching(matching, bundle, self.tokenizer, self._bare_ids)
         """How tokens are matched; without the mean vector if that comes from the references of each call."""
         if not matching.is_default:
@@ -306,7 +170,7 @@ class Pipeline(Closeable):
             if self._encoder is None:
                 if self._is_closed:
                     raise ClosedError("The scorer was closed. Make a new one.")
-                self._encoder = Encoder(self.bundle, **self._options)
+                self._encoder = Encoder(self.bundle, reduction=self.pooling, **self._options)
             return self._encoder
 
     def score(
@@ -330,14 +194,14 @@ class Pipeline(Closeable):
         max_tokens = sys.maxsize if max_seconds is None else FIRST_TOKENS
         matching = self.matching if center is None else replace(self.matching, center=center)
 
-        def encode(chunk: Chunk) -> TokenEmbeddings | PairScores:
-            chunk.began = monotonic()
-            by_pairs = self._scoring_graph is not None and not chunk.is_encoded and not any(chunk.num_context)
-            if self._scoring_graph is not None and by_pairs and self._is_whole(chunk.sequences):
+        def encode(chunk: Chunk) -> Encoded:
+            began, sequences = monotonic(), chunk.sequences
+            by_pairs = self._scoring_graph is not None and not chunk.is_encoded and not chunk.num_context.any()
+            if self._scoring_graph is not None and by_pairs and self._is_whole(sequences):
                 candidate, reference = chunk.rows()
                 of_pair = chunk.num_candidates / len(candidate)  # candidates
-                return self._scoring_graph.match(
-                    chunk.sequences,
+                return began, self._scoring_graph.match(
+                    sequences,
                     candidate,
                     reference,
                     weights,
@@ -348,27 +212,28 @@ class Pipeline(Closeable):
             of_token = chunk.num_candidates / max(chunk.num_tokens, 1)  # candidates
             if not chunk.num_tokens:  # both sides were encoded before
                 advance(chunk.num_candidates)
-            return self._encode(
-                chunk.sequences, max_items, is_stopped, lambda tokens: advance(tokens * of_token), memory
+            return began, self._encode(
+                sequences, max_items, is_stopped, lambda tokens: advance(tokens * of_token), memory
             )
 
-        def match(chunk: Chunk, result: TokenEmbeddings | PairScores) -> ScoredChunk:
+        def match(chunk: Chunk, encoded: Encoded) -> ScoredChunk:
+            began, result = encoded
             if isinstance(result, TokenEmbeddings):
-                threads = self.encoder.matching_threads
-                vectors, result = result.vectors, chunk.match(result, weights, threads, matching)
+                vectors, prepared = result.vectors, matching.prepare(result, chunk.num_context)
+                result = match_pairs(
+                    *chunk.to_match(prepared), weights, self.encoder.matching_threads, matching.matching
+                )
                 memory.give_back(vectors)
-            scores = best_of_references(result.precision, result.recall, result.f1, chunk.counts, chunk.truncated)
-            stats = TextStats(
-                result.num_empty,
-                result.num_zero_weight,
-                chunk.num_truncated,
-                result.num_excluded,
-                chunk.num_empty_contexts,
+            scores = best_of_references(
+                result.precision, result.recall, result.f1, chunk.pairs.references.counts, chunk.truncated()
             )
+            stats = TextStats(result.num_empty, result.num_zero_weight, excluded=result.num_excluded)
             if max_seconds is not None and chunk.num_tokens:
                 nonlocal max_tokens
-                max_tokens = int(chunk.num_tokens * max_seconds / max(monotonic() - chunk.began, 1e-6)) + 1
-            return chunk, scores, stats
+                max_tokens = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
+            if chunk.pairs.tokenised is None:  # else they were counted before
+                stats += TextStats.of(chunk.tokenised)
+            return chunk.pairs, scores, stats
 
         chunks = self._tokenise(slices, lambda: max_tokens)
         scored: Iterator[ScoredChunk]
@@ -383,32 +248,24 @@ class Pipeline(Closeable):
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
-        texts = list(dict.fromkeys(pairs.texts))
-        tokenised = self.ids_of(texts)
-        token_ids = dict(zip(texts, tokenised.sequences, strict=True))
-        num_context = {text: number for text, number in zip(texts, tokenised.num_context, strict=True) if number}
-        truncated = {text for text, is_truncated in zip(texts, tokenised.is_truncated, strict=True) if is_truncated}
-        stats = TextStats(truncated=len(truncated))
-        return replace(pairs, token_ids=token_ids, num_context=num_context, truncated=truncated), stats
+        tokenised = self._tokenised([*dict.fromkeys(pairs.texts)])
+        return replace(pairs, tokenised=tokenised), TextStats.of(tokenised)
 
     def encode(
         self, sides: Sequence[Side], center: NDArray[np.float32] | None = None
     ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once; `center` as for `score`."""
-        chunk, pairs = Chunk(), Pairs(sides[0], sides[-1])
-        new = chunk.new_texts(pairs)
-        chunk.add(pairs, new, self.ids_of(new))
+        chunk = Chunk()
+        chunk.add(Pairs(sides[0], sides[-1]), self._tokenised)
         matching = self.matching if center is None else replace(self.matching, center=center)
-        embeddings = matching.prepare(self._encode(chunk.sequences))
+        embeddings = matching.prepare(self._encode(chunk.sequences), chunk.num_context)
         encoded = [
             side
             if isinstance(side, EncodedTexts)
-            else EncodedTexts(
-                embeddings, chunk.rows_of(side), side.counts, self.model, np.array(chunk.is_truncated, bool)
-            )
+            else EncodedTexts(embeddings, chunk.rows_of(side), side.counts, self.model, chunk.is_truncated)
             for side in sides
         ]
-        return encoded, TextStats(truncated=chunk.num_truncated)
+        return encoded, TextStats.of(chunk.tokenised)
 
     def mean_vector(self, slices: Iterable[Side]) -> NDArray[np.float32] | None:
         """Return the mean vector of the tokens of texts, special ones left out, (layers, 1, hidden).
@@ -423,9 +280,8 @@ class Pipeline(Closeable):
             for few in Pairs(texts, texts).slices():
                 for pairs in few.split(2 * self._chunk_tokens):  # both sides are the same
                     chunk = Chunk()
-                    new = chunk.new_texts(pairs)
-                    chunk.add(pairs, new, self.ids_of(new))
-                    table = whole.prepare(self._encode(chunk.sequences), np.array(chunk.num_context))
+                    chunk.add(pairs, self._tokenised)
+                    table = whole.prepare(self._encode(chunk.sequences), chunk.num_context)
                     of_few, tokens = sum_of_words(table, chunk.rows_of(pairs.candidates), self.manifest.special_ids)
                     total, number = total + of_few, number + tokens
         return (total / number).astype(np.float32)[:, None] if number else None
@@ -469,15 +325,7 @@ class Pipeline(Closeable):
         try:
             # split before their number of tokens is known, which is hardly more than that of characters
             for pairs in chain.from_iterable(pairs.split(min(self._chunk_tokens, max_tokens())) for pairs in slices):
-                new = chunk.new_texts(pairs)
-                ids = pairs.token_ids
-                if ids is None:
-                    tokenised = self.ids_of(new)
-                else:
-                    num_context = [pairs.num_context.get(text, 0) for text in new]
-                    is_truncated = [text in pairs.truncated for text in new]
-                    tokenised = TokenisedTexts([ids[text] for text in new], num_context, is_truncated)
-                chunk.add(pairs, new, tokenised)
+                chunk.add(pairs, self._tokenised)
                 if (
                     chunk.num_tokens >= min(self._chunk_tokens * scale, max_tokens())
                     or chunk.num_candidates >= CHUNK_CANDIDATES * scale
@@ -492,17 +340,9 @@ class Pipeline(Closeable):
         if chunk.num_candidates:
             yield chunk
 
-    def ids_of(self, texts: Sequence[Text]) -> TokenisedTexts:
-        """Tokenise texts, with their contexts or without."""
-        in_context = [text for text in texts if isinstance(text, TextInContext) and text.before]
-        bare = bare_texts(text for text in texts if isinstance(text, str) or not text.before)
-        sequences, is_truncated = self.tokenizer(bare)
-        without = TokenisedTexts(sequences, [0] * len(sequences), is_truncated)
-        if not in_context:
-            return without
-        of_bare, of_contexts = zip(*without, strict=True), zip(*ids_in_context(self.tokenizer, in_context), strict=True)
-        found = [next(of_bare if isinstance(text, str) or not text.before else of_contexts) for text in texts]
-        return TokenisedTexts(*zip(*found, strict=True))
+    def _tokenised(self, texts: Sequence[Text]) -> Mapping[Text, TokenisedText]:
+        """Return the token ids of different texts."""
+        return dict(zip(texts, tokenise(self.tokenizer, texts, self.matching.separator), strict=True))
 
     def _bare_ids(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """Return the ids of texts without the special tokens around them."""

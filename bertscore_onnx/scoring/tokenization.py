@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
+from typing import Unpack
 
 import msgspec
 import numpy as np
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
-from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.scoring.inputs import Reference, TextInContext, Texts, bare_texts, check_positive, read_items
+from bertscore_onnx.scoring.chunks import Texts
+from bertscore_onnx.scoring.inputs import check_positive, read_items
 from bertscore_onnx.settings import TokenizerSettings, find_bundle
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
+from bertscore_onnx.text.texts import Reference, bare_texts
 from bertscore_onnx.text.tokenizer import LongText, TextTokenizer, check_long_text
 
 
@@ -58,50 +60,6 @@ def load_tokenizer(
     return tokenizer
 
 
-def ids_in_context(
-    tokenizer: TextTokenizer, texts: Sequence[TextInContext]
-) -> tuple[list[NDArray[np.int64]], list[int], list[bool]]:
-    """Return the ids of each text, (tokens,), the number of those of its context, and whether it is truncated.
-
-    Of a text that is too long with its context, the context is cut at its far end.
-    """
-    stripped = [item.text.strip() for item in texts]
-    joined = [item.before + text if text else "" for item, text in zip(texts, stripped, strict=True)]
-    before = list(dict.fromkeys(item.before for item in texts))
-    # What a text has in common with two texts that begin differently after the same context is that context.
-    sequences = tokenizer.whole([*joined, *(context + word for context in before for word in ("a", "b"))])
-    rest = iter(sequences[len(joined) :])
-    probes = {context: (next(rest), next(rest)) for context in before}
-    ids, num_context, is_truncated = [], [], []
-    for item, text, sequence in zip(texts, joined, sequences, strict=False):
-        common = min(_common_length(sequence, probe) for probe in probes[item.before])
-        number = max(common - tokenizer.num_special_tokens[0], 0)
-        kept, left, is_text_truncated = _cut(tokenizer, sequence, number if text else 0)
-        ids.append(kept)
-        num_context.append(left)
-        is_truncated.append(is_text_truncated)
-    return ids, num_context, is_truncated
-
-
-def _cut(tokenizer: TextTokenizer, ids: NDArray[np.int64], num_context: int) -> tuple[NDArray[np.int64], int, bool]:
-    """Cut the context first, and then the text unless it goes into windows."""
-    before, after = tokenizer.num_special_tokens
-    most = tokenizer.max_length
-    cut = min(max(len(ids) - most, 0), num_context)
-    ids = np.concatenate((ids[:before], ids[before + cut :]))
-    is_truncated = len(ids) > most and tokenizer.long_text == "truncate"
-    if is_truncated:
-        ids = np.concatenate((ids[: most - after], ids[len(ids) - after :]))
-    return ids, num_context - cut, is_truncated
-
-
-def _common_length(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
-    """Return how many ids two texts have in common at their beginning."""
-    length = min(len(one), len(other))
-    different = np.flatnonzero(one[:length] != other[:length])
-    return int(different[0]) if len(different) else length
-
-
 def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
     """Return a name for everything that decides which ids texts get: the tokenizer, and where texts are cut.
 
@@ -123,13 +81,8 @@ def documents_of(manifest: Manifest, sequences: Sequence[NDArray[np.int64]]) -> 
 def count_documents(
     texts: Iterable[Reference],
     model_type: str | PathLike[str] | None = None,
-    num_layers: int | None = None,
-    *,
-    lang: str | None = None,
-    use_fast_tokenizer: bool | None = None,
-    precision: Precision | None = None,
-    long_text: LongText = "truncate",
-    max_length: int | None = None,
+    /,
+    **settings: Unpack[TokenizerSettings],
 ) -> DocumentCounts:
     """Count in how many texts each token occurs, for `BERTScorer(idf=counts)`; the model is not loaded.
 
@@ -138,20 +91,16 @@ def count_documents(
     Args:
         texts: usually all references: strings, or lists of strings, duplicates included; read a few at a time and not
             kept in memory.
-        model_type, num_layers, lang, use_fast_tokenizer, precision: the bundle, as for `BERTScorer`.
-        long_text, max_length: where texts are cut, as for the scorer that will use the counts.
+        model_type: the bundle, as for `BERTScorer`; None for the default model of `lang`.
+        settings: those of `BERTScorer` that decide which bundle is opened, and where texts are cut.
 
     Raises:
         InputError: something is not a string.
         UnknownModelError, UnknownLayerError, BundleError, HubError: there is no such bundle, or it cannot be used.
     """
-    settings: TokenizerSettings = {
-        "model_type": model_type,
-        "num_layers": num_layers,
-        "lang": lang,
-        "use_fast_tokenizer": use_fast_tokenizer,
-        "precision": precision,
-    }
+    long_text, max_length = settings.get("long_text", "truncate"), settings.get("max_length")
+    if model_type is not None:
+        settings["model_type"] = model_type
     bundle = find_bundle(settings, all_layers=None)
     tokenizer = _kept_tokenizer(bundle.path, bundle.manifest.digest, long_text, max_length)
     sides = (some for some in read_items(texts, "texts") if isinstance(some, Texts))

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.matching.weights import Rescaling
-from bertscore_onnx.scoring.inputs import Pairs, bare_texts
+from bertscore_onnx.scoring.chunks import Pairs
 from bertscore_onnx.server.admission import Admission, RequestBody
 from bertscore_onnx.server.answers import (
     Health,
@@ -40,12 +40,12 @@ from bertscore_onnx.server.requests import (
     check_tokens,
     decode_match_body,
     decode_score_body,
-    have_contexts,
     to_pairs,
 )
 from bertscore_onnx.server.stream import ScoreStream
 from bertscore_onnx.server.work import WorkerQueues
 from bertscore_onnx.similarity import pair_similarities
+from bertscore_onnx.text.texts import are_in_context, bare_texts
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -104,25 +104,25 @@ class ScoringEndpoints:
     async def _score(self, content: bytes, log: RequestLog) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
         prepare = partial(self._prepare, content, decode_score_body, self._check_pairs)
-        model, rescaling, pairs, has_contexts = await self._queues.run(len(content), prepare, until)
+        model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
         scores = await model.score(pairs, rescaling, until, log.client)
         log.pairs = len(pairs.candidates)
-        return ScoreAnswer(model.signature(rescaling, has_contexts=has_contexts), model.name, score_values(scores))
+        return ScoreAnswer(str(model.signature(rescaling, pairs.texts)), model.name, score_values(scores))
 
     async def _match(self, content: bytes, log: RequestLog) -> MatchAnswer:
         loop = asyncio.get_running_loop()
         until = loop.time() + self._limits.deadline
         prepare = partial(self._prepare, content, decode_match_body, self._check_pairs)
-        model, rescaling, pairs, has_contexts = await self._queues.run(len(content), prepare, until)
+        model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
-        _check_shown(model, has_contexts=has_contexts)
+        _check_shown(model, pairs)
         [score] = score_values(await model.score(pairs, rescaling, until, log.client))
         log.pairs = 1
         candidate, *references = bare_texts(pairs.texts)
         texts = candidate, references[score.best_reference]
         if reason := _too_long(pairs, *texts):
-            return MatchAnswer(model.signature(rescaling), model.name, score, reason)
+            return MatchAnswer(str(model.signature(rescaling, pairs.texts)), model.name, score, reason)
         try:
             async with asyncio.timeout_at(until):
                 work = partial(pair_similarities, model.scorer, model.token_names, [texts])
@@ -130,7 +130,7 @@ class ScoringEndpoints:
         except TimeoutError as error:
             raise DeadlineError("The similarities were not computed in time.") from error
         return MatchAnswer(
-            model.signature(rescaling),
+            str(model.signature(rescaling, pairs.texts)),
             model.name,
             score,
             None,
@@ -150,34 +150,35 @@ class ScoringEndpoints:
         content: bytes,
         decode: Callable[[bytes, int], ScoreBody | MatchBody],
         check: Callable[[Pairs], None],
-    ) -> tuple[Model, Rescaling, Pairs, bool]:
-        """Decode a body, and tokenise its texts; also return whether a pair has a context."""
+    ) -> tuple[Model, Rescaling, Pairs]:
+        """Decode a body, and tokenise its texts."""
         body = decode(content, self._limits.max_pairs)
         model = self._models.select(body.model, body.idf)
         rescaling = model.rescaling(body.rescale)
-        pairs = model.batcher.tokenise(to_pairs(body.pairs, model.scorer.separator))
+        pairs = model.batcher.tokenise(to_pairs(body.pairs))
         check(pairs)
-        return model, rescaling, pairs, have_contexts(body.pairs)
+        return model, rescaling, pairs
 
     def _check_pairs(self, pairs: Pairs) -> None:
         for position, tokens in enumerate(pairs.num_tokens.tolist()):
             check_tokens(tokens, self._limits.max_batch_tokens, position)
 
 
-def _check_shown(model: Model, *, has_contexts: bool) -> None:
+def _check_shown(model: Model, pairs: Pairs) -> None:
     """Raise 422 for matches that cannot be shown."""
     matching = model.scorer.matching
-    if has_contexts or matching.method != "greedy":
-        reason = "in a context" if has_contexts else f"that {model.name} matches by {matching}"
+    has_context = are_in_context(pairs.texts)
+    if has_context or matching.method != "greedy":
+        reason = "in a context" if has_context else f"that {model.name} matches by {matching}"
         raise ApiError(422, "invalid", f"The matches of texts {reason} are not shown; `/v1/score` scores them.")
 
 
 def _too_long(pairs: Pairs, candidate: str, reference: str) -> str | None:
     """Return which of two texts has too many tokens for a matrix of similarities."""
     for name, text in (("candidate", candidate), ("reference", reference)):
-        tokens = len((pairs.token_ids or {})[text])
-        if tokens > MAX_MATCH_TOKENS:
-            more = "more than " if text in pairs.truncated else ""
+        ids, _, is_truncated = (pairs.tokenised or {})[text]
+        if (tokens := len(ids)) > MAX_MATCH_TOKENS:
+            more = "more than " if is_truncated else ""
             return f"The {name} has {more}{tokens:,} tokens; matches are shown for at most {MAX_MATCH_TOKENS}."
     return None
 

@@ -1,7 +1,7 @@
 """The models that a server offers, by name and idf table."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -16,13 +16,15 @@ from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.weights import Idf, Rescaling
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs
+from bertscore_onnx.scoring.chunks import Pairs
 from bertscore_onnx.server.answers import ModelInfo
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.serving import MicroBatcher
 from bertscore_onnx.settings import ScorerSettings, find_bundle
+from bertscore_onnx.signature import Signature
 from bertscore_onnx.similarity import TokenNames
+from bertscore_onnx.text.texts import Text
 
 MIN_STALL = 30.0
 """The least time in seconds after which the worker of a run is replaced; a model has as long to load."""
@@ -77,11 +79,6 @@ class Model(Closeable):
             if self.scorer.matching.is_default
             and (allow_fp32_baseline or manifest.baseline_precision(language) == signature.precision)
         }
-        self._signatures = {
-            (name, has_contexts): str(replace(self.scorer.signature_of(has_contexts=has_contexts), rescale=name))
-            for name in (rescaling.name for rescaling in (Rescaling(), *self._rescalings.values()))
-            for has_contexts in (False, True)
-        }
 
     @property
     def languages(self) -> list[str]:
@@ -99,9 +96,9 @@ class Model(Closeable):
             raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {known}.")
         return self._rescalings[language.lower()]
 
-    def signature(self, rescaling: Rescaling, *, has_contexts: bool = False) -> str:
-        """Return the signature of a `BERTScorer` with the same settings."""
-        return self._signatures[rescaling.name, has_contexts]
+    def signature(self, rescaling: Rescaling, texts: Iterable[Text]) -> Signature:
+        """Return the signature of the scores that a `BERTScorer` of the same settings gives these texts."""
+        return replace(self.scorer.signature_of(texts), rescale=rescaling.name)
 
     async def score(self, pairs: Pairs, rescaling: Rescaling, until: float, client: Hashable = None) -> Scores:
         """Score tokenised pairs in batches with those of other requests, before `until` by the running loop's clock.

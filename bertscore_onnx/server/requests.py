@@ -1,14 +1,15 @@
 """The bodies of requests: their schemas, which the OpenAPI document shows, and how they are decoded and checked."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from bertscore_onnx.scoring.inputs import Pairs, Text, Texts, in_context, singles
+from bertscore_onnx.scoring.chunks import Pairs, Texts, singles
 from bertscore_onnx.server.errors import ApiError
+from bertscore_onnx.text.texts import Text, in_context
 
 _ModelName = Annotated[str | None, Meta(description="A served model; may be left out where there is only one.")]
 _Rescale = Annotated[
@@ -105,22 +106,17 @@ def decode_line(content: bytes, max_pairs: int) -> PairBody:
     return _checked(_convert(_parse(content), PairBody), max_pairs)
 
 
-def to_pairs(bodies: Sequence[PairBody], separator: str) -> Pairs:
-    """Return decoded pairs in the form that a scorer takes, with the separator between contexts and their texts."""
+def to_pairs(bodies: Sequence[PairBody]) -> Pairs:
+    """Return decoded pairs in the form that a scorer takes."""
     references = [pair.all_references for pair in bodies]
     counts = np.array([*map(len, references)], dtype=np.int64)
     texts: list[Text] = []
     candidates: list[Text] = []
     for pair, group in zip(bodies, references, strict=True):
         context = pair.context if pair.reference_context is None else pair.reference_context
-        candidates += in_context([pair.candidate], pair.context, "context", separator)
-        texts += in_context(group, context, "reference_context", separator)
+        candidates += in_context([pair.candidate], pair.context, "context")
+        texts += in_context(group, context, "reference_context")
     return Pairs(singles(candidates), Texts(texts, counts))
-
-
-def have_contexts(bodies: Iterable[PairBody]) -> bool:
-    """Return whether a pair has a context."""
-    return any(pair.context is not None for pair in bodies)
 
 
 def check_tokens(tokens: int, max_tokens: int, position: int | None = None) -> None:

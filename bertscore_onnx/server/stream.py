@@ -22,15 +22,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from bertscore_onnx.scoring.inputs import Pairs
+from bertscore_onnx.scoring.chunks import Pairs
 from bertscore_onnx.server.admission import RequestBody, Slot
 from bertscore_onnx.server.answers import ScoreValue, StreamEnd, score_values
 from bertscore_onnx.server.errors import ApiError, ClientGoneError, api_error_of, unexpected
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.request_log import log_of
-from bertscore_onnx.server.requests import PairBody, check_tokens, decode_line, have_contexts, to_pairs
+from bertscore_onnx.server.requests import PairBody, check_tokens, decode_line, to_pairs
 from bertscore_onnx.server.work import WorkerQueues
+from bertscore_onnx.text.texts import are_in_context
 
 MAX_WRONG_LINES = 1000
 """A stream ends when more lines cannot be scored."""
@@ -85,7 +86,7 @@ class ScoreStream(Response):
         self._num_lines = 0
         self._num_errors = 0
         self._has_begun = False
-        self._has_contexts = False
+        self._signature = self._model.signature(self._rescaling, ())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer line by line; raise an error that comes before the first line is answered."""
@@ -110,7 +111,7 @@ class ScoreStream(Response):
                 raise
             return self._ending(error)
         num_pairs = self._request_log.pairs
-        signature = self._model.signature(self._rescaling, has_contexts=self._has_contexts)
+        signature = str(self._signature)
         return msgspec.json.encode(StreamEnd(True, num_pairs, self._num_errors, self._model.name, signature)) + b"\n"
 
     def _ending(self, error: Exception) -> bytes:
@@ -145,6 +146,8 @@ class ScoreStream(Response):
                 lines.append((self._num_lines, self._or_error(partial(decode_line, content, self._limits.max_pairs))))
         # a stream is not refused when the queue is full, but waits
         tokenised = self._model.batcher.tokenise(self._to_pairs(lines), check_capacity=False)
+        if are_in_context(tokenised.texts):
+            self._signature = self._model.signature(self._rescaling, tokenised.texts)
         sizes = iter(tokenised.num_tokens.tolist())
         counts = []
         for position, (number, line) in enumerate(lines):
@@ -163,9 +166,7 @@ class ScoreStream(Response):
 
     def _to_pairs(self, lines: Iterable[tuple[int, PairBody | ApiError]]) -> Pairs:
         """Return the pairs of the lines that can be scored."""
-        pairs = [line for _, line in lines if isinstance(line, PairBody)]
-        self._has_contexts |= have_contexts(pairs)
-        return to_pairs(pairs, self._model.scorer.separator)
+        return to_pairs([line for _, line in lines if isinstance(line, PairBody)])
 
     def _checked(self, pair: PairBody, tokens: int) -> PairBody:
         check_tokens(tokens, self._limits.max_batch_tokens)

@@ -11,10 +11,12 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Context, Pairs, Reference, check_positive, collect_pairs
+from bertscore_onnx.scoring.chunks import Pairs
+from bertscore_onnx.scoring.inputs import check_positive, collect_pairs
 from bertscore_onnx.serving.queue import BatchSize, Request, RequestQueue
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.worker import Supervisor, count_warnings, probe, time_batch
+from bertscore_onnx.text.texts import Context, Reference, Text
 
 BATCH_SHARE = 1 / 120
 """The share of the deadline that a batch may take: it is how long a small request waits for others."""
@@ -90,7 +92,7 @@ class MicroBatcher(Closeable):
 
     def submit(
         self,
-        cands: Sequence[str],
+        cands: Sequence[Text],
         refs: Sequence[Reference],
         *,
         contexts: Sequence[Context] | None = None,
@@ -118,7 +120,7 @@ class MicroBatcher(Closeable):
             DrainingError, ClosedError: the batcher admits no more requests.
             ForkError: this process is a fork of the one that made the batcher.
         """
-        pairs = self._scorer.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
+        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
         return self.submit_pairs(pairs, deadline=deadline, client=client)
 
     def tokenise(self, pairs: Pairs, *, check_capacity: bool = True) -> Pairs:
@@ -142,7 +144,7 @@ class MicroBatcher(Closeable):
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
         """Submit pairs that were checked already, and maybe tokenised by this batcher; otherwise as `submit`."""
         self._check_process()
-        if pairs.token_ids is None:
+        if pairs.tokenised is None:
             pairs = self.tokenise(pairs)
         if deadline is not None:
             check_seconds("deadline", deadline)
@@ -154,7 +156,7 @@ class MicroBatcher(Closeable):
 
     async def score(
         self,
-        cands: Sequence[str],
+        cands: Sequence[Text],
         refs: Sequence[Reference],
         *,
         contexts: Sequence[Context] | None = None,
@@ -163,12 +165,12 @@ class MicroBatcher(Closeable):
         client: Hashable = None,
     ) -> Scores:
         """Score in asyncio, tokenising in another thread; as `submit`, and cancelling the task cancels the request."""
-        pairs = self._scorer.with_contexts(collect_pairs(cands, refs), contexts, ref_contexts)
+        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
         return await self.score_pairs(pairs, deadline=deadline, client=client)
 
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
         """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
-        if pairs.token_ids is None:
+        if pairs.tokenised is None:
             self.check_capacity()
             pairs = await asyncio.to_thread(self.tokenise, pairs, check_capacity=False)
         return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))

@@ -10,18 +10,19 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputTypeError, QueueFullError
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.inputs import Pairs, Text, Texts, singles
+from bertscore_onnx.scoring.chunks import Pairs, Texts, singles
 from bertscore_onnx.serving.stats import BatcherStats, StatsCounter
+from bertscore_onnx.text.texts import Text
+from bertscore_onnx.text.tokenised import TokenisedText
 
 TOKENS_MATCHED = 8
 """The tokens of a pair that are matched in the time that one is encoded, at least."""
@@ -45,7 +46,7 @@ class Request:
         `is_optimal` is whether their tokens are matched all at once, by assignment or transport.
         """
         candidates, references = pairs.candidates, pairs.references
-        if not (isinstance(candidates, Texts) and isinstance(references, Texts) and pairs.token_ids is not None):
+        if not (isinstance(candidates, Texts) and isinstance(references, Texts) and pairs.tokenised is not None):
             raise InputTypeError(
                 "A batcher scores the texts of many callers together; submit strings, not encoded texts."
             )
@@ -55,15 +56,13 @@ class Request:
         self.deadline: float = self.submitted + seconds
         self.future: Future[Scores] = Future()
         self.has_begun: bool = False
-        self.token_ids: Mapping[Text, NDArray[np.int64]] = pairs.token_ids
-        self.num_context: Mapping[Text, int] = pairs.num_context
-        self.truncated: Set[Text] = pairs.truncated
+        self.tokenised: Mapping[Text, TokenisedText] = pairs.tokenised
         # one candidate for each reference; the references of a candidate are side by side
         self.candidates: list[Text] = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
         self.references: Sequence[Text] = references.texts
         self._counts = references.counts  # (candidates,)
         sides = (self.candidates, self.references)
-        lengths = np.array([[len(self.token_ids[text]) for text in side] for side in sides], dtype=np.int64)
+        lengths = np.array([[len(self.tokenised[text].ids) for text in side] for side in sides], dtype=np.int64)
         tokens = lengths.sum(axis=0)  # (pairs,)
         matching = -(-tokens // TOKENS_MATCHED)
         if is_optimal:
@@ -98,7 +97,7 @@ class Request:
         cost = 0
         while stop < len(self.references):
             texts = {self.candidates[stop], self.references[stop]} - batch_texts
-            of_pair = sum(len(self.token_ids[text]) for text in texts) + self._matching_costs[stop]
+            of_pair = sum(len(self.tokenised[text].ids) for text in texts) + self._matching_costs[stop]
             if cost + of_pair > max_cost and not (at_least_one and stop == start):
                 break
             batch_texts |= texts
@@ -154,19 +153,13 @@ def join_batch(batch: Sequence[SubBatch]) -> Pairs:
     """Concatenate sub-batches, each pair with a candidate of its own."""
     candidates: list[Text] = []
     references: list[Text] = []
-    token_ids: dict[Text, NDArray[np.int64]] = {}
-    num_context: dict[Text, int] = {}
-    truncated: set[Text] = set()
+    tokenised: dict[Text, TokenisedText] = {}
     for sub_batch in batch:
         texts = sub_batch.texts
         candidates += texts[0]
         references += texts[1]
-        token_ids.update((text, sub_batch.request.token_ids[text]) for side in texts for text in side)
-        num_context.update(sub_batch.request.num_context)
-        truncated |= sub_batch.request.truncated
-    return Pairs(
-        singles(candidates), singles(references), token_ids=token_ids, num_context=num_context, truncated=truncated
-    )
+        tokenised.update((text, sub_batch.request.tokenised[text]) for side in texts for text in side)
+    return Pairs(singles(candidates), singles(references), tokenised=tokenised)
 
 
 def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
@@ -338,7 +331,7 @@ class RequestQueue:
 
     def count_batch(self, batch: Sequence[SubBatch], pairs: Pairs, started: float) -> None:
         """Count a call of the scorer that has just ended."""
-        lengths = np.array([len(ids) for ids in (pairs.token_ids or {}).values()], dtype=np.int64)
+        lengths = np.array([len(text.ids) for text in (pairs.tokenised or {}).values()], dtype=np.int64)
         waits = [started - sub_batch.request.submitted for sub_batch in batch if sub_batch.start == 0]
         with self._changed:
             self._last_scored = time.monotonic()

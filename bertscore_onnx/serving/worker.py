@@ -56,7 +56,7 @@ def time_batch(scorer: BERTScorer) -> tuple[int, float]:
     begun = time.monotonic()
     with suppress(InputError):  # as in `probe`
         scorer.score_pairs(pairs)
-    return sum(map(len, (pairs.token_ids or {}).values())), time.monotonic() - begun
+    return sum(len(text.ids) for text in (pairs.tokenised or {}).values()), time.monotonic() - begun
 
 
 def count_warnings(counts: TextStats, scorer: BERTScorer, queue: RequestQueue) -> None:

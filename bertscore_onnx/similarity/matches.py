@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.blas import blas_gate
-from bertscore_onnx.encoding.embeddings import EncodedTexts
 from bertscore_onnx.errors import InputError, UnknownLayerError
+from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
 from bertscore_onnx.scores import Score, Scores
-from bertscore_onnx.scoring.inputs import Pairs, Side, TextStats, collect_single
+from bertscore_onnx.scoring.chunks import Pairs, Side
+from bertscore_onnx.scoring.inputs import TextStats, collect_single
 from bertscore_onnx.text.vocabulary import Vocabulary
 
 

@@ -7,6 +7,7 @@ from math import isnan
 from typing import Literal, get_args
 
 from bertscore_onnx.errors import InputError, shortened
+from bertscore_onnx.text.texts import Text, in_context
 
 SCORE_NAMES = ("precision", "recall", "f1")
 """The columns of scores, unless other names are chosen."""
@@ -125,8 +126,8 @@ def check_errors(errors: str) -> None:
         raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
 
 
-TextsOfRow = tuple[str, list[str]] | tuple[str, list[str], list[str] | None]
-"""A candidate, its references, and the sentences of their context if there is a column of contexts; None for null."""
+TextsOfRow = tuple[Text, Sequence[Text]]
+"""A candidate and its references, in their context if the row has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +175,8 @@ class RowReader:
             self._num_read += 1
             place = _place(self._title, self._num_read)
             try:
-                context = () if self._context is None else (self._context_of(others.pop(), self._context, place),)
-                [text] = self._candidate.texts_of(candidate, self._candidate.names[0], place)
+                context = None if self._context is None else _context_of(others.pop(), self._context, place)
+                candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
                 texts = [
                     reference
                     for column, value in zip(self._references, others, strict=True)
@@ -186,13 +187,14 @@ class RowReader:
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
             else:
-                rows.pairs.append((text, texts, *context))
+                text, *references = in_context([*candidates, *texts], context, "context")
+                rows.pairs.append((text, references))
                 rows.reasons.append(None)
         return rows
 
-    @staticmethod
-    def _context_of(value: object, column: Column, place: str) -> list[str] | None:
-        return None if _is_null(value) else column.texts_of(value, column.names[0], place)
+
+def _context_of(value: object, column: Column, place: str) -> list[str] | None:
+    return None if _is_null(value) else column.texts_of(value, column.names[0], place)
 
 
 def context_column(name: str, option: str = "context") -> Column:

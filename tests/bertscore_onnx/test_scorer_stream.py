@@ -10,6 +10,7 @@ import pytest
 from bertscore_onnx import BERTScorer, Score
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import ClosedError, InputError, InputTypeError
+from bertscore_onnx.text.texts import TextInContext
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))  # 9 pairs: two chunks and a part of one
@@ -164,15 +165,19 @@ def test_the_progress_bar_counts_pairs(scorer, capsys):
     assert "9 candidates" in capsys.readouterr().err
 
 
+def put(text, context):
+    return text if context is None else TextInContext(text, context)
+
+
 @pytest.mark.parametrize("idf", [False, True])
 def test_pairs_may_have_contexts_or_one_for_each_side(tiny_bundle, idf):
     contexts = ["it was red", ["a tree", "is it"], None] * 3
     with BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score", idf=idf) as scorer:
         expected = scorer.score(*zip(*PAIRS, strict=True), contexts=contexts)
-        pairs = [(*pair, context) for pair, context in zip(PAIRS, contexts, strict=True)]
-        assert [one.F for one in scorer.stream(pairs, has_contexts=True)] == pytest.approx(expected.F, abs=1e-6)
+        pairs = [(put(cand, one), put(ref, one)) for (cand, ref), one in zip(PAIRS, contexts, strict=True)]
+        assert [one.F for one in scorer.stream(pairs)] == pytest.approx(expected.F, abs=1e-6)
         other = scorer.score(*zip(*PAIRS, strict=True), contexts=contexts, ref_contexts=contexts[::-1])
-        pairs = [(*pair, before) for pair, before in zip(pairs, contexts[::-1], strict=True)]
-        assert [one.F for one in scorer.stream(pairs, has_contexts=True)] == pytest.approx(other.F, abs=1e-6)
-        with pytest.raises(InputTypeError, match="expected a candidate and its reference or references, and their con"):
-            list(scorer.stream(PAIRS, has_contexts=True))
+        pairs = [(cand, put(ref, one)) for (cand, _), (_, ref), one in zip(pairs, PAIRS, contexts[::-1], strict=True)]
+        assert [one.F for one in scorer.stream(pairs)] == pytest.approx(other.F, abs=1e-6)
+        with pytest.raises(InputTypeError, match="TextInContext"):
+            list(scorer.stream([(*pair, "a context") for pair in PAIRS]))

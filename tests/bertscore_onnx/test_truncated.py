@@ -77,7 +77,7 @@ def test_references_of_several_chunks_count_together(short, small_chunks, monkey
 
 def test_a_text_that_fits_and_one_cut_to_it_stay_apart(short):
     """Both have the same tokens."""
-    ids = [tokens.tolist() for tokens in short.tokenise(collect_pairs([FULL], [LONG]))[0].token_ids.values()]
+    ids = [text.ids.tolist() for text in short.tokenise(collect_pairs([FULL], [LONG]))[0].tokenised.values()]
     assert ids[0] == ids[1]
     scores = short.score([FULL, LONG], ["a cat", "a cat"])
     assert scores.F[0] == scores.F[1]

@@ -11,6 +11,7 @@ from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import TextStats
 from bertscore_onnx.serving.worker import TIMED_TEXT
 from bertscore_onnx.signature import Signature
+from bertscore_onnx.text.tokenised import TokenisedText
 
 GUARD = 10
 """Seconds after which a test is taken to hang."""
@@ -32,14 +33,10 @@ class FakeScorer:
         self.entered = threading.Event()
         self.gate = threading.Event()
 
-    def with_contexts(self, pairs, contexts, ref_contexts):
-        """Leave pairs as they are; the tests give no contexts."""
-        return pairs
-
     def tokenise(self, pairs):
         """Give each text a token a character, and two special ones."""
-        ids = {text: np.zeros(len(text) + 2, np.int64) for text in pairs.texts}
-        return replace(pairs, token_ids=ids), TextStats()
+        ids = {text: TokenisedText(np.zeros(len(text) + 2, np.int64)) for text in pairs.texts}
+        return replace(pairs, tokenised=ids), TextStats()
 
     def score_pairs(self, pairs):
         cands, refs = pairs.candidates.texts, pairs.references.texts

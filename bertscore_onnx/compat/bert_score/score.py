@@ -11,7 +11,7 @@ from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model, model2l
 from bertscore_onnx.compat.devices import device_named
 from bertscore_onnx.errors import BaselineError, one_line
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Reference
+from bertscore_onnx.text.texts import Reference
 
 __all__ = ["plot_example", "score"]
 

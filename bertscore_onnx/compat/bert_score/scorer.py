@@ -11,7 +11,7 @@ from bertscore_onnx.compat.devices import device_named
 from bertscore_onnx.compat.tensors import TensorArray
 from bertscore_onnx.scorer import BERTScorer as OnnxScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Reference
+from bertscore_onnx.text.texts import Reference
 
 Tensors = tuple[TensorArray, TensorArray, TensorArray]
 """P, R and F, (candidates,) each, or (layers, candidates)."""

@@ -76,7 +76,7 @@ def test_the_default_is_named_nowhere(scored):
 def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle, ref_contexts):
     with (
         BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score") as scorer,
-        pytest.warns(match="context is em"),
+        pytest.warns(match="an empty context"),
     ):
         expected, signature = scorer.score(
             CANDIDATES, REFERENCES, contexts=CONTEXTS, ref_contexts=ref_contexts, return_hash=True
@@ -101,7 +101,7 @@ def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle
     arguments = ["score", "-m", tiny_bundle, "-c", files / "t.jsonl", "--context", files / "t.jsonl"]
     result = run(*arguments, "-o", files / "o.jsonl")
     assert result.exit_code == 0, result.stderr
-    assert result.stderr == "Warning: 1 context is empty; its text is scored without one.\n"
+    assert result.stderr == "Warning: 2 texts have an empty context and are scored without one.\n"
     written = [json.loads(line) for line in (files / "o.jsonl").read_text().splitlines()]
     assert [{name: row[name] for name in rows[0]} for row in written] == rows
 

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.variants import Matching
-from bertscore_onnx.scoring.inputs import TextInContext
 from bertscore_onnx.scoring.pipeline import Pipeline
+from bertscore_onnx.text.texts import TextInContext
+from bertscore_onnx.text.tokenised import tokenise
 from tests.support.bundles import exported, saved
 from tests.support.parity import KNOWN_WARNINGS
 from tests.support.scores import CANDIDATES, REFERENCES
@@ -30,9 +32,9 @@ def pipeline(request):
         yield pipeline
 
 
-def tokens_of(pipeline, text, before):
+def tokens_of(pipeline, text, context, separator=" "):
     """Return the ids of a text in its context, and how many of them are the context's."""
-    [ids], [number], _ = pipeline.ids_of([TextInContext(text, before)])
+    [(ids, number, _)] = tokenise(pipeline.tokenizer, [TextInContext(text, context)], separator)
     return ids.tolist(), number
 
 
@@ -45,7 +47,7 @@ def tokens_of(pipeline, text, before):
 def test_a_context_never_changes_which_tokens_are_matched(pipeline, context, other, text):
     matched = []
     for before in (context, other):
-        ids, number = tokens_of(pipeline, text, f"{before.strip()} \n" if before.strip() else "a \n")
+        ids, number = tokens_of(pipeline, text, before if before.strip() else "a", " \n")
         start = pipeline.tokenizer.num_special_tokens[0] + number
         matched.append(ids[start:])
     assert matched[0] == matched[1]
@@ -59,16 +61,16 @@ def test_a_context_never_changes_which_tokens_are_matched(pipeline, context, oth
 def test_a_context_is_cut_at_its_far_end_and_the_text_only_after_it(pipeline, context, text):
     tokenizer = pipeline.tokenizer
     before, after = tokenizer.num_special_tokens
-    ids, number = tokens_of(pipeline, text, f"{context.strip()} ")
-    short, num_short = tokens_of(pipeline, text, "a ")
+    ids, number = tokens_of(pipeline, text, context)
+    short, num_short = tokens_of(pipeline, text, "a")
     body, of_context = ids[before + number : len(ids) - after], ids[before : before + number]
     expected = short[before + num_short : len(short) - after]
     assert len(ids) <= tokenizer.max_length
     assert body[: len(expected)] == expected
     assert not number or len(body) < tokenizer.max_length - before - after
     with Pipeline(pipeline.bundle, encoder=pipeline.encoder, long_text="window") as whole:
-        [everything], [of_everything], _ = whole.ids_of([TextInContext(text, f"{context.strip()} ")])
-    whole_context = everything.tolist()[before : before + of_everything]
+        everything, of_everything = tokens_of(whole, text, context)
+    whole_context = everything[before : before + of_everything]
     assert whole_context[len(whole_context) - len(of_context) :] == of_context
 
 
@@ -193,12 +195,20 @@ def test_contexts_need_no_second_tokenizer(pipeline, tmp_path):
     assert found.F.tolist() == expected.F.tolist()
 
 
-def test_an_empty_context_of_many_references_counts_once(tiny_bundle, monkeypatch):
-    references = [f"{first} {second}" for first in REFERENCES for second in REFERENCES]
+def test_texts_with_an_empty_context_are_counted(tiny_bundle):
+    texts = CANDIDATES[:2], [REFERENCES[:2], REFERENCES[:1]]
     with BERTScorer(tiny_bundle) as scorer:
-        monkeypatch.setattr(scorer._pipeline, "_chunk_tokens", 40)
-        with pytest.warns(UserWarning, match="^1 context is empty"):
-            scorer.score([CANDIDATES[0]], [references], contexts=[""])
+        with pytest.warns(UserWarning, match="^3 texts have an empty context"):
+            scores = scorer.score(*texts, contexts=["", None])
+        assert scores.F.tolist() == scorer.score(*texts).F.tolist()
+
+
+@pytest.mark.parametrize(
+    "method", [lambda scorer, text: scorer.encode([text]), lambda scorer, text: scorer.pairwise([text], ["a"])]
+)
+def test_only_scoring_takes_contexts(tiny_bundle, method):
+    with BERTScorer(tiny_bundle) as scorer, pytest.raises(InputError, match="context"):
+        method(scorer, TextInContext("a cat", "it was red"))
 
 
 @pytest.mark.parametrize(

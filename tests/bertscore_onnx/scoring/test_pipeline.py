@@ -13,8 +13,8 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
-from bertscore_onnx.scoring.inputs import Pairs, Texts
-from bertscore_onnx.scoring.pipeline import Chunk, Pipeline
+from bertscore_onnx.scoring.chunks import Chunk, Pairs, Texts, singles
+from bertscore_onnx.scoring.pipeline import Pipeline
 from harness.gpu import CHOICE, like_cuda
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
@@ -40,7 +40,7 @@ def test_several_chunks_score_like_one(request, bundle, options):
 def test_a_chunk_ends_where_its_embeddings_are_large_enough(tiny_bundle, monkeypatch):
     chunks = embeddings_of_chunks(monkeypatch)
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 20)  # 20 tokens of the hidden size 32
-    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr("bertscore_onnx.scoring.chunks.PAIRS_AT_ONCE", 1)
     with BERTScorer(tiny_bundle) as scorer:
         scorer.score([f"cat {'dog ' * number}" for number in range(10)], ["the cat"] * 10)
     tokens = [size // (4 * 32) for size, _ in chunks]
@@ -101,9 +101,15 @@ def slices(*pairs):
 
 def test_only_new_texts_are_tokenised(pipeline):
     chunk, [first, second] = Chunk(), slices(("a cat", "a dog"), ("a dog", "red"))
-    new = chunk.new_texts(first)
-    chunk.add(first, new, pipeline.ids_of(new))
-    assert (new, chunk.new_texts(second)) == (["a cat", "a dog"], ["red"])
+    new = []
+
+    def tokenised(texts):
+        new.append(texts)
+        return pipeline.tokenise(Pairs(singles(texts), singles(texts)))[0].tokenised
+
+    chunk.add(first, tokenised)
+    chunk.add(second, tokenised)
+    assert new == [["a cat", "a dog"], ["red"]]
 
 
 @pytest.fixture

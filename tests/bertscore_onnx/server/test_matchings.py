@@ -27,7 +27,7 @@ def expected(rescaled_bundle):
     references = [pair.get("references") or pair["reference"] for pair in PAIRS]
     with (
         BERTScorer(rescaled_bundle, device="cpu", matching="doc-bert-score") as scorer,
-        pytest.warns(match="1 context is empty"),
+        pytest.warns(match="an empty context"),
     ):
         return scorer.score(candidates, references, contexts=CONTEXTS, ref_contexts=REF_CONTEXTS, return_hash=True)
 

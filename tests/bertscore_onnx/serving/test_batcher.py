@@ -125,8 +125,8 @@ def test_a_batch_takes_no_longer_than_its_share_of_the_deadline(make_batcher, fa
     score = fake.score_pairs
 
     def slowly(pairs):
-        ids = pairs.token_ids or {}  # a probe has none
-        threading.Event().wait(pace * sum(map(len, ids.values())))
+        texts = (pairs.tokenised or {}).values()  # a probe has none
+        threading.Event().wait(pace * sum(len(text.ids) for text in texts))
         return score(pairs)
 
     fake.score_pairs = slowly

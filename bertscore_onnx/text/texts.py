@@ -1,0 +1,123 @@
+"""The texts of a caller: strings, or texts in a context; and how they are checked."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from bertscore_onnx.errors import InputError, InputTypeError
+
+Context = str | Sequence[str] | None
+"""The context of a text: a text, or several sentences; None for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextInContext:
+    """A text and the sentences before it, which are encoded with it and, by default, not matched.
+
+    It may be scored wherever a string may; `Matching.context` decides what its context counts for.
+
+    Raises:
+        InputTypeError: the text is not a string, or the context is neither a string nor a list of strings.
+    """
+
+    text: str
+
+    context: Sequence[str]
+    """A string, or several; stored as a tuple without blank ones. With none left, the text is scored without context,
+    and a warning says so."""
+
+    def __post_init__(self) -> None:
+        """Check the strings, and strip those of the context."""
+        sentences = [self.context] if isinstance(self.context, str) else collect_strings(self.context, "context")
+        object.__setattr__(self, "text", check_string(self.text, "text"))
+        object.__setattr__(self, "context", tuple(stripped for text in sentences if (stripped := text.strip())))
+
+    def __len__(self) -> int:
+        """Return the number of characters."""
+        return sum(map(len, self.context)) + len(self.text)
+
+
+Text = str | TextInContext
+
+Reference = Text | Iterable[Text]
+"""A reference, or several of which the best counts."""
+
+
+def bare_texts(texts: Iterable[Text]) -> list[str]:
+    """Return texts without their contexts."""
+    return [text if isinstance(text, str) else text.text for text in texts]
+
+
+def are_in_context(texts: Iterable[Text]) -> bool:
+    """Return whether some of the texts are in a context."""
+    return any(isinstance(text, TextInContext) for text in texts)
+
+
+def check_no_context(texts: Iterable[Text], what: str) -> None:
+    """Raise an InputError if a text is in a context."""
+    if are_in_context(texts):
+        raise InputError(f"{what} takes texts without a context. Give strings, or use `score`.")
+
+
+def in_context(texts: Iterable[Text], context: Context, name: str) -> list[Text]:
+    """Put texts into a context, unless that is None; messages call it by the name."""
+    if context is None:
+        return [*texts]
+    sentences = [context] if isinstance(context, str) else collect_strings(context, name)
+    return [TextInContext(text, sentences) for text in bare_texts(texts)]
+
+
+def collect_contexts(contexts: Iterable[Context], name: str, number: int) -> list[Context]:
+    """List contexts; raise an InputError unless there is one for each of so many candidates."""
+    listed = list(check_many(contexts, name))
+    if len(listed) != number:
+        raise InputError(f"There are {len(listed)} {name} for {number} candidates; expected one for each.")
+    return listed
+
+
+def collect_strings(texts: Iterable[str], name: str) -> list[str]:
+    """Check that `texts` is an ordered iterable of strings, and list them; messages call it by the name."""
+    return [check_string(text, f"{name}[{position}]") for position, text in enumerate(check_many(texts, name))]
+
+
+def collect_texts(texts: Iterable[Text], name: str) -> list[Text]:
+    """Check that `texts` is an ordered iterable of texts, and list them; messages call it by the name."""
+    return [check_text(text, f"{name}[{position}]") for position, text in enumerate(check_many(texts, name))]
+
+
+def check_text(text: object, name: str) -> Text:
+    """Return a text; raise an InputTypeError if it is something else."""
+    return text if isinstance(text, TextInContext) else check_string(text, name)
+
+
+def check_string(text: object, name: str) -> str:
+    """Return a string, of this very class; raise an InputTypeError if it is something else."""
+    if not isinstance(text, str):
+        raise InputTypeError(f"{name} is {describe(text)}; expected a string.{_hint(text)}")
+    return str(text)
+
+
+def check_many(values: Iterable[Any], name: str) -> Iterable[Any]:
+    """Return an iterable in an order; raise an InputTypeError if it is something else, or a single text."""
+    if isinstance(values, str | bytes | os.PathLike | Mapping | Set) or not isinstance(values, Iterable):
+        raise InputTypeError(f"{name} is {describe(values)}; expected a list of strings.{_hint(values)}")
+    return values
+
+
+def describe(value: object) -> str:
+    """Return the type of a value, and the beginning of its representation."""
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def _hint(value: object) -> str:
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and os.path.isfile(value)):
+        return " It names a file: read its lines first, or use `bertscore-onnx score -c FILE -r FILE`."
+    if isinstance(value, str):
+        return " Put a single text into a list."
+    if isinstance(value, bytes):
+        return " Decode it first."
+    if value is None or isinstance(value, float):
+        return " Drop missing texts, or make them empty strings."
+    return ""

@@ -1,0 +1,71 @@
+"""The token ids of texts, in their contexts or without."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.text.texts import Text, TextInContext, bare_texts
+from bertscore_onnx.text.tokenizer import TextTokenizer
+
+
+class TokenisedText(NamedTuple):
+    """The token ids of a text."""
+
+    ids: NDArray[np.int64]
+    """With the special tokens, (tokens,)."""
+
+    num_context: int = 0
+    """How many of them, after the special tokens in front, are of its context."""
+
+    is_truncated: bool = False
+    """Whether the end of the text is missing, since it is longer than the model's maximum."""
+
+
+def tokenise(tokenizer: TextTokenizer, texts: Sequence[Text], separator: str) -> list[TokenisedText]:
+    """Tokenise texts; the separator stands after each sentence of a context."""
+    with_context = [text for text in texts if isinstance(text, TextInContext) and text.context]
+    bare = bare_texts(text for text in texts if isinstance(text, str) or not text.context)
+    tokenised = (TokenisedText(ids, 0, is_cut) for ids, is_cut in zip(*tokenizer(bare), strict=True))
+    if not with_context:
+        return list(tokenised)
+    in_context = _tokenise_in_context(tokenizer, with_context, separator)
+    return [next(tokenised if isinstance(text, str) or not text.context else in_context) for text in texts]
+
+
+def _tokenise_in_context(
+    tokenizer: TextTokenizer, texts: Sequence[TextInContext], separator: str
+) -> Iterator[TokenisedText]:
+    """Tokenise texts with their contexts; of one that is too long, the context is cut at its far end."""
+    before = ["".join(sentence + separator for sentence in item.context) for item in texts]
+    stripped = [item.text.strip() for item in texts]
+    joined = [context + text if text else "" for context, text in zip(before, stripped, strict=True)]
+    contexts = list(dict.fromkeys(before))
+    # What a text has in common with two texts that begin differently after the same context is that context.
+    sequences = tokenizer.whole([*joined, *(context + word for context in contexts for word in ("a", "b"))])
+    rest = iter(sequences[len(joined) :])
+    probes = {context: (next(rest), next(rest)) for context in contexts}
+    for context, text, ids in zip(before, joined, sequences, strict=False):
+        common = min(_common_length(ids, probe) for probe in probes[context])
+        number = max(common - tokenizer.num_special_tokens[0], 0)
+        yield _cut(tokenizer, ids, number if text else 0)
+
+
+def _cut(tokenizer: TextTokenizer, ids: NDArray[np.int64], num_context: int) -> TokenisedText:
+    """Cut the context first, and then the text unless it goes into windows."""
+    before, after = tokenizer.num_special_tokens
+    most = tokenizer.max_length
+    cut = min(max(len(ids) - most, 0), num_context)
+    ids = np.concatenate((ids[:before], ids[before + cut :]))
+    is_truncated = len(ids) > most and tokenizer.long_text == "truncate"
+    if is_truncated:
+        ids = np.concatenate((ids[: most - after], ids[len(ids) - after :]))
+    return TokenisedText(ids, num_context - cut, is_truncated)
+
+
+def _common_length(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+    """Return how many ids two texts have in common at their beginning."""
+    length = min(len(one), len(other))
+    different = np.flatnonzero(one[:length] != other[:length])
+    return int(different[0]) if len(different) else length
