@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx import BERTScorer, Score
-from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.similarity import TokenNames, TokenSimilarity, token_similarity
+from bertscore_onnx.similarity import TokenSimilarity
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "matching.svg"
 CANDIDATE = "The concert was called off at the last minute."
@@ -45,7 +44,7 @@ def main() -> None:
 def picture(bundle: Path) -> str:
     """Return the SVG for the pair, scored with a bundle."""
     with BERTScorer(bundle) as scorer:
-        matches = token_similarity(scorer, TokenNames(open_bundle(bundle)), CANDIDATE, REFERENCE)
+        matches = scorer.match(CANDIDATE, REFERENCE).best
     return draw(matches.without_special_tokens(), matches.score)
 
 

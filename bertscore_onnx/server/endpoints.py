@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from email.message import Message
 from functools import partial
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -45,7 +45,7 @@ from bertscore_onnx.server.requests import (
 )
 from bertscore_onnx.server.stream import ScoreStream
 from bertscore_onnx.server.work import WorkerQueues
-from bertscore_onnx.similarity import pair_similarities
+from bertscore_onnx.similarity import MATCH_STYLE, match_html, pair_similarities
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -55,6 +55,7 @@ MAX_MATCH_TOKENS = 128
 """Tokens of either text of a match: the answer grows with their product."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+B = TypeVar("B", ScoreBody, MatchBody)
 
 
 class ScoringEndpoints:
@@ -104,19 +105,20 @@ class ScoringEndpoints:
     async def _score(self, content: bytes, log: RequestLog) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
         prepare = partial(self._prepare, content, decode_score_body, self._check_pairs)
-        model, rescaling, pairs, has_contexts = await self._queues.run(len(content), prepare, until)
+        body, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
         scores = await model.score(pairs, rescaling, until, log.client)
         log.pairs = len(pairs.candidates)
-        return ScoreAnswer(model.signature(rescaling, has_contexts=has_contexts), model.name, score_values(scores))
+        signature = model.signature(rescaling, has_contexts=have_contexts(body.pairs))
+        return ScoreAnswer(signature, model.name, score_values(scores))
 
     async def _match(self, content: bytes, log: RequestLog) -> MatchAnswer:
         loop = asyncio.get_running_loop()
         until = loop.time() + self._limits.deadline
         prepare = partial(self._prepare, content, decode_match_body, self._check_pairs)
-        model, rescaling, pairs, has_contexts = await self._queues.run(len(content), prepare, until)
+        body, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
-        _check_shown(model, has_contexts=has_contexts)
+        _check_shown(model, has_contexts=have_contexts(body.pairs))
         [score] = score_values(await model.score(pairs, rescaling, until, log.client))
         log.pairs = 1
         candidate, *references = bare_texts(pairs.texts)
@@ -125,39 +127,24 @@ class ScoringEndpoints:
             return MatchAnswer(model.signature(rescaling), model.name, score, reason)
         try:
             async with asyncio.timeout_at(until):
-                work = partial(pair_similarities, model.scorer, model.token_names, [texts])
-                [match] = await loop.run_in_executor(self._similarity_thread, work)
+                work = partial(_matches, model, rescaling, texts, score, as_html=body.html)
+                return await loop.run_in_executor(self._similarity_thread, work)
         except TimeoutError as error:
             raise DeadlineError("The similarities were not computed in time.") from error
-        return MatchAnswer(
-            model.signature(rescaling),
-            model.name,
-            score,
-            None,
-            match.candidate,
-            match.reference,
-            match.similarity.tolist(),
-            match.candidate_weights.tolist(),
-            match.reference_weights.tolist(),
-            match.candidate_is_special.tolist(),
-            match.reference_is_special.tolist(),
-            [token.position for token in match.candidate_matches],
-            [token.position for token in match.reference_matches],
-        )
 
     def _prepare(
         self,
         content: bytes,
-        decode: Callable[[bytes, int], ScoreBody | MatchBody],
+        decode: Callable[[bytes, int], B],
         check: Callable[[Pairs], None],
-    ) -> tuple[Model, Rescaling, Pairs, bool]:
-        """Decode a body, and tokenise its texts; also return whether a pair has a context."""
+    ) -> tuple[B, Model, Rescaling, Pairs]:
+        """Decode a body, and tokenise its texts."""
         body = decode(content, self._limits.max_pairs)
         model = self._models.select(body.model, body.idf)
         rescaling = model.rescaling(body.rescale)
         pairs = model.batcher.tokenise(to_pairs(body.pairs, model.scorer.separator))
         check(pairs)
-        return model, rescaling, pairs, have_contexts(body.pairs)
+        return body, model, rescaling, pairs
 
     def _check_pairs(self, pairs: Pairs) -> None:
         for position, tokens in enumerate(pairs.num_tokens.tolist()):
@@ -170,6 +157,28 @@ def _check_shown(model: Model, *, has_contexts: bool) -> None:
     if has_contexts or matching.method != "greedy":
         reason = "in a context" if has_contexts else f"that {model.name} matches by {matching}"
         raise ApiError(422, "invalid", f"The matches of texts {reason} are not shown; `/v1/score` scores them.")
+
+
+def _matches(
+    model: Model, rescaling: Rescaling, texts: tuple[str, str], score: ScoreValue, *, as_html: bool
+) -> MatchAnswer:
+    """Return the answer for a pair of texts, of the best reference."""
+    with model.scorer.with_rescaling(rescaling.language, allow_fp32_baseline=True) as scorer:
+        [found] = pair_similarities(scorer, model.token_names, [texts])
+    answer = partial(MatchAnswer, model.signature(rescaling), model.name, score)
+    if as_html:
+        return answer(html=match_html(found, with_matrix=True))
+    return answer(
+        candidate=found.candidate,
+        reference=found.reference,
+        similarity=found.similarity.tolist(),
+        candidate_weights=found.candidate_weights.tolist(),
+        reference_weights=found.reference_weights.tolist(),
+        candidate_special=found.candidate_is_special.tolist(),
+        reference_special=found.reference_is_special.tolist(),
+        candidate_matches=[match.position for match in found.candidate_matches],
+        reference_matches=[match.position for match in found.reference_matches],
+    )
 
 
 def _too_long(pairs: Pairs, candidate: str, reference: str) -> str | None:
@@ -290,6 +299,7 @@ def page_endpoint() -> Endpoint:
         files(__package__).joinpath("page", name).read_text(encoding="utf-8")
         for name in ("index.html", "style.css", "script.js")
     )
+    style += MATCH_STYLE
     content = markup.replace("<style></style>", f"<style>{style}</style>")
     content = content.replace("<script></script>", f"<script>{script}</script>")
     policy = [
