@@ -104,7 +104,7 @@ class ScoringEndpoints:
 
     async def _score(self, content: bytes, log: RequestLog) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
-        prepare = partial(self._prepare, content, decode_score_body, self._check_pairs)
+        prepare = partial(self._prepare, content, decode_score_body)
         body, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
         scores = await model.score(pairs, rescaling, until, log.client)
@@ -115,7 +115,7 @@ class ScoringEndpoints:
     async def _match(self, content: bytes, log: RequestLog) -> MatchAnswer:
         loop = asyncio.get_running_loop()
         until = loop.time() + self._limits.deadline
-        prepare = partial(self._prepare, content, decode_match_body, self._check_pairs)
+        prepare = partial(self._prepare, content, decode_match_body)
         body, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
         _check_shown(model, has_contexts=have_contexts(body.pairs))
@@ -132,23 +132,15 @@ class ScoringEndpoints:
         except TimeoutError as error:
             raise DeadlineError("The similarities were not computed in time.") from error
 
-    def _prepare(
-        self,
-        content: bytes,
-        decode: Callable[[bytes, int], B],
-        check: Callable[[Pairs], None],
-    ) -> tuple[B, Model, Rescaling, Pairs]:
+    def _prepare(self, content: bytes, decode: Callable[[bytes, int], B]) -> tuple[B, Model, Rescaling, Pairs]:
         """Decode a body, and tokenise its texts."""
         body = decode(content, self._limits.max_pairs)
         model = self._models.select(body.model, body.idf)
         rescaling = model.rescaling(body.rescale)
         pairs = model.batcher.tokenise(to_pairs(body.pairs, model.scorer.separator))
-        check(pairs)
-        return body, model, rescaling, pairs
-
-    def _check_pairs(self, pairs: Pairs) -> None:
         for position, tokens in enumerate(pairs.num_tokens.tolist()):
             check_tokens(tokens, self._limits.max_batch_tokens, position)
+        return body, model, rescaling, pairs
 
 
 def _check_shown(model: Model, *, has_contexts: bool) -> None:
