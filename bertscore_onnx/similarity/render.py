@@ -227,8 +227,8 @@ _PAGE_STYLE = """\
 body { margin: 0 auto; padding: 1rem; max-width: 64rem; background: var(--ground); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
-p { margin: .25rem 0; }
-.soft { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; }
+p { margin: .25rem 0; overflow-wrap: anywhere; }
+.soft { color: var(--soft); font-size: .85rem; }
 .text { min-width: 10rem; }
 .best { font-weight: 700; }
 """
